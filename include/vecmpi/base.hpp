@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Door of src/base: settings, log, counters, topology, waiting, loaded libraries. Knows nothing of MPI calls.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vecmpi {
+
+// ---- settings ------------------------------------------------------------------------------
+
+enum class OffloadMode : uint8_t { automatic, on, off };
+enum class WaitMode : uint8_t { automatic, spin, yield, sleep };
+enum class LogLevel : uint8_t { error, warn, info, debug };
+enum class CollectivePath : uint8_t { automatic, mpi, segmented };
+
+// Which path serves a collective of a given size: the last range that holds the size wins.
+class PathRanges {
+  public:
+    struct Range {
+        size_t from_bytes;  // inclusive
+        size_t to_bytes;    // exclusive; SIZE_MAX for "max"
+        CollectivePath path;
+    };
+    CollectivePath at(size_t bytes) const noexcept;
+    std::vector<Range> ranges;
+};
+
+struct CpuChoice {
+    enum class Kind : uint8_t { automatic, none, list } kind = Kind::automatic;
+    std::vector<int> cpus;  // by local rank, with kind list
+};
+
+struct ReportTarget {
+    enum class Kind : uint8_t { off, summary, json } kind = Kind::off;
+    std::string file;  // with kind json
+};
+
+struct Settings {
+    bool enabled = true;
+    OffloadMode offload = OffloadMode::automatic;
+    CpuChoice cpu;
+    WaitMode wait = WaitMode::automatic;
+    unsigned segments = 0;     // 0: auto
+    size_t segment_bytes = 0;  // 0: auto
+    PathRanges allreduce, bcast, reduce, reduce_scatter, allgather;
+    bool reproducible = false;
+    ReportTarget report;
+    LogLevel log = LogLevel::warn;
+};
+
+struct SettingsResult {
+    Settings settings;
+    std::string problem;                // one line: variable, value, what is accepted; empty: fine
+    std::vector<std::string> warnings;  // unknown VECMPI_ names, each with the nearest real one
+    uint64_t agreement_hash = 0;        // over the values that all ranks must share
+};
+
+// Pure: reads only the array given. environment: as `environ`, ended by a null pointer.
+SettingsResult parse_settings(const char* const* environment);
+
+// Reads the environment once; later calls return the same object. Never throws.
+const SettingsResult& process_settings() noexcept;
+inline const Settings& settings() noexcept { return process_settings().settings; }
+
+// One row of settings.def as a user sees it.
+struct SettingText {
+    const char* name;
+    const char* default_value;
+    const char* accepted;
+    const char* text;
+    bool must_agree;
+};
+const std::vector<SettingText>& setting_texts();
+
+// "64K", "4M", "1G", "max", plain bytes. False when it is none of these.
+bool parse_bytes(std::string_view text, size_t& bytes) noexcept;
+std::string format_bytes(uint64_t bytes);
+
+// A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
+std::string quote_json(std::string_view text);
+
+// ---- log -----------------------------------------------------------------------------------
+
+// One line on standard error, "vecmpi: " or "vecmpi[rank]: " first, written with one write(2).
+void log_line(LogLevel level, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
+bool log_wants(LogLevel level) noexcept;
+void set_log_rank(int world_rank) noexcept;
+
+// ---- counters and report -------------------------------------------------------------------
+
+enum class Counter : uint16_t {
+#define VECMPI_COUNTER(name, kind, text) name,
+#include "vecmpi/counters.def"
+#undef VECMPI_COUNTER
+    number_of_counters
+};
+
+// Counting is off (one predictable branch) until the report is asked for.
+extern std::atomic<bool> counting_enabled;
+void count_event(Counter counter, uint64_t add) noexcept;
+inline void count(Counter counter, uint64_t add = 1) noexcept {
+    if (counting_enabled.load(std::memory_order_relaxed)) [[unlikely]] count_event(counter, add);
+}
+
+// How a call was served. Kept for each MPI function: calls and bytes (0 where unknown).
+enum class Path : uint8_t { library, direct, inline_issue, queued, segmented, number_of_paths };
+constexpr size_t max_calls = 1024;  // MPI functions that can be counted; the intercept names them
+void count_call_event(size_t call, Path path, uint64_t bytes) noexcept;
+inline void count_call(size_t call, Path path, uint64_t bytes) noexcept {
+    if (counting_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+        count_call_event(call, path, bytes);
+}
+
+// All counters as one flat vector of 64-bit numbers, so that ranks can be summed; same length on all ranks.
+std::vector<uint64_t> counter_snapshot();
+
+struct ReportFacts {
+    int ranks = 1;
+    int nodes = 1;
+    int ranks_with_thread = 0;
+    std::string mpi_library;              // first line of MPI_Get_library_version
+    std::vector<const char*> call_names;  // index = call
+    std::vector<std::string> notes;       // one line each, such as why the thread is on or off
+};
+// Pure. totals: sum over ranks of counter_snapshot().
+std::string format_summary(const ReportFacts& facts, const std::vector<uint64_t>& totals);
+std::string format_json(const ReportFacts& facts, const std::vector<uint64_t>& totals);
+
+// ---- topology and placement ----------------------------------------------------------------
+
+// What a process can know of its place on the node before MPI_Init.
+struct HostView {
+    std::vector<int> cpus;       // affinity mask, ascending
+    int cpus_of_node = 1;        // online CPUs of the node, or the cgroup's CPU quota where lower
+    int local_ranks = 0;         // from the launcher's environment; 0: unknown
+    int local_rank = 0;
+    int threads_per_rank = 1;    // OMP_NUM_THREADS; all CPUs of the mask where an OpenMP runtime is loaded and it is unset
+    std::vector<int> numa_node;  // of each entry of cpus; empty where there is one node or no libnuma
+};
+HostView look_at_host() noexcept;
+
+struct OffloadPlan {
+    bool own_thread = false;
+    bool own_cpu = false;  // a CPU that no program thread needs: the thread may spin
+    int cpu = -1;          // pin there; -1: inherit the mask
+    std::string reason;    // one line for the report and vecmpi-info
+};
+// Pure.
+OffloadPlan plan_offload(const Settings& settings, const HostView& host);
+
+// Pure: more threads that want to run than CPUs to run them.
+bool oversubscribed(const HostView& host, const OffloadPlan& plan) noexcept;
+
+// NUMA node of a CPU through libnuma if it is installed (loaded on first use); -1 unknown.
+int numa_node_of_cpu(int cpu) noexcept;
+// Prefers pages of [address, address+bytes) on that node; no effect without libnuma or with node -1.
+void prefer_numa_node(void* address, size_t bytes, int node) noexcept;
+
+// Pins the calling thread; false where the system refuses.
+bool pin_this_thread(int cpu) noexcept;
+
+// ---- waiting -------------------------------------------------------------------------------
+
+inline void cpu_pause() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+// How far and how fast the ladder is climbed. A step is one unsuccessful look by the caller.
+struct WaitPolicy {
+    uint32_t spins = 0;     // looks that follow at once
+    uint32_t pauses = 0;    // then looks with a pause instruction between
+    uint32_t yields = 0;    // then looks with sched_yield between; UINT32_MAX: for ever
+    uint32_t sleep_us = 0;  // then sleeps of this length, doubling up to max_sleep_us
+    uint32_t max_sleep_us = 0;
+};
+// Pure.
+WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept;
+
+// One climb: call rest() after each unsuccessful look, reset() after a success.
+class Ladder {
+  public:
+    explicit Ladder(const WaitPolicy& policy) noexcept : policy_(policy) {}
+    void rest() noexcept {
+        if (steps_ < policy_.spins) {
+            ++steps_;
+            return;
+        }
+        climb();
+    }
+    void reset() noexcept { steps_ = 0; }
+
+  private:
+    void climb() noexcept;  // pause, yield, sleep
+    const WaitPolicy& policy_;
+    uint32_t steps_ = 0;
+};
+
+// Parks until the word differs from `expected`, a wake, or the timeout (0: none). Inside one process only.
+void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_us) noexcept;
+void futex_wake_all(std::atomic<uint32_t>& word) noexcept;
+
+// ---- loaded libraries ----------------------------------------------------------------------
+
+struct LoadedLibrary {
+    std::string path;
+    std::string soname;
+};
+// In link-map order (RTLD_LOCAL libraries too). Never loads anything.
+std::vector<LoadedLibrary> loaded_libraries();
+// Handle of a library that is already loaded, or null. Never loads anything.
+void* handle_of_loaded(const LoadedLibrary& library) noexcept;
+
+// Memory that a forked child sees as zeros (MADV_WIPEONFORK), zeroed here too; null on failure.
+void* allocate_wiped_on_fork(size_t bytes) noexcept;
+
+}  // namespace vecmpi

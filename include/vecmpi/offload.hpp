@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Door of src/offload: the only place that issues MPI operations and completes requests.
+//
+// Glossary
+//   real function   the MPI library's own PMPI_X, found by bind_real_functions()
+//   operation       one nonblocking call with its arguments, ready to be issued
+//   slot            storage of one queued operation: arguments, status, completion flag
+//   virtual request the MPI_Request that the program gets for a slot; a value MPICH never produces
+//   engine          queue, window of active requests and the loop over them; one owner at a time
+//   owner           the thread that holds the engine: the offload thread, or a program thread inside a call
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "vecmpi/base.hpp"
+#include "vecmpi/mpi_calls.hpp"  // generated: enum class Call, call_name()
+#include "vecmpi/mpi_real.hpp"   // generated: struct RealFunctions, extern RealFunctions real
+
+namespace vecmpi {
+
+// ---- operations ----------------------------------------------------------------------------
+
+using IssueFunction = int (*)(const void* arguments, MPI_Request* mpi_request) noexcept;
+constexpr size_t max_argument_bytes = 128;
+
+// What can be said of a call's arguments without asking the library. Absent arguments keep their defaults.
+struct CallFacts {
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Count count = 0;  // of the buffer; of the send side where there are two
+    MPI_Count other_count = 0;
+    MPI_Datatype type = MPI_BYTE;
+    MPI_Datatype other_type = MPI_BYTE;
+    int peer = MPI_PROC_NULL;  // destination or source
+    int other_peer = MPI_PROC_NULL;
+    int tag = 0;
+    int root = 0;
+    MPI_Op op = MPI_SUM;
+    const void* sendbuf = nullptr;  // only where both buffers are given
+    const void* recvbuf = nullptr;
+    bool collective = false;
+    bool vector_form = false;  // counts come in arrays: not looked at
+};
+
+struct Operation {
+    Call call;
+    IssueFunction issue;
+    const void* arguments;  // copied; trivially copyable
+    uint16_t argument_bytes;
+    CallFacts facts;
+};
+
+template <class Arguments>
+Operation make_operation(Call call, IssueFunction issue, const Arguments& arguments,
+                         const CallFacts& facts) noexcept {
+    static_assert(std::is_trivially_copyable_v<Arguments>);
+    static_assert(sizeof(Arguments) <= max_argument_bytes);
+    return {call, issue, &arguments, sizeof(Arguments), facts};
+}
+
+// Nonblocking call: issues it or puts it on the queue; *app_request is real or virtual (MPI 4.0, 3.7 and 6.12).
+int post(const Operation& operation, MPI_Request* app_request) noexcept;
+
+// Blocking call as its nonblocking twin: returns when it is complete. Waits on the ladder.
+int run_twin(const Operation& operation, MPI_Status* status) noexcept;
+
+// True where a blocking point-to-point call on this communicator may run as its twin; else the caller uses the
+// real blocking function. Declines re-entrant calls and communicators with an error handler of their own.
+bool twin_serves(MPI_Comm comm) noexcept;
+
+// True where blocking collectives on this communicator run as their nonblocking twins. Equal on all ranks of the
+// communicator: MPI does not match a blocking collective with a nonblocking one (MPI 4.0, 6.12).
+bool collective_twin_serves(MPI_Comm comm) noexcept;
+
+// A call that the library executes on the caller's thread: everything posted before is issued first, and what the
+// library calls from inside goes straight to the real functions.
+class DirectCall {
+  public:
+    explicit DirectCall(Call call) noexcept;
+    ~DirectCall() noexcept;
+    DirectCall(const DirectCall&) = delete;
+    DirectCall& operator=(const DirectCall&) = delete;
+
+  private:
+    bool outermost_;
+};
+
+// True inside a real function that we called on this thread: hand the call on untouched.
+bool is_reentrant() noexcept;
+
+// ---- requests (MPI 4.0, 3.7.3-3.7.5, 3.8, 3.9, 4.2) -------------------------------------------
+
+inline bool is_virtual(MPI_Request request) noexcept {
+    return static_cast<uint32_t>(request) - 0x2c000001u < 0x03ffffffu;
+}
+
+int wait_one(MPI_Request* request, MPI_Status* status) noexcept;
+int test_one(MPI_Request* request, int* flag, MPI_Status* status) noexcept;
+int wait_any(int count, MPI_Request requests[], int* index, MPI_Status* status) noexcept;
+int test_any(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) noexcept;
+int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept;
+int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept;
+int wait_some(int incount, MPI_Request requests[], int* outcount, int indices[],
+              MPI_Status statuses[]) noexcept;
+int test_some(int incount, MPI_Request requests[], int* outcount, int indices[],
+              MPI_Status statuses[]) noexcept;
+int request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexcept;
+int request_free(MPI_Request* request) noexcept;
+int cancel(MPI_Request* request) noexcept;
+int start(MPI_Request* request) noexcept;
+int start_all(int count, MPI_Request requests[]) noexcept;
+int pready(int partition, MPI_Request request) noexcept;
+int pready_range(int low, int high, MPI_Request request) noexcept;
+int pready_list(int length, const int partitions[], MPI_Request request) noexcept;
+int parrived(MPI_Request request, int partition, int* flag) noexcept;
+
+// After a real persistent request was made on comm: gives the program a virtual one in its place where the offload
+// thread serves it, else leaves it.
+void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept;
+
+// ---- waiting on something other than a request ------------------------------------------------
+
+// Calls look(context) as the owner of the engine until it returns true, resting on the ladder between.
+void wait_until(bool (*look)(void* context), void* context) noexcept;
+
+// ---- communicators ---------------------------------------------------------------------------
+
+struct CommTraits {
+    int size = 0;  // of the remote group on an inter-communicator
+    bool inter = false;
+    bool world_only = true;  // every process belongs to this process's MPI_COMM_WORLD
+    enum class Handler : uint8_t { fatal, returns, user } handler = Handler::fatal;
+};
+// Cached. The communicator must be valid.
+CommTraits comm_traits(MPI_Comm comm) noexcept;
+// Before a communicator is freed or its error handler changes.
+void forget_comm_traits() noexcept;
+// From now on communicators may hold processes of other MPI_COMM_WORLDs (spawn, connect, sessions).
+void note_dynamic_processes() noexcept;
+
+// ---- life -------------------------------------------------------------------------------------
+
+// Finds the MPI library among the loaded ones and fills `real`. served: it has the MPICH ABI.
+struct BoundLibrary {
+    bool found = false;
+    bool served = false;
+    std::string soname;
+    void* handle = nullptr;
+};
+const BoundLibrary& bind_real_functions() noexcept;
+
+// What all ranks of MPI_COMM_WORLD found out together in MPI_Init.
+struct Agreement {
+    bool valid = false;            // false with sessions only
+    bool twin_collectives = false; // some node is oversubscribed
+    bool one_node = true;
+    int nodes = 1;                 // 1, or 2 for "more than one"
+};
+const Agreement& agreement() noexcept;
+
+// Thread level to ask the library for when the program asked for app_level: raised for the offload thread.
+int level_to_request(int app_level) noexcept;
+// After the real MPI_Init_thread or the first MPI_Session_init. *app_provided: what the program is told.
+void start_engine(int app_level, int lib_provided, bool world, int* app_provided) noexcept;
+// Before the real MPI_Finalize or after the last MPI_Session_finalize: issues what is queued, joins the thread.
+void stop_engine() noexcept;
+bool engine_runs() noexcept;      // false in a forked child, before start and after stop
+bool engine_has_thread() noexcept;
+int app_thread_level() noexcept;  // what MPI_Query_thread tells the program
+std::string engine_reason();      // why the thread is on or off, one line
+
+}  // namespace vecmpi

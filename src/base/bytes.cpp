@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sizes as users write and read them. Not for counts or times.
+#include <cctype>
+#include <charconv>
+#include <cstdint>
+
+#include "setting_values.hpp"
+#include "vecmpi/base.hpp"
+
+namespace vecmpi {
+namespace {
+
+// Power of two that a unit letter stands for; -1: no unit of ours.
+int unit_shift(char letter) noexcept {
+    switch (letter) {
+        case 'k':
+        case 'K':
+            return 10;
+        case 'm':
+        case 'M':
+            return 20;
+        case 'g':
+        case 'G':
+            return 30;
+        default:
+            return -1;
+    }
+}
+
+}  // namespace
+
+bool parse_bytes(std::string_view text, size_t& bytes) noexcept {
+    if (same_word(text, "max")) {
+        bytes = SIZE_MAX;
+        return true;
+    }
+    size_t number = 0;
+    const char* end = text.data() + text.size();
+    auto [rest, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc()) return false;
+    int shift = 0;
+    if (rest != end) shift = unit_shift(*rest++);
+    if (rest != end || shift < 0) return false;
+    if (number > SIZE_MAX >> shift) return false;
+    bytes = number << shift;
+    return true;
+}
+
+std::string format_bytes(uint64_t bytes) {
+    static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    int unit = 0;
+    while (unit < 6 && bytes >> (10 * (unit + 1)) != 0) ++unit;
+    uint64_t whole = bytes >> (10 * unit);
+    // One decimal, cut and not rounded, so that a size never seems to reach the next unit.
+    uint64_t rest = unit == 0 ? 0 : (bytes >> (10 * (unit - 1))) & 1023;
+    std::string text = std::to_string(whole);
+    if (uint64_t tenths = rest * 10 >> 10; tenths != 0) text += "." + std::to_string(tenths);
+    return text + " " + units[unit];
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where each number stands in counter_snapshot(), and what the report calls it. Inside src/base and
+// its tests only.
+#pragma once
+
+#include "vecmpi/base.hpp"
+
+namespace vecmpi {
+
+constexpr size_t number_of_events = static_cast<size_t>(Counter::number_of_counters);
+constexpr size_t number_of_paths = static_cast<size_t>(Path::number_of_paths);
+constexpr size_t snapshot_length = number_of_events + max_calls * number_of_paths * 2;
+
+constexpr size_t event_index(Counter counter) noexcept { return static_cast<size_t>(counter); }
+constexpr size_t calls_index(size_t call, Path path) noexcept {
+    return number_of_events + (call * number_of_paths + static_cast<size_t>(path)) * 2;
+}
+constexpr size_t bytes_index(size_t call, Path path) noexcept {
+    return calls_index(call, path) + 1;
+}
+
+enum class CounterKind : uint8_t { event, decline };
+struct CounterText {
+    const char* name;
+    CounterKind kind;
+    const char* text;
+};
+inline constexpr CounterText counter_texts[] = {
+#define VECMPI_COUNTER(name, kind, text) {#name, CounterKind::kind, text},
+#include "vecmpi/counters.def"
+#undef VECMPI_COUNTER
+};
+
+struct PathText {
+    const char* name;
+    const char* text;
+};
+inline constexpr PathText path_texts[] = {
+    {"library", "passed to the MPI library as it was"},
+    {"direct", "blocking call served by the calling thread"},
+    {"inline", "nonblocking operation issued at once by the calling thread"},
+    {"queued", "operation issued from the queue by the engine"},
+    {"segmented", "collective split into pipelined segments"},
+};
+static_assert(std::size(path_texts) == number_of_paths);
+
+}  // namespace vecmpi

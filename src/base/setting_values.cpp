@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Readers of the kinds of settings, and the path ranges. Pure; knows no variable by name.
+#include "setting_values.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+
+namespace vecmpi {
+namespace {
+
+template <typename Value>
+struct Word {
+    const char* text;
+    Value value;
+};
+
+template <typename Value, size_t number_of_words>
+bool read_word(std::string_view text, const Word<Value> (&words)[number_of_words], Value& value) {
+    for (const Word<Value>& word : words) {
+        if (!same_word(text, word.text)) continue;
+        value = word.value;
+        return true;
+    }
+    return false;
+}
+
+template <typename Number>
+bool read_number(std::string_view text, Number& value) {
+    Number number = 0;
+    const char* end = text.data() + text.size();
+    auto [rest, error] = std::from_chars(text.data(), end, number);
+    if (error != std::errc() || rest != end) return false;
+    value = number;
+    return true;
+}
+
+// Cuts off what stands before the first of `separators`; false when nothing is left.
+bool next_item(std::string_view& rest, const char* separators, std::string_view& item, bool& more) {
+    if (!more) return false;
+    size_t end = rest.find_first_of(separators);
+    more = end != std::string_view::npos;
+    item = trim(rest.substr(0, end));
+    if (more) rest.remove_prefix(end + 1);
+    return true;
+}
+
+constexpr Word<CollectivePath> collective_paths[] = {{"auto", CollectivePath::automatic},
+                                                     {"mpi", CollectivePath::mpi},
+                                                     {"segmented", CollectivePath::segmented}};
+
+// "path" or "path:from-to".
+bool read_range(std::string_view item, PathRanges::Range& range) {
+    range.from_bytes = 0;
+    range.to_bytes = SIZE_MAX;
+    size_t colon = item.find(':');
+    if (!read_word(trim(item.substr(0, colon)), collective_paths, range.path)) return false;
+    if (colon == std::string_view::npos) return true;
+    std::string_view sizes = item.substr(colon + 1);
+    size_t dash = sizes.find('-');
+    if (dash == std::string_view::npos) return false;
+    return parse_bytes(trim(sizes.substr(0, dash)), range.from_bytes) &&
+           parse_bytes(trim(sizes.substr(dash + 1)), range.to_bytes) &&
+           range.from_bytes < range.to_bytes;
+}
+
+}  // namespace
+
+bool same_word(std::string_view text, std::string_view word) noexcept {
+    auto lower = [](char letter) {
+        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+    };
+    return std::equal(text.begin(), text.end(), word.begin(), word.end(),
+                      [&](char left, char right) { return lower(left) == right; });
+}
+
+std::string_view trim(std::string_view text) noexcept {
+    size_t first = text.find_first_not_of(" \t");
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+bool read_on_off(std::string_view text, bool& value) {
+    static constexpr Word<bool> words[] = {{"on", true}, {"off", false}};
+    return read_word(text, words, value);
+}
+
+bool read_offload(std::string_view text, OffloadMode& value) {
+    static constexpr Word<OffloadMode> words[] = {
+        {"auto", OffloadMode::automatic}, {"on", OffloadMode::on}, {"off", OffloadMode::off}};
+    return read_word(text, words, value);
+}
+
+bool read_cpus(std::string_view text, CpuChoice& value) {
+    static constexpr Word<CpuChoice::Kind> words[] = {{"auto", CpuChoice::Kind::automatic},
+                                                      {"none", CpuChoice::Kind::none}};
+    CpuChoice choice;
+    if (!read_word(text, words, choice.kind)) {
+        choice.kind = CpuChoice::Kind::list;
+        std::string_view item;
+        for (bool more = true; next_item(text, ",", item, more);) {
+            unsigned cpu = 0;
+            constexpr unsigned most_cpus =
+                1 << 20;  // so that a typing error cannot ask for much memory
+            if (!read_number(item, cpu) || cpu >= most_cpus) return false;
+            choice.cpus.push_back(static_cast<int>(cpu));
+        }
+    }
+    value = std::move(choice);
+    return true;
+}
+
+bool read_wait(std::string_view text, WaitMode& value) {
+    static constexpr Word<WaitMode> words[] = {{"auto", WaitMode::automatic},
+                                               {"spin", WaitMode::spin},
+                                               {"yield", WaitMode::yield},
+                                               {"sleep", WaitMode::sleep}};
+    return read_word(text, words, value);
+}
+
+bool read_count(std::string_view text, unsigned& value) {
+    static constexpr Word<unsigned> words[] = {{"auto", 0}};
+    if (read_word(text, words, value)) return true;
+    unsigned number = 0;
+    if (!read_number(text, number) || number < 1 || number > 64) return false;
+    value = number;
+    return true;
+}
+
+bool read_bytes(std::string_view text, size_t& value) {
+    static constexpr Word<size_t> words[] = {{"auto", 0}};
+    if (read_word(text, words, value)) return true;
+    size_t bytes = 0;
+    if (!parse_bytes(text, bytes) || bytes < 1024 || bytes == SIZE_MAX) return false;
+    value = bytes;
+    return true;
+}
+
+bool read_ranges(std::string_view text, PathRanges& value) {
+    PathRanges ranges;
+    std::string_view item;
+    for (bool more = true; next_item(text, ";,", item, more);) {
+        PathRanges::Range range{};
+        if (!read_range(item, range)) return false;
+        ranges.ranges.push_back(range);
+    }
+    value = std::move(ranges);
+    return true;
+}
+
+bool read_report(std::string_view text, ReportTarget& value) {
+    static constexpr Word<ReportTarget::Kind> words[] = {{"off", ReportTarget::Kind::off},
+                                                         {"summary", ReportTarget::Kind::summary}};
+    ReportTarget target;
+    if (!read_word(text, words, target.kind)) {
+        constexpr std::string_view json = "json:";
+        if (!same_word(text.substr(0, json.size()), json)) return false;
+        target.kind = ReportTarget::Kind::json;
+        target.file = trim(text.substr(json.size()));
+        if (target.file.empty()) return false;
+    }
+    value = std::move(target);
+    return true;
+}
+
+bool read_level(std::string_view text, LogLevel& value) {
+    static constexpr Word<LogLevel> words[] = {{"error", LogLevel::error},
+                                               {"warn", LogLevel::warn},
+                                               {"info", LogLevel::info},
+                                               {"debug", LogLevel::debug}};
+    return read_word(text, words, value);
+}
+
+CollectivePath PathRanges::at(size_t bytes) const noexcept {
+    for (size_t i = ranges.size(); i > 0; --i) {
+        const Range& range = ranges[i - 1];
+        bool below_end = bytes < range.to_bytes || range.to_bytes == SIZE_MAX;
+        if (bytes >= range.from_bytes && below_end) return range.path;
+    }
+    return CollectivePath::automatic;
+}
+
+std::string canonical(uint64_t value) { return std::to_string(value); }
+
+std::string canonical(const PathRanges& value) {
+    std::vector<size_t> borders{0};
+    for (const PathRanges::Range& range : value.ranges) {
+        borders.push_back(range.from_bytes);
+        if (range.to_bytes != SIZE_MAX) borders.push_back(range.to_bytes);
+    }
+    std::sort(borders.begin(), borders.end());
+    std::string text;
+    CollectivePath last = CollectivePath::automatic;
+    for (size_t border : borders) {
+        CollectivePath path = value.at(border);
+        if (path == last) continue;
+        last = path;
+        text += std::to_string(border) + ":" + std::to_string(static_cast<int>(path)) + ";";
+    }
+    return text;
+}
+
+std::string canonical(const ReportTarget& value) {
+    return std::to_string(static_cast<int>(value.kind)) + value.file;
+}
+
+}  // namespace vecmpi
