@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Decides where each entry leads: handler, real function, or the MPI library as if vecmpi were not there.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "entries.hpp"
+#include "vecmpi/intercept.hpp"
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+namespace {
+
+Call call_of(size_t entry) noexcept { return static_cast<Call>(entry / 2); }
+
+size_t entry_of(Call call, bool profiling) noexcept {
+    return 2 * static_cast<size_t>(call) + (profiling ? 1 : 0);
+}
+
+std::string symbol_of(size_t entry) {
+    const char* name = call_name(call_of(entry));
+    return entry % 2 != 0 ? std::string("P") + name : std::string(name);
+}
+
+EntryFunction as_entry(void* address) noexcept { return reinterpret_cast<EntryFunction>(address); }
+
+EntryFunction first_call_of(size_t entry) noexcept {
+    return as_entry(const_cast<char*>(vecmpi_first_calls + entry * bytes_per_first_call));
+}
+
+EntryFunction real_function(Call call) noexcept {
+    EntryFunction function;
+    const char* members = reinterpret_cast<const char*>(&real);
+    std::memcpy(&function, members + static_cast<size_t>(call) * sizeof function, sizeof function);
+    return function;
+}
+
+// Null where the bound library lacks the function: its entry then stays with its first call.
+EntryFunction served_target(Call call, bool served) noexcept {
+    const Handler& handler = handlers[static_cast<size_t>(call)];
+    const EntryFunction function = real_function(call);
+    if (function == nullptr || handler.function == nullptr) return function;
+    return served || handler.always ? handler.function : function;
+}
+
+// ---- without vecmpi -------------------------------------------------------------------------------
+
+bool is_ours(void* address) noexcept {
+    Dl_info theirs;
+    Dl_info ours;
+    return dladdr(address, &theirs) != 0 && dladdr(vecmpi_first_calls, &ours) != 0 &&
+           theirs.dli_fbase == ours.dli_fbase;
+}
+
+// What the program would have called without this library: the next definition in the loader's order, so that tools
+// preloaded behind this library stay in place; in a library that came with RTLD_LOCAL, its own.
+EntryFunction untouched_target(const BoundLibrary& library, const char* symbol) noexcept {
+    void* next = dlsym(RTLD_NEXT, symbol);
+    return as_entry(next != nullptr ? next : dlsym(library.handle, symbol));
+}
+
+// A function that another library than the MPI library defines, such as MPI_Status_c2f08 in the Fortran one.
+EntryFunction target_elsewhere(const char* symbol) {
+    if (void* next = dlsym(RTLD_NEXT, symbol)) return as_entry(next);
+    for (const LoadedLibrary& library : loaded_libraries()) {
+        void* handle = handle_of_loaded(library);
+        void* found = handle != nullptr ? dlsym(handle, symbol) : nullptr;
+        if (found != nullptr && !is_ours(found)) return as_entry(found);
+        if (handle != nullptr) dlclose(handle);
+    }
+    return nullptr;
+}
+
+// ---- failures ---------------------------------------------------------------------------------------
+
+// Not log_line(): there may be no MPI library, and then the settings are not read.
+[[noreturn]] void abort_with(const std::string& line) noexcept {
+    const std::string text = "vecmpi: " + line + "\n";
+    if (write(STDERR_FILENO, text.data(), text.size()) < 0) std::perror("vecmpi");
+    std::abort();
+}
+
+// MPI_Initialized and MPI_Finalized where no MPI library is in the process.
+int neither_began_nor_ended(int* flag) noexcept {
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+EntryFunction target_without_library(size_t entry) {
+    const Call call = call_of(entry);
+    if (call != Call::Initialized && call != Call::Finalized)
+        abort_with(symbol_of(entry) + " was called, but this process has loaded no MPI library");
+    return reinterpret_cast<EntryFunction>(neither_began_nor_ended);
+}
+
+// True on rank 0 of the launchers that set a rank, and without a launcher.
+bool is_first_rank() noexcept {
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+        if (const char* rank = std::getenv(name)) return std::strcmp(rank, "0") == 0;
+    return true;
+}
+
+void explain_once(const BoundLibrary& library) noexcept {
+    static constinit std::atomic<bool> explained{false};
+    if (explained.exchange(true, std::memory_order_relaxed) || !is_first_rank()) return;
+    log_line(LogLevel::warn,
+             "%s does not have the MPICH ABI (libmpi.so.12, libmpich.so.12): every MPI call passes through untouched",
+             library.soname.empty() ? "the MPI library" : library.soname.c_str());
+}
+
+// ---- binding ----------------------------------------------------------------------------------------
+
+// Only entries that no one has bound: a thread that is late must not undo bind_entries().
+void bind_if_unbound(size_t entry, EntryFunction target) noexcept {
+    EntryFunction expected = first_call_of(entry);
+    if (target != nullptr)
+        vecmpi_entry_slots[entry].compare_exchange_strong(expected, target, std::memory_order_release,
+                                                          std::memory_order_relaxed);
+}
+
+void bind_untouched(const BoundLibrary& library) {
+    for (size_t entry = 0; entry < number_of_entries; ++entry)
+        bind_if_unbound(entry, untouched_target(library, symbol_of(entry).c_str()));
+}
+
+void bind_unserved() noexcept {
+    for (size_t entry = 0; entry < number_of_entries; ++entry)
+        bind_if_unbound(entry, served_target(call_of(entry), false));
+}
+
+EntryFunction bind_first_call(size_t entry) {
+    const BoundLibrary& library = bind_real_functions();
+    if (!library.found) return target_without_library(entry);
+    if (library.served && settings().enabled) {
+        bind_unserved();
+    } else {
+        if (settings().enabled) explain_once(library);
+        bind_untouched(library);
+    }
+    EntryFunction target = vecmpi_entry_slots[entry].load(std::memory_order_acquire);
+    if (target != first_call_of(entry)) return target;
+    const std::string symbol = symbol_of(entry);
+    target = target_elsewhere(symbol.c_str());
+    if (target == nullptr) abort_with(symbol + " is not in " + library.soname);
+    bind_if_unbound(entry, target);
+    return target;
+}
+
+}  // namespace
+
+void bind_entries(bool served) noexcept {
+    for (size_t i = 0; i < number_of_calls; ++i) {
+        const Call call = static_cast<Call>(i);
+        const EntryFunction target = served_target(call, served);
+        if (target == nullptr) continue;
+        for (bool profiling : {false, true})
+            vecmpi_entry_slots[entry_of(call, profiling)].store(target, std::memory_order_release);
+    }
+}
+
+}  // namespace vecmpi
+
+vecmpi::EntryFunction vecmpi_bind_first_call(size_t entry) noexcept {
+    return vecmpi::bind_first_call(entry);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The entries as data: the slots that the symbols jump through, and who serves them. Not a door: src/intercept only.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "vecmpi/mpi_calls.hpp"
+
+namespace vecmpi {
+
+using EntryFunction = void (*)();
+
+// Two entries a function: MPI_X, then PMPI_X.
+constexpr size_t number_of_entries = 2 * number_of_calls;
+
+// Who serves a function; generated from the table, in the order of enum class Call.
+struct Handler {
+    EntryFunction function;  // null: class pass
+    bool always;             // before the engine runs and after it stopped too
+};
+extern const Handler handlers[number_of_calls];
+
+}  // namespace vecmpi
+
+extern "C" {
+
+// Where entry i jumps. Written with release by any thread; read by the entry's own load (entry.S).
+extern std::atomic<vecmpi::EntryFunction> vecmpi_entry_slots[vecmpi::number_of_entries];
+
+// First instruction of the code that entry i runs until it is bound, at i * bytes_per_first_call.
+extern const char vecmpi_first_calls[];
+
+// Called from entry.S with the registers of the program's call saved: binds, returns where to jump.
+vecmpi::EntryFunction vecmpi_bind_first_call(size_t entry) noexcept;
+}
+
+namespace vecmpi {
+
+constexpr size_t bytes_per_first_call = 16;
+
+static_assert(sizeof(std::atomic<EntryFunction>) == sizeof(void*));
+
+}  // namespace vecmpi

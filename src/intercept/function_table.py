@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""mpi_functions.def joined with the prototypes of the installed mpi.h. Decides nothing: a row says what is done."""
+
+import re
+from dataclasses import dataclass
+
+from prototypes import GeneratorError, Prototype
+
+# Class of a row: number of columns that must follow it, columns that may.
+CLASSES = {
+    "pass": (0, 0),
+    "direct": (0, 0),
+    "post": (0, 0),
+    "twin": (1, 2),
+    "collective": (1, 2),
+    "segmented": (1, 2),
+    "persistent": (0, 0),
+    "requests": (1, 1),
+    "hook": (0, 1),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str  # "MPI_Send"
+    kind: str
+    columns: tuple
+
+
+@dataclass(frozen=True)
+class Function:
+    prototype: Prototype
+    kind: str
+    columns: tuple  # a twin's name is that of this form: MPI_Isend_c beside MPI_Send_c
+
+    @property
+    def name(self):
+        return self.prototype.name
+
+    @property
+    def short_name(self):
+        return self.prototype.short_name()
+
+
+def parse_row(line, where):
+    match = re.fullmatch(r"(MPI|MPI_T|MPIX)\(([^()]*)\)", line)
+    if match is None:
+        raise GeneratorError(f"{where}: not a row of the table: {line}")
+    name, kind, *columns = [column.strip() for column in match[2].split(",")] + [""] * (
+        "," not in match[2])
+    least, most = CLASSES.get(kind, (1, 0))
+    if not least <= len(columns) <= most:
+        raise GeneratorError(f"{where}: class '{kind}' unknown, or with other columns: {line}")
+    return Row(f"{match[1]}_{name}", kind, tuple(columns))
+
+
+def parse_table(path):
+    rows = {}
+    with open(path, encoding="utf-8") as table:
+        for number, line in enumerate(table, start=1):
+            line = line.strip()
+            if not line or line.startswith("//"):
+                continue
+            row = parse_row(line, f"{path}:{number}")
+            if row.name in rows:
+                raise GeneratorError(f"{path}:{number}: {row.name} stands in the table twice")
+            rows[row.name] = row
+    return rows
+
+
+def twin_columns(row, suffix):
+    if row.kind in ("twin", "collective", "segmented"):
+        return (f"MPI_{row.columns[0]}{suffix}",) + row.columns[1:]
+    return row.columns
+
+
+def join(rows, prototypes, table_path):
+    """Functions of this mpi.h in the order of the table, a large-count form after its row."""
+    functions = []
+    for row in rows.values():
+        for suffix in ("", "_c"):
+            name = row.name + suffix
+            if name in prototypes and (suffix == "" or name not in rows):
+                functions.append(Function(prototypes[name], row.kind, twin_columns(row, suffix)))
+    missing = sorted(set(prototypes) - {function.name for function in functions})
+    if missing:
+        raise GeneratorError(
+            f"{table_path}: mpi.h declares {len(missing)} functions that the table does not name:"
+            f" {', '.join(missing)}")
+    return functions

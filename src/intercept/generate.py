@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Joins mpi_functions.def with the installed mpi.h and writes the C++ and assembly of src/intercept.
+
+    generate.py --table FILE --compiler CC --include DIR --out DIR
+"""
+
+import argparse
+import os
+import sys
+
+import emit_handlers
+import emit_tables
+from function_table import join, parse_table
+from prototypes import GeneratorError, parse_prototypes, preprocessed
+
+
+def render(functions):
+    posts = [function for function in functions if function.kind == "post"]
+    operations = {function.name: function.prototype for function in posts}
+    files = {
+        "include/vecmpi/mpi_calls.hpp": emit_tables.calls_header(functions),
+        "include/vecmpi/mpi_real.hpp": emit_tables.real_header(functions),
+        "include/vecmpi/mpi_operations.hpp": emit_handlers.operations_header(posts),
+        "include/vecmpi/mpi_handlers.hpp": emit_handlers.handlers_header(functions),
+        "mpi_calls.cpp": emit_tables.calls_source(functions),
+        "mpi_operations.cpp": emit_handlers.operations_source(posts),
+        "mpi_entries.cpp": emit_tables.entries_source(functions),
+        "mpi_entries.S": emit_tables.entries_assembly(functions),
+    }
+    for name, (kinds, pattern, purpose) in emit_handlers.SOURCES.items():
+        files[name] = emit_handlers.handlers_source(functions, operations, kinds, pattern, purpose)
+    return files
+
+
+def write(directory, files):
+    for name, text in files.items():
+        path = os.path.join(directory, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as output:
+            output.write(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--table", required=True)
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--include", action="append", default=[])
+    parser.add_argument("--out", required=True)
+    options = parser.parse_args()
+    try:
+        prototypes = parse_prototypes(preprocessed(options.compiler, options.include))
+        functions = join(parse_table(options.table), prototypes, options.table)
+        write(options.out, render(functions))
+    except GeneratorError as problem:
+        sys.exit(f"generate.py: {problem}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Hand-written handlers: calls that change what vecmpi knows (life, communicators, error handlers) and blocking calls
+// whose twin is more than one operation. Generated handlers do the rest.
+#include "report.hpp"
+#include "vecmpi/intercept.hpp"
+#include "vecmpi/offload.hpp"
+#include "vecmpi/mpi_handlers.hpp"
+#include "vecmpi/mpi_operations.hpp"
+#include "vecmpi/pipeline.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+int sessions_open = 0;  // MPI_Session_init and _finalize are not called by two threads at once
+bool world_open = false;
+
+// ---- Init and Finalize (MPI 4.0, 11.2 and 11.6.2) ----------------------------------------------
+
+int initialise_world(int* argc, char*** argv, int app_level, int* app_provided) noexcept {
+    if (is_reentrant()) return real.Init_thread(argc, argv, app_level, app_provided);
+    int lib_provided = MPI_THREAD_SINGLE;
+    const int rc = real.Init_thread(argc, argv, level_to_request(app_level), &lib_provided);
+    if (rc != MPI_SUCCESS) return rc;
+    world_open = true;
+    start_engine(app_level, lib_provided, true, app_provided);
+    bind_entries(true);
+    return MPI_SUCCESS;
+}
+
+// The last of MPI_COMM_WORLD and the sessions to close takes the engine with it.
+void close_if_last(bool world_stays, int sessions_stay) noexcept {
+    if (world_stays || sessions_stay != 0) return;
+    bind_entries(false);
+    stop_engine();
+}
+
+// ---- Sendrecv: both sides posted, then completed ------------------------------------------------
+
+template <class SendArguments, class ReceiveArguments>
+int exchange(IssueFunction issue_send, const SendArguments& send,
+             const CallFacts& send_facts, IssueFunction issue_receive,
+             const ReceiveArguments& receive, const CallFacts& receive_facts,
+             MPI_Status* status) noexcept {
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int rc = post(make_operation(Call::Irecv, issue_receive, receive, receive_facts), &requests[0]);
+    if (rc != MPI_SUCCESS) return rc;
+    const int send_rc =
+        post(make_operation(Call::Isend, issue_send, send, send_facts), &requests[1]);
+    if (send_rc != MPI_SUCCESS) {
+        cancel(&requests[0]);
+        wait_one(&requests[0], MPI_STATUS_IGNORE);
+        return send_rc;
+    }
+    rc = wait_one(&requests[0], status);
+    const int wait_rc = wait_one(&requests[1], MPI_STATUS_IGNORE);
+    return rc != MPI_SUCCESS ? rc : wait_rc;
+}
+
+CallFacts message_facts(MPI_Comm comm, MPI_Count count, MPI_Datatype type, int peer, int tag) noexcept {
+    CallFacts facts;
+    facts.comm = comm;
+    facts.count = count;
+    facts.type = type;
+    facts.peer = peer;
+    facts.tag = tag;
+    return facts;
+}
+
+// ---- Probe: looks until there is a message --------------------------------------------------------
+
+struct ProbeLook {
+    int source, tag;
+    MPI_Comm comm;
+    MPI_Message* message;  // null for MPI_Probe
+    MPI_Status* status;
+    int rc;
+};
+
+bool look_for_message(void* context) noexcept {
+    auto& look = *static_cast<ProbeLook*>(context);
+    int found = 0;
+    look.rc = look.message ? real.Improbe(look.source, look.tag, look.comm, &found, look.message,
+                                          look.status)
+                           : real.Iprobe(look.source, look.tag, look.comm, &found, look.status);
+    return found != 0 || look.rc != MPI_SUCCESS;
+}
+
+int probe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) noexcept {
+    ProbeLook look{source, tag, comm, message, status, MPI_SUCCESS};
+    wait_until(look_for_message, &look);
+    return look.rc;
+}
+
+// What the program changes of a communicator is forgotten before and after: another thread may ask in between.
+template <class LibraryCall>
+int changing_communicator(Call call, LibraryCall library_call) noexcept {
+    DirectCall scope(call);
+    forget_comm_traits();
+    const int rc = library_call();
+    forget_comm_traits();
+    return rc;
+}
+
+template <class LibraryCall>
+int with_other_processes(Call call, LibraryCall library_call) noexcept {
+    note_dynamic_processes();
+    DirectCall scope(call);
+    return library_call();
+}
+
+}  // namespace
+
+int serve_Init(int* argc, char*** argv) noexcept {
+    int provided;
+    return initialise_world(argc, argv, MPI_THREAD_SINGLE, &provided);
+}
+
+int serve_Init_thread(int* argc, char*** argv, int required, int* provided) noexcept {
+    return initialise_world(argc, argv, required, provided);
+}
+
+int serve_Finalize() noexcept {
+    if (is_reentrant()) return real.Finalize();
+    if (engine_runs()) print_report();
+    close_if_last(false, sessions_open);
+    world_open = false;
+    return real.Finalize();
+}
+
+// A session gets the level that it asks for: without MPI_COMM_WORLD there is no one to agree with on another.
+int serve_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) noexcept {
+    const int rc = real.Session_init(info, errhandler, session);
+    if (rc != MPI_SUCCESS || is_reentrant()) return rc;
+    note_dynamic_processes();
+    if (++sessions_open > 1 || world_open) return rc;
+    int level = MPI_THREAD_SINGLE;
+    real.Query_thread(&level);
+    start_engine(level, level, false, nullptr);
+    bind_entries(true);
+    return rc;
+}
+
+int serve_Session_finalize(MPI_Session* session) noexcept {
+    if (is_reentrant()) return real.Session_finalize(session);
+    close_if_last(world_open, sessions_open - 1);
+    --sessions_open;
+    return real.Session_finalize(session);
+}
+
+int serve_Query_thread(int* provided) noexcept {
+    if (!provided || !engine_runs()) return real.Query_thread(provided);
+    *provided = app_thread_level();
+    return MPI_SUCCESS;
+}
+
+int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                   void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                   MPI_Comm comm, MPI_Status* status) noexcept {
+    if (!twin_serves(comm)) {
+        DirectCall scope(Call::Sendrecv);
+        return real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                             recvtype, source, recvtag, comm, status);
+    }
+    const IsendArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
+    const IrecvArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
+    return exchange(issue_Isend, send, message_facts(comm, sendcount, sendtype, dest, sendtag),
+                    issue_Irecv, receive,
+                    message_facts(comm, recvcount, recvtype, source, recvtag), status);
+}
+
+int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
+                     int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                     int source, int recvtag, MPI_Comm comm, MPI_Status* status) noexcept {
+    if (!twin_serves(comm)) {
+        DirectCall scope(Call::Sendrecv_c);
+        return real.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                               recvtype, source, recvtag, comm, status);
+    }
+    const Isend_cArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
+    const Irecv_cArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
+    return exchange(issue_Isend_c, send, message_facts(comm, sendcount, sendtype, dest, sendtag),
+                    issue_Irecv_c, receive,
+                    message_facts(comm, recvcount, recvtype, source, recvtag), status);
+}
+
+int serve_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
+    if (!twin_serves(comm)) {
+        DirectCall scope(Call::Probe);
+        return real.Probe(source, tag, comm, status);
+    }
+    return probe(source, tag, comm, nullptr, status);
+}
+
+int serve_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
+                 MPI_Status* status) noexcept {
+    if (!twin_serves(comm) || !message) {
+        DirectCall scope(Call::Mprobe);
+        return real.Mprobe(source, tag, comm, message, status);
+    }
+    return probe(source, tag, comm, message, status);
+}
+
+// ---- communicators -----------------------------------------------------------------------------------
+
+int serve_Comm_free(MPI_Comm* comm) noexcept {
+    return changing_communicator(Call::Comm_free, [&]() noexcept { return real.Comm_free(comm); });
+}
+
+int serve_Comm_disconnect(MPI_Comm* comm) noexcept {
+    return changing_communicator(Call::Comm_disconnect,
+                                 [&]() noexcept { return real.Comm_disconnect(comm); });
+}
+
+int serve_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) noexcept {
+    return changing_communicator(Call::Comm_set_errhandler, [&]() noexcept {
+        return real.Comm_set_errhandler(comm, errhandler);
+    });
+}
+
+int serve_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) noexcept {
+    return changing_communicator(
+        Call::Errhandler_set, [&]() noexcept { return real.Errhandler_set(comm, errhandler); });
+}
+
+int serve_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root,
+                     MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[]) noexcept {
+    return with_other_processes(Call::Comm_spawn, [&]() noexcept {
+        return real.Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm,
+                               array_of_errcodes);
+    });
+}
+
+int serve_Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of_argv[],
+                              const int array_of_maxprocs[], const MPI_Info array_of_info[],
+                              int root, MPI_Comm comm, MPI_Comm* intercomm,
+                              int array_of_errcodes[]) noexcept {
+    return with_other_processes(Call::Comm_spawn_multiple, [&]() noexcept {
+        return real.Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs,
+                                        array_of_info, root, comm, intercomm, array_of_errcodes);
+    });
+}
+
+int serve_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
+                      MPI_Comm* newcomm) noexcept {
+    return with_other_processes(Call::Comm_accept, [&]() noexcept {
+        return real.Comm_accept(port_name, info, root, comm, newcomm);
+    });
+}
+
+int serve_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm,
+                       MPI_Comm* newcomm) noexcept {
+    return with_other_processes(Call::Comm_connect, [&]() noexcept {
+        return real.Comm_connect(port_name, info, root, comm, newcomm);
+    });
+}
+
+int serve_Comm_join(int fd, MPI_Comm* intercomm) noexcept {
+    return with_other_processes(Call::Comm_join,
+                                [&]() noexcept { return real.Comm_join(fd, intercomm); });
+}
+
+int serve_Comm_get_parent(MPI_Comm* parent) noexcept {
+    const int rc = real.Comm_get_parent(parent);
+    if (rc == MPI_SUCCESS && *parent != MPI_COMM_NULL) note_dynamic_processes();
+    return rc;
+}
+
+int serve_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info,
+                                 MPI_Errhandler errhandler, MPI_Comm* newcomm) noexcept {
+    return with_other_processes(Call::Comm_create_from_group, [&]() noexcept {
+        return real.Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+    });
+}
+
+int serve_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
+                                       MPI_Group remote_group, int remote_leader,
+                                       const char* stringtag, MPI_Info info,
+                                       MPI_Errhandler errhandler, MPI_Comm* newintercomm) noexcept {
+    return with_other_processes(Call::Intercomm_create_from_groups, [&]() noexcept {
+        return real.Intercomm_create_from_groups(local_group, local_leader, remote_group,
+                                                 remote_leader, stringtag, info, errhandler,
+                                                 newintercomm);
+    });
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sums the counters of all ranks with the library's Ireduce, waiting on our ladder, and writes the report on rank 0.
+#include "report.hpp"
+
+#include <cstdio>
+#include <string>
+
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+struct PendingReduce {
+    MPI_Request request;
+};
+
+bool look_at_reduce(void* context) noexcept {
+    int done = 0;
+    real.Test(&static_cast<PendingReduce*>(context)->request, &done, MPI_STATUS_IGNORE);
+    return done != 0;
+}
+
+std::vector<uint64_t> sum_over_world(std::vector<uint64_t> mine) {
+    std::vector<uint64_t> totals(mine.size());
+    PendingReduce pending{MPI_REQUEST_NULL};
+    {
+        DirectCall scope(Call::Ireduce);
+        real.Ireduce(mine.data(), totals.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
+                     MPI_SUM, 0, MPI_COMM_WORLD, &pending.request);
+    }
+    wait_until(look_at_reduce, &pending);
+    return totals;
+}
+
+std::string library_version() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    real.Get_library_version(text, &length);
+    std::string line(text);
+    line.resize(std::min(line.find('\n'), line.size()));
+    for (char& letter : line)
+        if (letter == '\t') letter = ' ';
+    return line;
+}
+
+void write_report(const std::string& text) {
+    const ReportTarget& target = settings().report;
+    if (target.kind == ReportTarget::Kind::summary) {
+        std::fwrite(text.data(), 1, text.size(), stderr);
+        return;
+    }
+    std::FILE* file = std::fopen(target.file.c_str(), "w");
+    if (!file || std::fwrite(text.data(), 1, text.size(), file) != text.size())
+        log_line(LogLevel::error, "VECMPI_REPORT=json:%s: the file cannot be written",
+                 target.file.c_str());
+    if (file) std::fclose(file);
+}
+
+}  // namespace
+
+void print_report() noexcept {
+    if (settings().report.kind == ReportTarget::Kind::off || !agreement().valid) return;
+    ReportFacts facts;
+    int rank = 0;
+    real.Comm_rank(MPI_COMM_WORLD, &rank);
+    real.Comm_size(MPI_COMM_WORLD, &facts.ranks);
+    std::vector<uint64_t> mine = counter_snapshot();
+    mine.push_back(engine_has_thread());
+    std::vector<uint64_t> totals = sum_over_world(std::move(mine));
+    if (rank != 0) return;
+    facts.ranks_with_thread = static_cast<int>(totals.back());
+    totals.pop_back();
+    facts.nodes = agreement().nodes;
+    facts.mpi_library = library_version();
+    for (size_t call = 0; call < number_of_calls; ++call)
+        facts.call_names.push_back(call_name(static_cast<Call>(call)));
+    facts.notes.push_back("offload thread of rank 0 " + engine_reason());
+    write_report(settings().report.kind == ReportTarget::Kind::json ? format_json(facts, totals)
+                                                                    : format_summary(facts, totals));
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finds the MPI library that the program loaded and its functions. Loads nothing, calls nothing of it.
+#include <dlfcn.h>
+#include <link.h>
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <mutex>
+#include <new>
+#include <string_view>
+
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+
+constinit RealFunctions real{};
+
+namespace {
+
+using Pointers = std::array<void*, number_of_calls>;
+
+// Null until a library was found. Released after `real` is filled; never freed, so that calls at exit still find it.
+constinit std::atomic<const BoundLibrary*> published{nullptr};
+
+// Held while `real` is copied, never inside a call to the loader: a constructor that runs under the loader's lock may
+// come here too.
+constinit std::mutex publishing;
+
+const link_map* object_of(const void* address) noexcept {
+    Dl_info info;
+    link_map* object = nullptr;
+    if (dladdr1(address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) return nullptr;
+    return object;
+}
+
+// True where the library itself, not one that it depends on, defines PMPI_Init. A profiler defines only MPI_Init.
+bool is_mpi_library(const LoadedLibrary& library, void* handle) noexcept {
+    const void* init = dlsym(handle, "PMPI_Init");
+    const link_map* owner = init != nullptr ? object_of(init) : nullptr;
+    return owner != nullptr && owner != object_of(&real) && library.path == owner->l_name;
+}
+
+bool has_mpich_abi(std::string_view soname) noexcept {
+    return soname == "libmpi.so.12" || soname == "libmpich.so.12";
+}
+
+BoundLibrary find_mpi_library() {
+    for (const LoadedLibrary& library : loaded_libraries()) {
+        void* handle = handle_of_loaded(library);
+        if (handle == nullptr) continue;
+        // The handle stays open: the library must not leave while entries lead into it.
+        if (is_mpi_library(library, handle))
+            return {true, has_mpich_abi(library.soname), library.soname, handle};
+        dlclose(handle);
+    }
+    return {};
+}
+
+Pointers find_functions(void* handle) {
+    Pointers pointers;
+    for (size_t i = 0; i < number_of_calls; ++i) {
+        const std::string name = call_name(static_cast<Call>(i));
+        pointers[i] = dlsym(handle, ("P" + name).c_str());
+        if (pointers[i] == nullptr) pointers[i] = dlsym(handle, name.c_str());
+    }
+    return pointers;
+}
+
+const BoundLibrary* publish(const BoundLibrary& library, const Pointers& pointers) {
+    const std::lock_guard lock(publishing);
+    const BoundLibrary* first = published.load(std::memory_order_relaxed);
+    if (first != nullptr) return first;  // another thread found it meanwhile
+    real = std::bit_cast<RealFunctions>(pointers);
+    const auto* bound = new BoundLibrary(library);
+    published.store(bound, std::memory_order_release);  // pairs with the load in bind_real_functions()
+    return bound;
+}
+
+const BoundLibrary* find_and_publish() noexcept {
+    try {
+        const BoundLibrary library = find_mpi_library();
+        return library.found ? publish(library, find_functions(library.handle)) : nullptr;
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+}  // namespace
+
+const BoundLibrary& bind_real_functions() noexcept {
+    static const BoundLibrary& none = *new (std::nothrow) BoundLibrary;
+    const BoundLibrary* bound = published.load(std::memory_order_acquire);
+    if (bound == nullptr) bound = find_and_publish();
+    return bound != nullptr ? *bound : none;
+}
+
+}  // namespace vecmpi
