@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the ranks of MPI_COMM_WORLD find out together in MPI_Init: one small maximum over all. Decisions that must be
+// equal on all ranks rest on this and on the arguments of the call, on nothing else.
+#include "agreement.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <string_view>
+
+namespace vecmpi {
+
+namespace {
+
+Agreement agreed;
+
+// A maximum of x and of ~x over all ranks tells whether all had the same x.
+enum Field : unsigned {
+    settings_hash,
+    settings_hash_inverse,
+    node_hash,
+    node_hash_inverse,
+    is_oversubscribed,
+    settings_problem,  // world size - rank where a setting is bad: the lowest such rank wins
+    number_of_fields
+};
+
+uint64_t hash_of_node_name() noexcept {
+    char name[MPI_MAX_PROCESSOR_NAME] = {};
+    gethostname(name, sizeof name - 1);
+    return std::hash<std::string_view>{}(name);
+}
+
+bool same_on_all(const uint64_t maximum[], Field field) noexcept {
+    return maximum[field] == ~maximum[field + 1];
+}
+
+// The library's blocking Allreduce would spin, for milliseconds where the node is oversubscribed.
+void maximum_over_world(const uint64_t mine[], uint64_t maximum[], const WaitPolicy& policy) noexcept {
+    MPI_Request request = MPI_REQUEST_NULL;
+    real.Iallreduce(mine, maximum, number_of_fields, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD, &request);
+    Ladder ladder(policy);
+    for (int done = 0; !done; ladder.rest()) real.Test(&request, &done, MPI_STATUS_IGNORE);
+}
+
+[[noreturn]] void stop_job(int rank, int rank_that_speaks, const char* line) noexcept {
+    if (rank == rank_that_speaks) {
+        log_line(LogLevel::error, "%s", line);
+        real.Abort(MPI_COMM_WORLD, 2);
+    }
+    for (;;) pause();  // the launcher ends us
+}
+
+}  // namespace
+
+const Agreement& agreement() noexcept { return agreed; }
+
+void forget_agreement() noexcept { agreed = Agreement{}; }
+
+void agree_over_world(bool this_node_is_oversubscribed, const WaitPolicy& policy) noexcept {
+    int rank = 0, size = 1;
+    real.Comm_rank(MPI_COMM_WORLD, &rank);
+    real.Comm_size(MPI_COMM_WORLD, &size);
+    const SettingsResult& own = process_settings();
+    const uint64_t node = hash_of_node_name();
+    const uint64_t mine[number_of_fields] = {
+        own.agreement_hash,
+        ~own.agreement_hash,
+        node,
+        ~node,
+        this_node_is_oversubscribed,
+        own.problem.empty() ? 0 : static_cast<uint64_t>(size - rank)};
+    uint64_t maximum[number_of_fields];
+    std::copy(mine, mine + number_of_fields, maximum);
+    if (size > 1) maximum_over_world(mine, maximum, policy);
+    if (maximum[settings_problem] != 0)
+        stop_job(rank, size - static_cast<int>(maximum[settings_problem]), own.problem.c_str());
+    if (!same_on_all(maximum, settings_hash))
+        stop_job(rank, 0, "VECMPI_ settings that all ranks must share differ between ranks");
+    agreed.twin_collectives = size > 1 && maximum[is_oversubscribed] != 0;
+    agreed.one_node = same_on_all(maximum, node_hash);
+    agreed.nodes = agreed.one_node ? 1 : 2;
+    agreed.valid = true;
+    set_log_rank(rank);
+    if (rank == 0)
+        for (const std::string& warning : own.warnings) log_line(LogLevel::warn, "%s", warning.c_str());
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Makes and drops the agreement of MPI_COMM_WORLD. Called by life.cpp only; readers use agreement().
+#pragma once
+
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+
+// Collective over MPI_COMM_WORLD. Ends the job with one line where a setting is bad or the ranks' settings differ.
+void agree_over_world(bool this_node_is_oversubscribed, const WaitPolicy& policy) noexcept;
+void forget_agreement() noexcept;
+
+}  // namespace vecmpi

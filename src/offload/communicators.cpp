@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the paths need to know of a communicator, asked once and kept in a small cache. Never keeps a handle alive.
+#include "engine.hpp"
+#include "plausible.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+// One entry is one word, so that readers need no lock: comm (32 bits), size (26), handler (2), world_only, inter,
+// and a bit that says the entry is used.
+constexpr unsigned cache_entries = 64;
+std::atomic<uint64_t> cache[cache_entries];
+std::atomic<uint32_t> cache_epoch{0};
+std::atomic<bool> dynamic_processes{false};
+
+constexpr int largest_cached_size = (1 << 26) - 1;
+
+uint64_t pack(MPI_Comm comm, const CommTraits& traits) noexcept {
+    return uint64_t{static_cast<uint32_t>(comm)} << 32 | uint64_t(traits.size) << 6 |
+           uint64_t(traits.handler) << 4 | uint64_t{traits.world_only} << 2 |
+           uint64_t{traits.inter} << 1 | 1;
+}
+
+CommTraits unpack(uint64_t word) noexcept {
+    CommTraits traits;
+    traits.size = static_cast<int>((word >> 6) & largest_cached_size);
+    traits.handler = static_cast<CommTraits::Handler>((word >> 4) & 3);
+    traits.world_only = (word >> 2) & 1;
+    traits.inter = (word >> 1) & 1;
+    return traits;
+}
+
+CommTraits::Handler handler_of(MPI_Comm comm) noexcept {
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    real.Comm_get_errhandler(comm, &handler);
+    if (handler == MPI_ERRORS_RETURN) return CommTraits::Handler::returns;
+    if (handler == MPI_ERRORS_ARE_FATAL || handler == MPI_ERRORS_ABORT)
+        return CommTraits::Handler::fatal;
+    if (handler != MPI_ERRHANDLER_NULL) real.Errhandler_free(&handler);  // our reference only
+    return CommTraits::Handler::user;
+}
+
+// Are all processes of a group in this process's MPI_COMM_WORLD? Every member of a group that spans two worlds sees
+// at least one foreign process, so all members answer alike.
+bool group_in_world(MPI_Group group, int size) noexcept {
+    MPI_Group world = MPI_GROUP_NULL;
+    real.Comm_group(MPI_COMM_WORLD, &world);
+    bool inside = true;
+    for (int rank = 0; rank < size && inside; ++rank) {
+        int world_rank = MPI_UNDEFINED;
+        real.Group_translate_ranks(group, 1, &rank, world, &world_rank);
+        inside = world_rank != MPI_UNDEFINED;
+    }
+    real.Group_free(&world);
+    return inside;
+}
+
+bool comm_in_world(MPI_Comm comm, bool inter, int size) noexcept {
+    if (!agreement().valid) return false;
+    if (!dynamic_processes.load(std::memory_order_relaxed)) return true;
+    MPI_Group group = MPI_GROUP_NULL;
+    int local_size = size;
+    if (inter) real.Comm_size(comm, &local_size);
+    real.Comm_group(comm, &group);
+    bool inside = group_in_world(group, local_size);
+    real.Group_free(&group);
+    if (!inter || !inside) return inside;
+    real.Comm_remote_group(comm, &group);
+    inside = group_in_world(group, size);
+    real.Group_free(&group);
+    return inside;
+}
+
+CommTraits ask_library(MPI_Comm comm) noexcept {
+    CommTraits traits;
+    ++this_thread.inside;
+    int inter = 0;
+    real.Comm_test_inter(comm, &inter);
+    traits.inter = inter != 0;
+    if (traits.inter)
+        real.Comm_remote_size(comm, &traits.size);
+    else
+        real.Comm_size(comm, &traits.size);
+    traits.handler = handler_of(comm);
+    traits.world_only = comm_in_world(comm, traits.inter, traits.size);
+    --this_thread.inside;
+    return traits;
+}
+
+}  // namespace
+
+CommTraits comm_traits(MPI_Comm comm) noexcept {
+    const auto key = static_cast<uint32_t>(comm);
+    std::atomic<uint64_t>& entry = cache[(key ^ key >> 26) % cache_entries];
+    const uint64_t word = entry.load(std::memory_order_relaxed);
+    if ((word & 1) != 0 && static_cast<uint32_t>(word >> 32) == key) return unpack(word);
+    const uint32_t epoch = cache_epoch.load(std::memory_order_acquire);
+    const CommTraits traits = ask_library(comm);
+    if (traits.size <= largest_cached_size) {
+        entry.store(pack(comm, traits), std::memory_order_seq_cst);
+        // Pairs with forget_comm_traits(): what was asked before the change must not stay.
+        if (cache_epoch.load(std::memory_order_seq_cst) != epoch)
+            entry.store(0, std::memory_order_relaxed);
+    }
+    return traits;
+}
+
+void forget_comm_traits() noexcept {
+    cache_epoch.fetch_add(1, std::memory_order_seq_cst);
+    for (std::atomic<uint64_t>& entry : cache) entry.store(0, std::memory_order_seq_cst);
+}
+
+void note_dynamic_processes() noexcept {
+    if (!dynamic_processes.exchange(true)) forget_comm_traits();
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Wait and Test on any mixture of virtual, real and null requests (MPI 4.0, 3.7.3 and 3.7.5). All end in one loop,
+// Engine::run_until; they differ only in what one attempt must find.
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include "engine.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+// The library's own answer for a null or inactive request, MPI_ERROR left alone.
+void set_empty(MPI_Status* status) noexcept {
+    if (status == MPI_STATUS_IGNORE) return;
+    MPI_Request none = MPI_REQUEST_NULL;
+    int flag;
+    real.Test(&none, &flag, status);
+}
+
+void copy_status(const MPI_Status& from, MPI_Status* to) noexcept {
+    if (to == MPI_STATUS_IGNORE) return;
+    const int kept = to->MPI_ERROR;  // only MPI_ERR_IN_STATUS may change it
+    *to = from;
+    to->MPI_ERROR = kept;
+}
+
+MPI_Status* status_at(MPI_Status statuses[], int i) noexcept {
+    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
+}
+
+enum class Readiness { pending, complete, inactive, unknown };
+
+Readiness readiness(const Slot* slot) noexcept {
+    if (!slot) return Readiness::unknown;
+    switch (slot->state.load(std::memory_order_acquire)) {
+        case SlotState::done:
+            return Readiness::complete;
+        case SlotState::inactive:
+            return Readiness::inactive;
+        default:
+            return Readiness::pending;
+    }
+}
+
+// Takes the result of a complete virtual request: the slot is free afterwards, or inactive if persistent.
+int consume(Slot* slot, MPI_Request* request, MPI_Status* status) noexcept {
+    copy_status(slot->status, status);
+    const int error = slot->error;
+    if (slot->persistent) {
+        slot->state.store(SlotState::inactive, std::memory_order_relaxed);
+    } else {
+        engine->pool.give(slot);
+        *request = MPI_REQUEST_NULL;
+    }
+    return error;
+}
+
+// A Test that found nothing, on an oversubscribed node: whoever must send has no CPU while we ask again.
+void rest_after_failing_test() noexcept {
+    if (!engine->yields_at_once) return;
+    static const WaitPolicy yield_once{0, 0, UINT32_MAX, 0, 0};
+    Ladder(yield_once).rest();
+}
+
+// One look for a Test: moves the engine unless its own thread does so.
+template <class Attempt>
+bool look_once(Attempt attempt) noexcept {
+    if (this_thread.owns_engine) return attempt(true);
+    bool finished;
+    if (engine->try_own()) {
+        {
+            OwnerScope scope;
+            if (engine->has_work()) engine->step();
+            finished = attempt(true);
+        }
+        engine->release();
+    } else {
+        finished = attempt(false);
+    }
+    if (!finished) rest_after_failing_test();
+    return finished;
+}
+
+// Runs attempt until it is finished, or once.
+template <class Attempt>
+bool run(bool blocking, Attempt attempt) noexcept {
+    if (!blocking) return look_once(attempt);
+    engine->run_until(attempt);
+    return true;
+}
+
+// ---- one request ------------------------------------------------------------------------------
+
+int complete_real(bool blocking, MPI_Request* request, int* flag, MPI_Status* status) noexcept {
+    int rc = MPI_SUCCESS;
+    run(blocking, [&](bool owner) noexcept {
+        *flag = 0;
+        if (!owner) return false;
+        rc = real.Test(request, flag, status);
+        return *flag != 0 || rc != MPI_SUCCESS;
+    });
+    return rc;
+}
+
+int complete_one(bool blocking, MPI_Request* request, int* flag, MPI_Status* status) noexcept {
+    if (!is_virtual(*request)) return complete_real(blocking, request, flag, status);
+    Slot* slot = engine->pool.find(*request);
+    if (!slot) return real.Test(request, flag, status);  // the library's own error for a stale handle
+    const bool finished = readiness(slot) != Readiness::pending ||
+                          run(blocking, [slot](bool) noexcept {
+                              return readiness(slot) != Readiness::pending;
+                          });
+    *flag = finished;
+    if (!finished) return MPI_SUCCESS;
+    if (readiness(slot) == Readiness::inactive) {
+        set_empty(status);
+        return MPI_SUCCESS;
+    }
+    return consume(slot, request, status);
+}
+
+// ---- several requests, all real -----------------------------------------------------------------
+
+bool any_virtual(int count, const MPI_Request requests[]) noexcept {
+    return requests && std::any_of(requests, requests + std::max(count, 0), is_virtual);
+}
+
+// ---- several requests, some virtual --------------------------------------------------------------
+
+// The real ones of a mixture, in order, with their places in the program's array.
+class RealPart {
+  public:
+    RealPart(int count, const MPI_Request requests[]) noexcept
+        : memory_(new (std::nothrow) Entry[static_cast<size_t>(count)]),
+          handles_(new (std::nothrow) MPI_Request[static_cast<size_t>(count)]),
+          statuses_(new (std::nothrow) MPI_Status[static_cast<size_t>(count)]) {
+        if (!usable()) return;
+        for (int i = 0; i < count; ++i)
+            if (!is_virtual(requests[i]) && requests[i] != MPI_REQUEST_NULL) {
+                memory_[static_cast<size_t>(size)].place = i;
+                handles_[static_cast<size_t>(size++)] = requests[i];
+            }
+    }
+    bool usable() const noexcept { return memory_ && handles_ && statuses_; }
+    int place(int i) const noexcept { return memory_[static_cast<size_t>(i)].place; }
+    MPI_Request* handles() noexcept { return handles_.get(); }
+    MPI_Status* statuses() noexcept { return statuses_.get(); }
+    int size = 0;
+
+  private:
+    struct Entry {
+        int place;
+    };
+    std::unique_ptr<Entry[]> memory_;
+    std::unique_ptr<MPI_Request[]> handles_;
+    std::unique_ptr<MPI_Status[]> statuses_;
+};
+
+// What a multiple completion returns, and MPI_ERROR of its statuses: set only where one of them failed.
+class ErrorCollector {
+  public:
+    explicit ErrorCollector(MPI_Status statuses[]) noexcept : statuses_(statuses) {}
+    void add(int place, int error) noexcept {
+        if (error == MPI_SUCCESS) {
+            if (failed_ && statuses_ != MPI_STATUSES_IGNORE)
+                statuses_[place].MPI_ERROR = MPI_SUCCESS;
+            return;
+        }
+        if (!failed_ && statuses_ != MPI_STATUSES_IGNORE)
+            for (int i = 0; i < place; ++i) statuses_[i].MPI_ERROR = MPI_SUCCESS;
+        failed_ = true;
+        if (statuses_ != MPI_STATUSES_IGNORE) statuses_[place].MPI_ERROR = error;
+    }
+    int result() const noexcept { return failed_ ? MPI_ERR_IN_STATUS : MPI_SUCCESS; }
+
+  private:
+    MPI_Status* statuses_;
+    bool failed_ = false;
+};
+
+class Mixture {
+  public:
+    Mixture(int count, MPI_Request requests[]) noexcept
+        : count_(count), requests_(requests), reals_(count, requests) {}
+    bool usable() const noexcept { return reals_.usable(); }
+
+    bool all_ready(bool owner, int* rc) noexcept;
+    int finish_all(MPI_Status statuses[]) noexcept;
+    bool find_any(bool owner, int* index, MPI_Status* status, int* rc) noexcept;
+    bool find_some(bool owner, int* outcount, int indices[], MPI_Status statuses[],
+                   int* rc) noexcept;
+    int stale() const noexcept;
+
+  private:
+    bool virtuals_inactive() const noexcept;
+    Slot* slot(int i) const noexcept {
+        return is_virtual(requests_[i]) ? engine->pool.find(requests_[i]) : nullptr;
+    }
+
+    int count_;
+    MPI_Request* requests_;
+    RealPart reals_;
+    int real_rc_ = MPI_SUCCESS;
+};
+
+// Place of a virtual handle that is not in use, or -1.
+int Mixture::stale() const noexcept {
+    for (int i = 0; i < count_; ++i)
+        if (is_virtual(requests_[i]) && !slot(i)) return i;
+    return -1;
+}
+
+bool Mixture::virtuals_inactive() const noexcept {
+    for (int i = 0; i < count_; ++i)
+        if (is_virtual(requests_[i]) && readiness(slot(i)) != Readiness::inactive) return false;
+    return true;
+}
+
+// The virtual ones are only looked at; Testall takes the real ones when it finds them all complete.
+bool Mixture::all_ready(bool owner, int* rc) noexcept {
+    for (int i = 0; i < count_; ++i)
+        if (is_virtual(requests_[i]) && readiness(slot(i)) == Readiness::pending) return false;
+    if (reals_.size == 0) return true;
+    if (!owner) return false;
+    int flag = 0;
+    real_rc_ = real.Testall(reals_.size, reals_.handles(), &flag, reals_.statuses());
+    *rc = real_rc_;
+    return flag != 0 || real_rc_ != MPI_SUCCESS;
+}
+
+int Mixture::finish_all(MPI_Status statuses[]) noexcept {
+    ErrorCollector errors(statuses);
+    int next_real = 0;
+    for (int i = 0; i < count_; ++i) {
+        MPI_Status* status = status_at(statuses, i);
+        if (Slot* virtual_slot = slot(i);
+            virtual_slot && readiness(virtual_slot) == Readiness::complete) {
+            errors.add(i, consume(virtual_slot, &requests_[i], status));
+        } else if (next_real < reals_.size && reals_.place(next_real) == i) {
+            requests_[i] = reals_.handles()[next_real];
+            const MPI_Status& found = reals_.statuses()[next_real++];
+            copy_status(found, status);
+            errors.add(i, real_rc_ == MPI_SUCCESS ? MPI_SUCCESS : found.MPI_ERROR);
+        } else {
+            set_empty(status);
+            errors.add(i, MPI_SUCCESS);
+        }
+    }
+    return errors.result();
+}
+
+bool Mixture::find_any(bool owner, int* index, MPI_Status* status, int* rc) noexcept {
+    for (int i = 0; i < count_; ++i)
+        if (Slot* candidate = slot(i);
+            candidate && readiness(candidate) == Readiness::complete) {
+            *index = i;
+            *rc = consume(candidate, &requests_[i], status);
+            return true;
+        }
+    *index = MPI_UNDEFINED;
+    if (reals_.size == 0) {
+        set_empty(status);
+        return virtuals_inactive();
+    }
+    if (!owner) return false;
+    int flag = 0, found = MPI_UNDEFINED;
+    *rc = real.Testany(reals_.size, reals_.handles(), &found, &flag, status);
+    if (*rc == MPI_SUCCESS && !flag) return false;
+    if (found == MPI_UNDEFINED) return *rc != MPI_SUCCESS || virtuals_inactive();
+    *index = reals_.place(found);
+    requests_[*index] = reals_.handles()[found];
+    return true;
+}
+
+bool Mixture::find_some(bool owner, int* outcount, int indices[], MPI_Status statuses[],
+                        int* rc) noexcept {
+    ErrorCollector errors(statuses);
+    int found = 0;
+    bool reals_inactive = reals_.size == 0;
+    for (int i = 0; i < count_; ++i)
+        if (Slot* candidate = slot(i);
+            candidate && readiness(candidate) == Readiness::complete) {
+            indices[found] = i;
+            errors.add(found, consume(candidate, &requests_[i], status_at(statuses, found)));
+            ++found;
+        }
+    if (owner && reals_.size > 0) {
+        int more = 0;
+        int* places = indices + found;
+        real_rc_ = real.Testsome(reals_.size, reals_.handles(), &more, places, reals_.statuses());
+        reals_inactive = more == MPI_UNDEFINED;
+        for (int i = 0; i < more && !reals_inactive; ++i) {
+            const MPI_Status& real_status = reals_.statuses()[i];
+            const int place = reals_.place(places[i]);
+            requests_[place] = reals_.handles()[places[i]];
+            places[i] = place;
+            copy_status(real_status, status_at(statuses, found));
+            errors.add(found++, real_rc_ == MPI_SUCCESS ? MPI_SUCCESS : real_status.MPI_ERROR);
+        }
+    }
+    *rc = errors.result();
+    const bool none_left = found == 0 && reals_inactive && virtuals_inactive();
+    *outcount = none_left ? MPI_UNDEFINED : found;
+    return found > 0 || none_left || real_rc_ != MPI_SUCCESS;
+}
+
+// A stale virtual handle: the library gives its own error for that one.
+int refuse_stale(MPI_Request* request) noexcept {
+    int flag;
+    return real.Test(request, &flag, MPI_STATUS_IGNORE);
+}
+
+int complete_all(bool blocking, int count, MPI_Request requests[], int* flag,
+                 MPI_Status statuses[]) noexcept {
+    int rc = MPI_SUCCESS;
+    if (!any_virtual(count, requests)) {
+        run(blocking, [&](bool owner) noexcept {
+            *flag = 0;
+            if (!owner) return false;
+            rc = real.Testall(count, requests, flag, statuses);
+            return *flag != 0 || rc != MPI_SUCCESS;
+        });
+        return rc;
+    }
+    Mixture mixture(count, requests);
+    if (!mixture.usable()) return MPI_ERR_NO_MEM;
+    if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
+    *flag = run(blocking, [&](bool owner) noexcept { return mixture.all_ready(owner, &rc); });
+    return *flag ? mixture.finish_all(statuses) : MPI_SUCCESS;
+}
+
+int complete_any(bool blocking, int count, MPI_Request requests[], int* index, int* flag,
+                 MPI_Status* status) noexcept {
+    int rc = MPI_SUCCESS;
+    *flag = 0;
+    if (!any_virtual(count, requests)) {
+        run(blocking, [&](bool owner) noexcept {
+            if (!owner) return false;
+            rc = real.Testany(count, requests, index, flag, status);
+            return *flag != 0 || rc != MPI_SUCCESS;
+        });
+        return rc;
+    }
+    Mixture mixture(count, requests);
+    if (!mixture.usable()) return MPI_ERR_NO_MEM;
+    if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
+    *index = MPI_UNDEFINED;
+    *flag = run(blocking, [&](bool owner) noexcept {
+        return mixture.find_any(owner, index, status, &rc);
+    });
+    return rc;
+}
+
+int complete_some(bool blocking, int incount, MPI_Request requests[], int* outcount, int indices[],
+                  MPI_Status statuses[]) noexcept {
+    int rc = MPI_SUCCESS;
+    if (!any_virtual(incount, requests)) {
+        *outcount = 0;
+        run(blocking, [&](bool owner) noexcept {
+            if (!owner) return false;
+            rc = real.Testsome(incount, requests, outcount, indices, statuses);
+            return *outcount != 0 || rc != MPI_SUCCESS;
+        });
+        return rc;
+    }
+    Mixture mixture(incount, requests);
+    if (!mixture.usable()) return MPI_ERR_NO_MEM;
+    if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
+    *outcount = 0;
+    run(blocking, [&](bool owner) noexcept {
+        return mixture.find_some(owner, outcount, indices, statuses, &rc);
+    });
+    return rc;
+}
+
+// Library's own call: no engine, or the library itself is asking about its own requests.
+bool hand_on(int count, const MPI_Request requests[]) noexcept {
+    return !engine_runs() || (is_reentrant() && !any_virtual(count, requests));
+}
+
+}  // namespace
+
+void wait_until(bool (*look)(void* context), void* context) noexcept {
+    engine->run_until([=](bool owner) noexcept { return owner && look(context); });
+}
+
+int wait_one(MPI_Request* request, MPI_Status* status) noexcept {
+    if (!request || hand_on(1, request)) return real.Wait(request, status);
+    int flag;
+    return complete_one(true, request, &flag, status);
+}
+
+int test_one(MPI_Request* request, int* flag, MPI_Status* status) noexcept {
+    if (!request || !flag || hand_on(1, request)) return real.Test(request, flag, status);
+    return complete_one(false, request, flag, status);
+}
+
+int wait_any(int count, MPI_Request requests[], int* index, MPI_Status* status) noexcept {
+    if (!index || hand_on(count, requests)) return real.Waitany(count, requests, index, status);
+    int flag;
+    return complete_any(true, count, requests, index, &flag, status);
+}
+
+int test_any(int count, MPI_Request requests[], int* index, int* flag,
+             MPI_Status* status) noexcept {
+    if (!index || !flag || hand_on(count, requests))
+        return real.Testany(count, requests, index, flag, status);
+    return complete_any(false, count, requests, index, flag, status);
+}
+
+int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
+    if (hand_on(count, requests)) return real.Waitall(count, requests, statuses);
+    int flag;
+    return complete_all(true, count, requests, &flag, statuses);
+}
+
+int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept {
+    if (!flag || hand_on(count, requests)) return real.Testall(count, requests, flag, statuses);
+    return complete_all(false, count, requests, flag, statuses);
+}
+
+int wait_some(int incount, MPI_Request requests[], int* outcount, int indices[],
+              MPI_Status statuses[]) noexcept {
+    if (!outcount || hand_on(incount, requests))
+        return real.Waitsome(incount, requests, outcount, indices, statuses);
+    return complete_some(true, incount, requests, outcount, indices, statuses);
+}
+
+int test_some(int incount, MPI_Request requests[], int* outcount, int indices[],
+              MPI_Status statuses[]) noexcept {
+    if (!outcount || hand_on(incount, requests))
+        return real.Testsome(incount, requests, outcount, indices, statuses);
+    return complete_some(false, incount, requests, outcount, indices, statuses);
+}
+
+}  // namespace vecmpi

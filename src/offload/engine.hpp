@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine: one queue, one window of active requests, one loop, one owner at a time. Other files of src/offload
+// enter it by Ownership, run_until or the queue; nothing outside src/offload sees it.
+#pragma once
+
+#include <pthread.h>
+
+#include <boost/lockfree/queue.hpp>
+
+#include "slots.hpp"
+
+namespace vecmpi {
+
+// Requests that one Testsome looks at. More wait their turn; the window rotates.
+constexpr unsigned testsome_window = 64;
+
+// Per thread: how deep it is inside real functions that we called. Loader's static TLS: no allocation on access.
+struct ThreadState {
+    int inside = 0;           // >0: calls from here are the library's own or a callback's
+    bool owns_engine = false;  // this thread holds the engine right now
+};
+extern thread_local constinit ThreadState this_thread
+    __attribute__((tls_model("initial-exec")));
+
+class Engine {
+  public:
+    // --- ownership: acquire pairs with release; what the owner wrote is seen by the next one.
+    bool try_own() noexcept {
+        return owned_.load(std::memory_order_relaxed) == 0 &&
+               owned_.exchange(1, std::memory_order_acquire) == 0;
+    }
+    void release() noexcept { owned_.store(0, std::memory_order_release); }
+    void own() noexcept;  // waits on the ladder
+
+    // --- owner only
+    bool drain() noexcept;  // issues all that is queued; true if there was something
+    bool step() noexcept;   // drain, then one look at the window; true if something moved
+    void forget(Slot* slot) noexcept;  // takes an active slot out of the window
+
+    // --- any thread
+    void push(Slot* slot) noexcept;
+    bool queue_empty() const noexcept { return queue_.empty(); }
+    bool has_work() const noexcept {
+        return active_count_.load(std::memory_order_relaxed) != 0 || !queue_.empty();
+    }
+
+    // attempt(is_owner) -> finished. Called again and again, as the owner where this thread can be it.
+    template <class Attempt>
+    void run_until(Attempt attempt) noexcept;
+
+    // --- life
+    bool start_thread(const OffloadPlan& plan) noexcept;
+    void stop_thread() noexcept;
+    bool has_thread() const noexcept { return has_thread_; }
+    bool thread_spins() const noexcept { return has_thread_ && plan_.own_cpu; }
+
+    SlotPool pool;
+    WaitPolicy wait;             // of blocked program threads
+    bool yields_at_once = false;  // oversubscribed: failing Tests give the CPU away
+    bool queues = false;          // virtual requests exist: a thread of its own, or MPI_THREAD_MULTIPLE
+    int tag_upper_bound = 32767;
+
+  private:
+    friend class CallerInside;
+    static void* thread_entry(void* engine) noexcept;
+    void thread_main() noexcept;
+    bool thread_turn() noexcept;
+    void park() noexcept;
+    void issue(Slot* slot) noexcept;
+    bool poll() noexcept;
+    void complete(Slot* slot, int error) noexcept;
+
+    alignas(64) std::atomic<uint32_t> owned_{0};
+    alignas(64) std::atomic<uint32_t> callers_{0};  // program threads in a blocking call; the thread stands back
+    alignas(64) std::atomic<uint32_t> parked_{0};   // futex word of the offload thread
+    std::atomic<bool> stop_{false};
+
+    // The window: request i belongs to slot window_slots_[i]. Owner only, but for the relaxed count.
+    alignas(64) std::atomic<uint32_t> active_count_{0};
+    uint32_t cursor_ = 0;
+    bool polling_ = false;  // a callback of the library entered us from inside Testsome
+    MPI_Request window_requests_[slot_count];
+    uint16_t window_slots_[slot_count];
+
+    boost::lockfree::queue<uint16_t, boost::lockfree::fixed_sized<true>,
+                           boost::lockfree::capacity<slot_count>>
+        queue_;
+
+    bool has_thread_ = false;
+    OffloadPlan plan_;
+    pthread_t thread_{};
+};
+
+extern Engine* engine;  // made by start_engine(), kept to the end of the process
+
+// A program thread that waits: the offload thread leaves the engine to it.
+class CallerInside {
+  public:
+    explicit CallerInside(Engine& engine) noexcept : engine_(engine) {
+        if (engine_.has_thread_) engine_.callers_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~CallerInside() {
+        if (engine_.has_thread_) engine_.callers_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    CallerInside(const CallerInside&) = delete;
+    CallerInside& operator=(const CallerInside&) = delete;
+
+  private:
+    Engine& engine_;
+};
+
+// Marks this thread as inside real functions and as the owner, for a scope in which it is.
+class OwnerScope {
+  public:
+    OwnerScope() noexcept {
+        ++this_thread.inside;
+        this_thread.owns_engine = true;
+    }
+    ~OwnerScope() {
+        this_thread.owns_engine = false;
+        --this_thread.inside;
+    }
+    OwnerScope(const OwnerScope&) = delete;
+    OwnerScope& operator=(const OwnerScope&) = delete;
+};
+
+template <class Attempt>
+void Engine::run_until(Attempt attempt) noexcept {
+    if (this_thread.owns_engine) {  // from a callback: we hold the engine already
+        while (!attempt(true)) step();
+        return;
+    }
+    CallerInside inside(*this);
+    Ladder ladder(wait);
+    for (;;) {
+        bool moved = false;
+        bool finished;
+        if (try_own()) {
+            {
+                OwnerScope scope;
+                moved = has_work() && step();
+                finished = attempt(true);
+            }
+            release();
+        } else {
+            finished = attempt(false);
+        }
+        if (finished) return;
+        if (moved)
+            ladder.reset();
+        else
+            ladder.rest();
+    }
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Start and stop of the engine, in MPI_Init and MPI_Finalize (or the first and last session).
+#include <cstdlib>
+#include <new>
+
+#include "agreement.hpp"
+#include "engine.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+// Zero in a forked child, whatever the parent was doing: the child never touches the engine.
+std::atomic<uint32_t>* running = nullptr;
+
+HostView host;
+OffloadPlan plan;
+int app_level = MPI_THREAD_SINGLE;
+
+const OffloadPlan& decided_plan() noexcept {
+    static const bool decided = [] {
+        host = look_at_host();
+        plan = plan_offload(settings(), host);
+        return true;
+    }();
+    (void)decided;
+    return plan;
+}
+
+bool make_engine() noexcept {
+    if (!running) {
+        void* page = allocate_wiped_on_fork(sizeof(std::atomic<uint32_t>));
+        if (page) running = new (page) std::atomic<uint32_t>(0);
+    }
+    if (!engine) engine = new (std::nothrow) Engine;
+    return running && engine && engine->pool.usable();
+}
+
+void apply_wait_policy() noexcept {
+    const bool crowded = oversubscribed(host, plan);
+    engine->wait = wait_policy(settings().wait, crowded);
+    engine->yields_at_once = engine->wait.spins + engine->wait.pauses <= 2;
+}
+
+void start_offload_thread(int lib_provided) noexcept {
+    if (!plan.own_thread) {
+        count(Counter::decline_no_cpu, settings().offload == OffloadMode::automatic);
+        return;
+    }
+    if (lib_provided < MPI_THREAD_MULTIPLE) {
+        count(Counter::decline_level);
+        plan.reason = "off: the MPI library does not provide MPI_THREAD_MULTIPLE";
+        return;
+    }
+    if (plan.cpu >= 0) engine->pool.prefer_node(numa_node_of_cpu(plan.cpu));
+    if (!engine->start_thread(plan)) plan.reason = "off: the system refused a thread";
+}
+
+void read_tag_upper_bound() noexcept {
+    void* value = nullptr;
+    int found = 0;
+    real.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &found);
+    if (found) engine->tag_upper_bound = *static_cast<int*>(value);
+}
+
+}  // namespace
+
+int level_to_request(int level) noexcept {
+    return decided_plan().own_thread ? std::max(level, int{MPI_THREAD_MULTIPLE}) : level;
+}
+
+void start_engine(int level, int lib_provided, bool world, int* app_provided) noexcept {
+    app_level = std::min(level, lib_provided);
+    if (app_provided) *app_provided = app_level;
+    decided_plan();
+    counting_enabled.store(settings().report.kind != ReportTarget::Kind::off,
+                           std::memory_order_relaxed);
+    if (!make_engine()) return;  // no memory: every call stays with the library
+    apply_wait_policy();
+    if (world) {
+        agree_over_world(oversubscribed(host, plan), engine->wait);
+        read_tag_upper_bound();
+    }
+    if (!engine->has_thread()) start_offload_thread(lib_provided);
+    engine->queues = engine->has_thread() || app_level == MPI_THREAD_MULTIPLE;
+    running->store(1, std::memory_order_release);
+    log_line(LogLevel::info, "offload thread %s", plan.reason.c_str());
+}
+
+void stop_engine() noexcept {
+    if (!engine_runs()) return;
+    { DirectCall everything_issued(Call::Finalize); }
+    running->store(0, std::memory_order_release);
+    engine->stop_thread();
+    forget_comm_traits();
+    forget_agreement();
+}
+
+bool engine_runs() noexcept { return running && running->load(std::memory_order_relaxed) != 0; }
+bool engine_has_thread() noexcept { return engine_runs() && engine->has_thread(); }
+int app_thread_level() noexcept { return app_level; }
+std::string engine_reason() { return plan.reason; }
+
+}  // namespace vecmpi

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pure look at a call's arguments: might the library refuse them? If so the call is not queued but made at once, so
+// that the program gets the library's own error from the call itself. Never the judge of what is an error.
+#pragma once
+
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+
+// Object kind in bits 29-26 of an MPICH handle; kind 0 in bits 31-30 is an invalid handle.
+constexpr bool handle_is(int handle, unsigned object) noexcept {
+    const auto value = static_cast<unsigned>(handle);
+    return (value >> 30) != 0 && ((value >> 26) & 0xfu) == object;
+}
+constexpr bool is_comm_handle(MPI_Comm comm) noexcept { return handle_is(comm, 1); }
+constexpr bool is_type_handle(MPI_Datatype type) noexcept { return handle_is(type, 3); }
+constexpr bool is_op_handle(MPI_Op op) noexcept { return handle_is(op, 6); }
+constexpr bool is_builtin_type(MPI_Datatype type) noexcept {
+    return (static_cast<unsigned>(type) >> 26) == 0x13u;
+}
+constexpr size_t builtin_type_bytes(MPI_Datatype type) noexcept {
+    return (static_cast<unsigned>(type) >> 8) & 0xffu;
+}
+constexpr bool is_builtin_op(MPI_Op op) noexcept {
+    return (static_cast<unsigned>(op) >> 26) == 0x16u;
+}
+
+// Bytes of the buffer of a call; 0 where the type does not tell.
+constexpr size_t payload_bytes(const CallFacts& facts) noexcept {
+    if (facts.vector_form || facts.count <= 0 || !is_builtin_type(facts.type)) return 0;
+    return static_cast<size_t>(facts.count) * builtin_type_bytes(facts.type);
+}
+
+constexpr bool is_receive(Call call) noexcept {
+    return call == Call::Recv || call == Call::Irecv || call == Call::Recv_c ||
+           call == Call::Irecv_c;
+}
+
+constexpr bool plausible_peer(int peer, int size, bool receive) noexcept {
+    return (peer >= 0 && peer < size) || peer == MPI_PROC_NULL ||
+           (receive && peer == MPI_ANY_SOURCE);
+}
+
+constexpr bool plausible_buffer(MPI_Count count, MPI_Datatype type) noexcept {
+    return count >= 0 && is_type_handle(type);
+}
+
+// The library refuses one buffer used for both sides, except in the vector forms' empty cases.
+inline bool plausible_pair(const CallFacts& facts) noexcept {
+    return facts.sendbuf != facts.recvbuf || facts.sendbuf == nullptr || facts.count == 0;
+}
+
+inline bool plausible(Call call, const CallFacts& facts, const CommTraits& comm,
+                      int tag_upper_bound) noexcept {
+    if (!facts.vector_form && !(plausible_buffer(facts.count, facts.type) &&
+                                plausible_buffer(facts.other_count, facts.other_type)))
+        return false;
+    if (facts.collective) {
+        const bool root = comm.inter || (facts.root >= 0 && facts.root < comm.size);
+        const bool op = is_op_handle(facts.op) &&
+                        (!is_builtin_op(facts.op) || facts.vector_form || is_builtin_type(facts.type));
+        return root && op && plausible_pair(facts);
+    }
+    const bool receive = is_receive(call);
+    const bool tag = (facts.tag >= 0 && facts.tag <= tag_upper_bound) ||
+                     (receive && facts.tag == MPI_ANY_TAG);
+    return tag && plausible_peer(facts.peer, comm.size, receive) &&
+           plausible_peer(facts.other_peer, comm.size, true);
+}
+
+}  // namespace vecmpi

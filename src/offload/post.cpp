@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a call to an issued or queued operation. Completion is in completion.cpp.
+#include <cstring>
+
+#include "engine.hpp"
+#include "plausible.hpp"
+#include "queueing.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+// Point-to-point messages up to this size are cheaper to issue than to hand over: the library copies them at once
+// (40 ns for 8 bytes, against about 100 ns for a trip through the queue).
+constexpr size_t inline_bytes = 1024;
+
+constexpr size_t call_index(Call call) noexcept { return static_cast<size_t>(call); }
+
+// The library's call on this thread, nothing held: error handlers may do as they like.
+int issue_unowned(const Operation& operation, MPI_Request* app_request) noexcept {
+    DirectCall scope(operation.call);
+    return operation.issue(operation.arguments, app_request);
+}
+
+// Issues on this thread as the owner, after everything that was queued. The program gets the real request.
+int issue_owned(const Operation& operation, MPI_Request* app_request) noexcept {
+    int rc;
+    {
+        OwnerScope scope;
+        if (engine->queues) engine->drain();
+        rc = operation.issue(operation.arguments, app_request);
+    }
+    engine->release();
+    count(Counter::issued_inline);
+    count_call(call_index(operation.call), Path::inline_issue, payload_bytes(operation.facts));
+    return rc;
+}
+
+// Why an operation cannot be queued, or number_of_counters if it can.
+Counter reason_not_to_queue(const Operation& operation) noexcept {
+    const CallFacts& facts = operation.facts;
+    if (facts.comm != MPI_COMM_NULL) {
+        if (!is_comm_handle(facts.comm)) return Counter::decline_arguments;
+        const CommTraits traits = comm_traits(facts.comm);
+        if (!window_serves(traits.handler)) return Counter::decline_error_handler;
+        if (!plausible(operation.call, facts, traits, engine->tag_upper_bound))
+            return Counter::decline_arguments;
+    }
+    return Counter::number_of_counters;
+}
+
+bool queue_operation(const Operation& operation, MPI_Request* app_request) noexcept {
+    const Counter reason = reason_not_to_queue(operation);
+    if (reason != Counter::number_of_counters) {
+        count(reason);
+        return false;
+    }
+    Slot* slot = engine->pool.take();
+    if (!slot) {
+        count(Counter::decline_no_slot);
+        return false;
+    }
+    slot->error = MPI_SUCCESS;
+    slot->mpi_request = MPI_REQUEST_NULL;
+    slot->issue = operation.issue;
+    slot->call = operation.call;
+    slot->persistent = false;
+    std::memcpy(slot->arguments, operation.arguments, operation.argument_bytes);
+    *app_request = engine->pool.handle(slot);
+    count_call(call_index(operation.call), Path::queued, payload_bytes(operation.facts));
+    engine->push(slot);
+    return true;
+}
+
+bool is_small_message(const CallFacts& facts) noexcept {
+    return !facts.collective && is_builtin_type(facts.type) && payload_bytes(facts) <= inline_bytes;
+}
+
+// A nonblocking call may be issued by the caller where no thread would do it better. Order is kept: nothing may
+// stand in the queue before it.
+bool may_issue_inline(const Operation& operation) noexcept {
+    if (!engine->has_thread()) return true;
+    return is_small_message(operation.facts) && engine->queue_empty();
+}
+
+// After a release without a thread: what others queued meanwhile would wait for somebody's next call.
+void serve_late_posts() noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    while (!engine->queue_empty() && engine->try_own()) {
+        {
+            OwnerScope scope;
+            engine->drain();
+        }
+        engine->release();
+    }
+}
+
+}  // namespace
+
+bool window_serves(CommTraits::Handler handler) noexcept {
+    using Handler = CommTraits::Handler;
+    if (handler == Handler::user) return false;
+    const Handler world = agreement().valid ? comm_traits(MPI_COMM_WORLD).handler : Handler::fatal;
+    return handler == world;
+}
+
+int post(const Operation& operation, MPI_Request* app_request) noexcept {
+    if (!engine_runs()) return operation.issue(operation.arguments, app_request);
+    if (may_issue_inline(operation) && engine->try_own()) {
+        const int rc = issue_owned(operation, app_request);
+        if (engine->queues && !engine->has_thread()) serve_late_posts();
+        return rc;
+    }
+    if (queue_operation(operation, app_request)) {
+        if (!engine->has_thread()) serve_late_posts();
+        return MPI_SUCCESS;
+    }
+    return issue_unowned(operation, app_request);
+}
+
+int run_twin(const Operation& operation, MPI_Status* status) noexcept {
+    MPI_Request request = MPI_REQUEST_NULL;
+    int rc;
+    if (engine->try_own()) {
+        count(Counter::taken_over, engine->has_thread());
+        rc = issue_owned(operation, &request);
+    } else {
+        CallerInside inside(*engine);  // the offload thread steps aside within a look
+        for (int look = 0; look < 32 && !this_thread.owns_engine; ++look) {
+            if (engine->try_own()) {
+                rc = issue_owned(operation, &request);
+                if (rc != MPI_SUCCESS) return rc;
+                return wait_one(&request, status);
+            }
+            cpu_pause();
+        }
+        rc = queue_operation(operation, &request) ? MPI_SUCCESS
+                                                   : issue_unowned(operation, &request);
+    }
+    if (rc != MPI_SUCCESS) return rc;
+    return wait_one(&request, status);
+}
+
+bool is_reentrant() noexcept { return this_thread.inside != 0; }
+
+bool twin_serves(MPI_Comm comm) noexcept {
+    if (is_reentrant() || !engine_runs() || !is_comm_handle(comm)) return false;
+    if (comm_traits(comm).handler != CommTraits::Handler::user) return true;
+    count(Counter::decline_error_handler);
+    return false;
+}
+
+bool collective_twin_serves(MPI_Comm comm) noexcept {
+    if (is_reentrant() || !engine_runs() || !agreement().twin_collectives || !is_comm_handle(comm))
+        return false;
+    return comm_traits(comm).world_only;
+}
+
+DirectCall::DirectCall(Call call) noexcept : outermost_(!is_reentrant() && engine_runs()) {
+    if (!outermost_) return;
+    if (engine->queues) {
+        engine->own();
+        {
+            OwnerScope scope;
+            engine->drain();
+        }
+        engine->release();
+    }
+    ++this_thread.inside;
+    count_call(call_index(call), Path::direct, 0);
+}
+
+DirectCall::~DirectCall() noexcept {
+    if (outermost_) --this_thread.inside;
+}
+
+}  // namespace vecmpi

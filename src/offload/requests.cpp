@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a program may do with a request besides completing it: start, free, cancel, look, mark partitions ready.
+// Completion is in completion.cpp.
+#include "engine.hpp"
+#include "queueing.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+// The slot of a virtual request, or null for a real one (or where no engine runs).
+Slot* slot_of(MPI_Request request) noexcept {
+    return engine_runs() && is_virtual(request) ? engine->pool.find(request) : nullptr;
+}
+
+// Runs `work` as the owner, with everything issued that was posted before.
+template <class Work>
+int as_owner(Work work) noexcept {
+    if (this_thread.owns_engine) return work();
+    engine->own();
+    int rc;
+    {
+        OwnerScope scope;
+        engine->drain();
+        rc = work();
+    }
+    engine->release();
+    return rc;
+}
+
+// A real request: everything posted before goes first, then the library's own call.
+template <class Call_>
+int directly(Call call, Call_ library_call) noexcept {
+    DirectCall scope(call);
+    return library_call();
+}
+
+SlotState state_of(const Slot* slot) noexcept {
+    return slot->state.load(std::memory_order_acquire);
+}
+
+void start_slot(Slot* slot) noexcept {
+    slot->error = MPI_SUCCESS;
+    engine->push(slot);
+}
+
+}  // namespace
+
+void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept {
+    if (is_reentrant() || !engine_has_thread() || *app_request == MPI_REQUEST_NULL) return;
+    if (!window_serves(comm_traits(comm).handler)) return count(Counter::decline_error_handler);
+    Slot* slot = engine->pool.take();
+    if (!slot) return count(Counter::decline_no_slot);
+    slot->mpi_request = *app_request;
+    slot->error = MPI_SUCCESS;
+    slot->issue = nullptr;
+    slot->persistent = true;
+    slot->state.store(SlotState::inactive, std::memory_order_release);
+    *app_request = engine->pool.handle(slot);
+}
+
+int start(MPI_Request* request) noexcept {
+    Slot* slot = request ? slot_of(*request) : nullptr;
+    if (!slot || !slot->persistent || state_of(slot) != SlotState::inactive)
+        return directly(Call::Start, [&]() noexcept { return real.Start(request); });
+    start_slot(slot);
+    return MPI_SUCCESS;
+}
+
+int start_all(int count, MPI_Request requests[]) noexcept {
+    bool any_virtual = false;
+    for (int i = 0; requests && i < count; ++i) any_virtual |= slot_of(requests[i]) != nullptr;
+    if (!any_virtual)
+        return directly(Call::Startall,
+                        [&]() noexcept { return real.Startall(count, requests); });
+    for (int i = 0; i < count; ++i)
+        if (const int rc = start(&requests[i]); rc != MPI_SUCCESS) return rc;
+    return MPI_SUCCESS;
+}
+
+// The real request goes too; an active operation still completes (MPI 4.0, 3.7.3).
+int request_free(MPI_Request* request) noexcept {
+    Slot* slot = request ? slot_of(*request) : nullptr;
+    if (!slot) return directly(Call::Request_free, [&]() noexcept { return real.Request_free(request); });
+    return as_owner([&]() noexcept {
+        int rc = MPI_SUCCESS;
+        if (state_of(slot) == SlotState::active) engine->forget(slot);
+        if (slot->mpi_request != MPI_REQUEST_NULL) rc = real.Request_free(&slot->mpi_request);
+        engine->pool.give(slot);
+        *request = MPI_REQUEST_NULL;
+        return rc;
+    });
+}
+
+int cancel(MPI_Request* request) noexcept {
+    Slot* slot = request ? slot_of(*request) : nullptr;
+    if (!slot) return directly(Call::Cancel, [&]() noexcept { return real.Cancel(request); });
+    return as_owner([slot]() noexcept {
+        const SlotState state = state_of(slot);
+        if (state == SlotState::done && !slot->persistent) return int{MPI_SUCCESS};  // too late
+        if (state == SlotState::done) return slot->error;
+        return real.Cancel(&slot->mpi_request);
+    });
+}
+
+int request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexcept {
+    Slot* slot = slot_of(request);
+    if (!slot || !flag)
+        return directly(Call::Request_get_status,
+                        [&]() noexcept { return real.Request_get_status(request, flag, status); });
+    if (state_of(slot) != SlotState::done && !this_thread.owns_engine && engine->try_own()) {
+        {
+            OwnerScope scope;
+            engine->step();
+        }
+        engine->release();
+    }
+    const SlotState state = state_of(slot);
+    *flag = state == SlotState::done || state == SlotState::inactive;
+    if (!*flag || status == MPI_STATUS_IGNORE) return MPI_SUCCESS;
+    if (state == SlotState::done) {
+        const int kept = status->MPI_ERROR;
+        *status = slot->status;
+        status->MPI_ERROR = kept;
+        return MPI_SUCCESS;
+    }
+    return real.Request_get_status(MPI_REQUEST_NULL, flag, status);
+}
+
+// ---- partitioned communication (MPI 4.0, 4.2): the request is started first, so these are issued at once --------
+
+int pready(int partition, MPI_Request request) noexcept {
+    Slot* slot = slot_of(request);
+    if (!slot)
+        return directly(Call::Pready, [&]() noexcept { return real.Pready(partition, request); });
+    return as_owner([&]() noexcept { return real.Pready(partition, slot->mpi_request); });
+}
+
+int pready_range(int low, int high, MPI_Request request) noexcept {
+    Slot* slot = slot_of(request);
+    if (!slot)
+        return directly(Call::Pready_range,
+                        [&]() noexcept { return real.Pready_range(low, high, request); });
+    return as_owner([&]() noexcept { return real.Pready_range(low, high, slot->mpi_request); });
+}
+
+int pready_list(int length, const int partitions[], MPI_Request request) noexcept {
+    Slot* slot = slot_of(request);
+    auto* list = const_cast<int*>(partitions);  // MPICH 4.0 declares it without const
+    if (!slot)
+        return directly(Call::Pready_list,
+                        [&]() noexcept { return real.Pready_list(length, list, request); });
+    return as_owner(
+        [&]() noexcept { return real.Pready_list(length, list, slot->mpi_request); });
+}
+
+int parrived(MPI_Request request, int partition, int* flag) noexcept {
+    Slot* slot = slot_of(request);
+    if (!slot)
+        return directly(Call::Parrived,
+                        [&]() noexcept { return real.Parrived(request, partition, flag); });
+    return as_owner([&]() noexcept {
+        engine->step();
+        return real.Parrived(slot->mpi_request, partition, flag);
+    });
+}
+
+}  // namespace vecmpi

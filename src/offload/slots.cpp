@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The slot pool: a mapped array, a stack of slots given back, and a mark below which slots were used before.
+#include "slots.hpp"
+
+#include <sys/mman.h>
+
+namespace vecmpi {
+
+static_assert(sizeof(Slot) == 64 + max_argument_bytes);
+static_assert(request_value(slot_count - 1, generations - 1) == 0x2fffffffu);
+
+SlotPool::SlotPool() noexcept {
+    void* memory = mmap(nullptr, sizeof(Slot) * slot_count, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    slots_ = memory == MAP_FAILED ? nullptr : static_cast<Slot*>(memory);
+}
+
+SlotPool::~SlotPool() {
+    if (slots_) munmap(slots_, sizeof(Slot) * slot_count);
+}
+
+void SlotPool::prefer_node(int numa_node) noexcept {
+    prefer_numa_node(slots_, sizeof(Slot) * slot_count, numa_node);
+}
+
+Slot* SlotPool::take() noexcept {
+    uint16_t index;
+    if (used_.pop(index)) return slots_ + index;
+    if (untouched_.load(std::memory_order_relaxed) >= slot_count) return nullptr;
+    const uint32_t fresh = untouched_.fetch_add(1, std::memory_order_relaxed);
+    if (fresh >= slot_count) {
+        untouched_.store(slot_count, std::memory_order_relaxed);
+        return nullptr;
+    }
+    slots_[fresh].generation = 1;
+    return slots_ + fresh;
+}
+
+void SlotPool::give(Slot* slot) noexcept {
+    slot->generation = slot->generation + 1 < generations ? slot->generation + 1 : 1;
+    slot->state.store(SlotState::free, std::memory_order_release);
+    used_.bounded_push(static_cast<uint16_t>(index(slot)));
+}
+
+Slot* SlotPool::find(MPI_Request request) noexcept {
+    const auto value = static_cast<uint32_t>(request);
+    Slot* slot = slots_ + index_of_value(value);
+    const bool current = slot->generation == generation_of_value(value) &&
+                         slot->state.load(std::memory_order_relaxed) != SlotState::free;
+    return current ? slot : nullptr;
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Storage of queued operations and the handle values of their virtual requests. Does not issue or complete anything.
+#pragma once
+
+#include <boost/lockfree/stack.hpp>
+#include <cstddef>
+
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+
+// Life of a slot: free -> posted -> active -> done -> free, and for a persistent request
+// inactive -> posted -> active -> done -> inactive.
+enum class SlotState : uint32_t { free, posted, active, done, inactive };
+
+// Two cache lines for the engine and the waiting thread, then the arguments. The thread that took the slot writes
+// everything before the push; the owner of the engine writes status, error and mpi_request until it stores `done`.
+struct alignas(64) Slot {
+    std::atomic<SlotState> state;  // stored with release by the writer of the fields, loaded with acquire
+    uint32_t generation;           // 1..generations-1; part of the handle, so that a stale handle is seen
+    int error;
+    MPI_Request mpi_request;
+    MPI_Status status;
+    uint32_t window_index;  // place in the engine's window while active; owner only
+    IssueFunction issue;
+    Call call;
+    bool persistent;
+    alignas(64) std::byte arguments[max_argument_bytes];
+};
+
+constexpr unsigned slot_index_bits = 14;
+constexpr unsigned slot_count = 1u << slot_index_bits;
+constexpr uint32_t generations = 1u << (26 - slot_index_bits);
+constexpr uint32_t null_request = 0x2c000000u;  // MPI_REQUEST_NULL of the MPICH ABI
+
+constexpr uint32_t request_value(uint32_t index, uint32_t generation) noexcept {
+    return null_request | (generation << slot_index_bits) | index;
+}
+constexpr uint32_t index_of_value(uint32_t value) noexcept { return value & (slot_count - 1); }
+constexpr uint32_t generation_of_value(uint32_t value) noexcept {
+    return (value & 0x03ffffffu) >> slot_index_bits;
+}
+
+class SlotPool {
+  public:
+    SlotPool() noexcept;
+    ~SlotPool();
+    SlotPool(const SlotPool&) = delete;
+    SlotPool& operator=(const SlotPool&) = delete;
+
+    bool usable() const noexcept { return slots_ != nullptr; }
+    Slot* take() noexcept;  // null when all are in use
+    void give(Slot* slot) noexcept;
+    Slot* find(MPI_Request request) noexcept;  // null for a handle that is not in use
+    MPI_Request handle(const Slot* slot) const noexcept {
+        return static_cast<MPI_Request>(request_value(index(slot), slot->generation));
+    }
+    uint32_t index(const Slot* slot) const noexcept { return static_cast<uint32_t>(slot - slots_); }
+    Slot* at(uint32_t index) noexcept { return slots_ + index; }
+    void prefer_node(int numa_node) noexcept;
+
+  private:
+    Slot* slots_ = nullptr;             // mapped; pages are touched on first use
+    std::atomic<uint32_t> untouched_{0};  // slots from here on were never used
+    boost::lockfree::stack<uint16_t, boost::lockfree::fixed_sized<true>,
+                           boost::lockfree::capacity<slot_count>>
+        used_;  // given back; last in, first out, so that few lines stay hot
+};
+
+}  // namespace vecmpi
