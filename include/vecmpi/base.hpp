@@ -197,6 +197,7 @@ class Ladder {
         climb();
     }
     void reset() noexcept { steps_ = 0; }
+    static void give_way() noexcept;  // one sched_yield, for loops that are not ours
 
   private:
     void climb() noexcept;  // pause, yield, sleep

@@ -36,11 +36,13 @@ struct CallFacts {
     int peer = MPI_PROC_NULL;  // destination or source
     int other_peer = MPI_PROC_NULL;
     int tag = 0;
+    int other_tag = 0;
     int root = 0;
     MPI_Op op = MPI_SUM;
-    const void* sendbuf = nullptr;  // only where both buffers are given
+    const void* sendbuf = nullptr;  // or the only buffer
     const void* recvbuf = nullptr;
     bool collective = false;
+    bool reduces = false;  // op is given
     bool vector_form = false;  // counts come in arrays: not looked at
 };
 
@@ -125,6 +127,10 @@ void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept;
 // Calls look(context) as the owner of the engine until it returns true, resting on the ladder between.
 void wait_until(bool (*look)(void* context), void* context) noexcept;
 
+// After a look of the program's own loop (Test, Iprobe) that found nothing: on an oversubscribed node whoever must send
+// has no CPU while the program asks again.
+void rest_after_failing_look() noexcept;
+
 // ---- communicators ---------------------------------------------------------------------------
 
 struct CommTraits {
@@ -164,7 +170,10 @@ const Agreement& agreement() noexcept;
 int level_to_request(int app_level) noexcept;
 // After the real MPI_Init_thread or the first MPI_Session_init. *app_provided: what the program is told.
 void start_engine(int app_level, int lib_provided, bool world, int* app_provided) noexcept;
-// Before the real MPI_Finalize or after the last MPI_Session_finalize: issues what is queued, joins the thread.
+// Before the real MPI_Finalize: issues what is queued and forgets what rests on MPI_COMM_WORLD. last: joins the thread;
+// the engine still serves the library's callbacks, each call in its caller's thread.
+void quiesce_engine(bool last) noexcept;
+// After the real MPI_Finalize, or the last MPI_Session_finalize.
 void stop_engine() noexcept;
 bool engine_runs() noexcept;      // false in a forked child, before start and after stop
 bool engine_has_thread() noexcept;

@@ -58,6 +58,8 @@ WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept {
     return {.spins = 2000, .pauses = 2000, .yields = for_ever};
 }
 
+void Ladder::give_way() noexcept { sched_yield(); }
+
 void Ladder::climb() noexcept {
     uint32_t step = steps_ - policy_.spins;
     if (policy_.pauses == for_ever) return cpu_pause();

@@ -83,11 +83,13 @@ def call_facts(prototype):
         ("peer", scalar(prototype, "dest", "source")),
         ("other_peer", "source" if has("dest") and has("source") else None),
         ("tag", scalar(prototype, "tag", "sendtag")),
+        ("other_tag", scalar(prototype, "recvtag")),
         ("root", scalar(prototype, "root")),
         ("op", scalar(prototype, "op")),
-        ("sendbuf", "sendbuf" if both_buffers else None),
+        ("sendbuf", "sendbuf" if both_buffers else "buf" if has("buf") and point_to_point else None),
         ("recvbuf", "recvbuf" if both_buffers else None),
         ("collective", None if point_to_point else "true"),
+        ("reduces", "true" if has("op") else None),
         ("vector_form", "true" if any(has(name) and has(name).is_array() for name in COUNT_ARRAYS) else None),
     ]
     return [f".{member} = {value}" for member, value in facts if value is not None]

@@ -8,6 +8,7 @@ from prototypes import GeneratorError, Prototype
 
 # Class of a row: number of columns that must follow it, columns that may.
 CLASSES = {
+    "leave": (0, 0),
     "pass": (0, 0),
     "direct": (0, 0),
     "post": (0, 0),
@@ -87,4 +88,4 @@ def join(rows, prototypes, table_path):
         raise GeneratorError(
             f"{table_path}: mpi.h declares {len(missing)} functions that the table does not name:"
             f" {', '.join(missing)}")
-    return functions
+    return [function for function in functions if function.kind != "leave"]

@@ -28,11 +28,17 @@ int initialise_world(int* argc, char*** argv, int app_level, int* app_provided) 
     return MPI_SUCCESS;
 }
 
-// The last of MPI_COMM_WORLD and the sessions to close takes the engine with it.
-void close_if_last(bool world_stays, int sessions_stay) noexcept {
-    if (world_stays || sessions_stay != 0) return;
-    bind_entries(false);
-    stop_engine();
+// The last of MPI_COMM_WORLD and the sessions to close takes the engine with it, after the library has run the
+// program's delete callbacks.
+template <class LibraryCall>
+int close(bool last, LibraryCall finalize) noexcept {
+    quiesce_engine(last);
+    const int rc = finalize();
+    if (last) {
+        bind_entries(false);
+        stop_engine();
+    }
+    return rc;
 }
 
 // ---- Sendrecv: both sides posted, then completed ------------------------------------------------
@@ -57,8 +63,10 @@ int exchange(IssueFunction issue_send, const SendArguments& send,
     return rc != MPI_SUCCESS ? rc : wait_rc;
 }
 
-CallFacts message_facts(MPI_Comm comm, MPI_Count count, MPI_Datatype type, int peer, int tag) noexcept {
+CallFacts message_facts(const void* buffer, MPI_Comm comm, MPI_Count count, MPI_Datatype type,
+                        int peer, int tag) noexcept {
     CallFacts facts;
+    facts.sendbuf = buffer;
     facts.comm = comm;
     facts.count = count;
     facts.type = type;
@@ -123,9 +131,8 @@ int serve_Init_thread(int* argc, char*** argv, int required, int* provided) noex
 int serve_Finalize() noexcept {
     if (is_reentrant()) return real.Finalize();
     if (engine_runs()) print_report();
-    close_if_last(false, sessions_open);
     world_open = false;
-    return real.Finalize();
+    return close(sessions_open == 0, []() noexcept { return real.Finalize(); });
 }
 
 // A session gets the level that it asks for: without MPI_COMM_WORLD there is no one to agree with on another.
@@ -143,9 +150,9 @@ int serve_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* se
 
 int serve_Session_finalize(MPI_Session* session) noexcept {
     if (is_reentrant()) return real.Session_finalize(session);
-    close_if_last(world_open, sessions_open - 1);
     --sessions_open;
-    return real.Session_finalize(session);
+    return close(sessions_open == 0 && !world_open,
+                 [=]() noexcept { return real.Session_finalize(session); });
 }
 
 int serve_Query_thread(int* provided) noexcept {
@@ -164,9 +171,9 @@ int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, in
     }
     const IsendArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
     const IrecvArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-    return exchange(issue_Isend, send, message_facts(comm, sendcount, sendtype, dest, sendtag),
+    return exchange(issue_Isend, send, message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag),
                     issue_Irecv, receive,
-                    message_facts(comm, recvcount, recvtype, source, recvtag), status);
+                    message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag), status);
 }
 
 int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
@@ -179,9 +186,9 @@ int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
     }
     const Isend_cArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
     const Irecv_cArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-    return exchange(issue_Isend_c, send, message_facts(comm, sendcount, sendtype, dest, sendtag),
+    return exchange(issue_Isend_c, send, message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag),
                     issue_Irecv_c, receive,
-                    message_facts(comm, recvcount, recvtype, source, recvtag), status);
+                    message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag), status);
 }
 
 int serve_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
@@ -190,6 +197,21 @@ int serve_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept
         return real.Probe(source, tag, comm, status);
     }
     return probe(source, tag, comm, nullptr, status);
+}
+
+int serve_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) noexcept {
+    DirectCall scope(Call::Iprobe);
+    const int rc = real.Iprobe(source, tag, comm, flag, status);
+    if (rc == MPI_SUCCESS && !*flag) rest_after_failing_look();
+    return rc;
+}
+
+int serve_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
+                  MPI_Status* status) noexcept {
+    DirectCall scope(Call::Improbe);
+    const int rc = real.Improbe(source, tag, comm, flag, message, status);
+    if (rc == MPI_SUCCESS && !*flag) rest_after_failing_look();
+    return rc;
 }
 
 int serve_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,

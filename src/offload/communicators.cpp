@@ -76,14 +76,15 @@ CommTraits ask_library(MPI_Comm comm) noexcept {
     CommTraits traits;
     ++this_thread.inside;
     int inter = 0;
-    real.Comm_test_inter(comm, &inter);
-    traits.inter = inter != 0;
-    if (traits.inter)
-        real.Comm_remote_size(comm, &traits.size);
-    else
-        real.Comm_size(comm, &traits.size);
-    traits.handler = handler_of(comm);
-    traits.world_only = comm_in_world(comm, traits.inter, traits.size);
+    if (real.Comm_test_inter(comm, &inter) == MPI_SUCCESS) {  // else a freed communicator: size 0
+        traits.inter = inter != 0;
+        if (traits.inter)
+            real.Comm_remote_size(comm, &traits.size);
+        else
+            real.Comm_size(comm, &traits.size);
+        traits.handler = handler_of(comm);
+        traits.world_only = comm_in_world(comm, traits.inter, traits.size);
+    }
     --this_thread.inside;
     return traits;
 }

@@ -57,30 +57,36 @@ int consume(Slot* slot, MPI_Request* request, MPI_Status* status) noexcept {
     return error;
 }
 
-// A Test that found nothing, on an oversubscribed node: whoever must send has no CPU while we ask again.
-void rest_after_failing_test() noexcept {
-    if (!engine->yields_at_once) return;
-    static const WaitPolicy yield_once{0, 0, UINT32_MAX, 0, 0};
-    Ladder(yield_once).rest();
-}
-
-// One look for a Test: moves the engine unless its own thread does so.
+// One look for a Test. First without the engine; then as its owner, since only the library knows real requests.
 template <class Attempt>
 bool look_once(Attempt attempt) noexcept {
-    if (this_thread.owns_engine) return attempt(true);
+    if (this_thread.owns_engine || attempt(false)) return attempt(true);
+    engine->own();
     bool finished;
-    if (engine->try_own()) {
+    {
+        OwnerScope scope;
+        if (engine->has_work()) engine->step();
+        finished = attempt(true);
+    }
+    engine->leave();
+    if (!finished) rest_after_failing_look();
+    return finished;
+}
+
+// One look at a virtual request: its own thread moves the engine if it spins, else we do.
+template <class Ready>
+bool look_at_slot(Ready ready) noexcept {
+    if (ready()) return true;
+    if (!engine->thread_spins() && !this_thread.owns_engine && engine->try_own()) {
         {
             OwnerScope scope;
-            if (engine->has_work()) engine->step();
-            finished = attempt(true);
+            engine->step();
         }
-        engine->release();
-    } else {
-        finished = attempt(false);
+        engine->leave();
     }
-    if (!finished) rest_after_failing_test();
-    return finished;
+    if (ready()) return true;
+    rest_after_failing_look();
+    return false;
 }
 
 // Runs attempt until it is finished, or once.
@@ -108,12 +114,10 @@ int complete_one(bool blocking, MPI_Request* request, int* flag, MPI_Status* sta
     if (!is_virtual(*request)) return complete_real(blocking, request, flag, status);
     Slot* slot = engine->pool.find(*request);
     if (!slot) return real.Test(request, flag, status);  // the library's own error for a stale handle
-    const bool finished = readiness(slot) != Readiness::pending ||
-                          run(blocking, [slot](bool) noexcept {
-                              return readiness(slot) != Readiness::pending;
-                          });
-    *flag = finished;
-    if (!finished) return MPI_SUCCESS;
+    const auto ready = [slot](bool = false) noexcept { return readiness(slot) != Readiness::pending; };
+    if (blocking && !ready()) engine->run_until(ready);
+    *flag = blocking || look_at_slot(ready);
+    if (!*flag) return MPI_SUCCESS;
     if (readiness(slot) == Readiness::inactive) {
         set_empty(status);
         return MPI_SUCCESS;
@@ -301,6 +305,8 @@ bool Mixture::find_some(bool owner, int* outcount, int indices[], MPI_Status sta
         }
     }
     *rc = errors.result();
+    const bool refused = real_rc_ != MPI_SUCCESS && real_rc_ != MPI_ERR_IN_STATUS;
+    if (refused && *rc == MPI_SUCCESS) *rc = real_rc_;
     const bool none_left = found == 0 && reals_inactive && virtuals_inactive();
     *outcount = none_left ? MPI_UNDEFINED : found;
     return found > 0 || none_left || real_rc_ != MPI_SUCCESS;
@@ -310,6 +316,20 @@ bool Mixture::find_some(bool owner, int* outcount, int indices[], MPI_Status sta
 int refuse_stale(MPI_Request* request) noexcept {
     int flag;
     return real.Test(request, &flag, MPI_STATUS_IGNORE);
+}
+
+// MPI_Waitall leaves no operation running, Testall may: it returns as soon as one request failed. The others are left
+// as Testall left them, MPI_ERR_PENDING, but complete.
+void wait_for_the_rest(int count, const MPI_Request requests[]) noexcept {
+    engine->run_until([=](bool owner) noexcept {
+        for (int i = 0; owner && i < count; ++i) {
+            int flag = 1;
+            if (requests[i] != MPI_REQUEST_NULL)
+                real.Request_get_status(requests[i], &flag, MPI_STATUS_IGNORE);
+            if (!flag) return false;
+        }
+        return owner;
+    });
 }
 
 int complete_all(bool blocking, int count, MPI_Request requests[], int* flag,
@@ -322,12 +342,17 @@ int complete_all(bool blocking, int count, MPI_Request requests[], int* flag,
             rc = real.Testall(count, requests, flag, statuses);
             return *flag != 0 || rc != MPI_SUCCESS;
         });
+        if (blocking && rc == MPI_ERR_IN_STATUS) wait_for_the_rest(count, requests);
         return rc;
     }
     Mixture mixture(count, requests);
     if (!mixture.usable()) return MPI_ERR_NO_MEM;
     if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
     *flag = run(blocking, [&](bool owner) noexcept { return mixture.all_ready(owner, &rc); });
+    if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) {  // the library refused its part: nothing was completed
+        *flag = 0;
+        return rc;
+    }
     return *flag ? mixture.finish_all(statuses) : MPI_SUCCESS;
 }
 
@@ -335,6 +360,7 @@ int complete_any(bool blocking, int count, MPI_Request requests[], int* index, i
                  MPI_Status* status) noexcept {
     int rc = MPI_SUCCESS;
     *flag = 0;
+    *index = MPI_UNDEFINED;
     if (!any_virtual(count, requests)) {
         run(blocking, [&](bool owner) noexcept {
             if (!owner) return false;
@@ -346,7 +372,6 @@ int complete_any(bool blocking, int count, MPI_Request requests[], int* index, i
     Mixture mixture(count, requests);
     if (!mixture.usable()) return MPI_ERR_NO_MEM;
     if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
-    *index = MPI_UNDEFINED;
     *flag = run(blocking, [&](bool owner) noexcept {
         return mixture.find_any(owner, index, status, &rc);
     });
@@ -381,6 +406,10 @@ bool hand_on(int count, const MPI_Request requests[]) noexcept {
 }
 
 }  // namespace
+
+void rest_after_failing_look() noexcept {
+    if (engine_runs() && engine->yields_at_once) Ladder::give_way();
+}
 
 void wait_until(bool (*look)(void* context), void* context) noexcept {
     engine->run_until([=](bool owner) noexcept { return owner && look(context); });

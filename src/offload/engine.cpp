@@ -13,10 +13,15 @@ Engine* engine = nullptr;
 
 namespace {
 
-// How the offload thread waits. With a CPU of its own it looks without pause for about a millisecond, then sleeps
-// between looks; without one it only ever looks at intervals, or the program would lose its CPU to it.
-constexpr WaitPolicy own_cpu_policy{0, 20000, 0, 20, 100};
-constexpr WaitPolicy shared_cpu_policy{0, 0, 1, 50, 100};
+// How the offload thread rests, and the values of its futex word.
+enum Rest : uint32_t { awake, parked, dozing };
+
+// Looks in vain before the thread rests between looks: about a millisecond with a CPU of its own, none without one, or
+// the program would lose its CPU to it.
+constexpr uint32_t own_cpu_looks = 20000;
+// Rests are short while something may soon move (50 us at 1 Gbit/s are 6 KiB), long after a tenth of a second.
+constexpr uint32_t short_dozes = 1000;
+constexpr uint64_t short_doze_us = 50, long_doze_us = 1000;
 
 // What a persistent slot issues: the request was made by X_init and is started again.
 int issue_start(const void*, MPI_Request* mpi_request) noexcept { return real.Start(mpi_request); }
@@ -36,9 +41,26 @@ void Engine::push(Slot* slot) noexcept {
     if (!has_thread_) return;
     // Pairs with the fence in park(): either it sees the command or we see it parked.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (parked_.load(std::memory_order_relaxed) != 0) {
-        parked_.store(0, std::memory_order_relaxed);
+    const uint32_t rest = parked_.load(std::memory_order_relaxed);
+    // A short rest on a shared CPU is left alone: the wake costs the program more than it gains.
+    if (rest == parked || (rest == dozing && plan_.own_cpu)) {
+        parked_.store(awake, std::memory_order_relaxed);
         futex_wake_all(parked_);
+    }
+}
+
+// Without a thread, what others queued while we held the engine would wait for somebody's next call.
+void Engine::leave() noexcept {
+    release();
+    if (!queues || has_thread_) return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the queue's push before a failed try_own
+    while (!queue_.empty() && try_own()) {
+        {
+            OwnerScope scope;
+            drain();
+        }
+        release();
+        std::atomic_thread_fence(std::memory_order_seq_cst);
     }
 }
 
@@ -85,13 +107,40 @@ void Engine::forget(Slot* slot) noexcept {
     active_count_.store(last, std::memory_order_relaxed);
 }
 
+void Engine::reset_window() noexcept {
+    active_count_.store(0, std::memory_order_relaxed);
+    cursor_ = 0;
+}
+
 void Engine::complete(Slot* slot, int error) noexcept {
     slot->error = error;
     slot->state.store(SlotState::done, std::memory_order_release);
 }
 
-// 1. One Testsome over the next testsome_window requests. 2. Completed slots get status and error; they leave the
-// window last first, so that the hole is always filled from behind.
+// An active slot is complete: out of the window, result in the slot.
+void Engine::finish(Slot* slot, const MPI_Status& status, int error) noexcept {
+    forget(slot);
+    slot->status = status;
+    if (!slot->persistent) slot->mpi_request = MPI_REQUEST_NULL;
+    if (!slot->forgotten) return complete(slot, error);
+    if (slot->persistent) real.Request_free(&slot->mpi_request);
+    pool.give(slot);
+}
+
+// The library refused the whole Testsome: the requests are asked one by one, and those it refuses are complete with
+// its error, so that nobody waits for them for ever.
+void Engine::refuse_window(uint32_t base, int looked_at) noexcept {
+    for (int i = looked_at - 1; i >= 0; --i) {
+        Slot* slot = pool.at(window_slots_[base + static_cast<uint32_t>(i)]);
+        MPI_Status status = {};
+        int flag = 0;
+        const int error = real.Test(&slot->mpi_request, &flag, &status);
+        if (flag != 0 || error != MPI_SUCCESS) finish(slot, status, error);
+    }
+}
+
+// 1. One Testsome over the next testsome_window requests. 2. Completed slots, found before any of them leaves the
+// window, get status and error.
 bool Engine::poll() noexcept {
     const uint32_t active = active_count_.load(std::memory_order_relaxed);
     if (active == 0 || polling_) return false;
@@ -106,17 +155,16 @@ bool Engine::poll() noexcept {
         real.Testsome(looked_at, window_requests_ + base, &completed, indices, statuses);
     polling_ = false;
     cursor_ = base + static_cast<uint32_t>(looked_at);
+    if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) {
+        refuse_window(base, looked_at);
+        return true;
+    }
     if (completed == MPI_UNDEFINED || completed <= 0) return false;
     Slot* finished[testsome_window];
     for (int i = 0; i < completed; ++i)
         finished[i] = pool.at(window_slots_[base + static_cast<uint32_t>(indices[i])]);
-    for (int i = 0; i < completed; ++i) {
-        Slot* slot = finished[i];
-        if (!slot->persistent) slot->mpi_request = MPI_REQUEST_NULL;
-        slot->status = statuses[i];
-        forget(slot);
-        complete(slot, rc == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : rc);
-    }
+    for (int i = 0; i < completed; ++i)
+        finish(finished[i], statuses[i], rc == MPI_ERR_IN_STATUS ? statuses[i].MPI_ERROR : rc);
     return true;
 }
 
@@ -136,7 +184,7 @@ bool Engine::start_thread(const OffloadPlan& plan) noexcept {
 void Engine::stop_thread() noexcept {
     if (!has_thread_) return;
     stop_.store(true, std::memory_order_seq_cst);
-    parked_.store(0, std::memory_order_seq_cst);
+    parked_.store(awake, std::memory_order_seq_cst);
     futex_wake_all(parked_);
     pthread_join(thread_, nullptr);
     has_thread_ = false;
@@ -151,19 +199,18 @@ void Engine::thread_main() noexcept {
     pthread_setname_np(pthread_self(), "vecmpi");
     if (plan_.cpu >= 0) pin_this_thread(plan_.cpu);
     ++this_thread.inside;  // whatever runs on this thread is the library's or a callback's
-    const WaitPolicy& policy = plan_.own_cpu ? own_cpu_policy : shared_cpu_policy;
-    Ladder ladder(policy);
-    uint32_t idle = 0;
+    const uint32_t busy_looks = plan_.own_cpu ? own_cpu_looks : 0;
+    uint32_t looks_in_vain = 0;
     while (!stop_.load(std::memory_order_relaxed)) {
         if (thread_turn()) {
-            ladder.reset();
-            idle = 0;
-        } else if (!has_work() && ++idle > (plan_.own_cpu ? own_cpu_policy.pauses : 0)) {
-            park();
-            ladder.reset();
-            idle = 0;
+            looks_in_vain = 0;
+        } else if (looks_in_vain < busy_looks) {
+            ++looks_in_vain;
+            cpu_pause();
+        } else if (park_if_idle()) {
+            looks_in_vain = 0;
         } else {
-            ladder.rest();
+            doze(looks_in_vain++ - busy_looks);
         }
     }
 }
@@ -180,17 +227,30 @@ bool Engine::thread_turn() noexcept {
     return moved;
 }
 
-// Sleeps until push() or stop_thread(). Only ever with an empty window: active requests need looks.
-void Engine::park() noexcept {
-    parked_.store(1, std::memory_order_relaxed);
+// Sleeps until push() or stop_thread(), if there is nothing to do. Decided as the owner: nothing is then on its way
+// from the queue to the window.
+bool Engine::park_if_idle() noexcept {
+    if (has_work() || !try_own()) return false;
+    parked_.store(parked, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with push()
-    if (has_work() || stop_.load(std::memory_order_relaxed)) {
-        parked_.store(0, std::memory_order_relaxed);
-        return;
-    }
+    const bool busy = has_work() || stop_.load(std::memory_order_relaxed);
+    if (busy) parked_.store(awake, std::memory_order_relaxed);
+    release();
+    if (busy) return false;
     count(Counter::thread_parks);
-    while (parked_.load(std::memory_order_relaxed) != 0 && !stop_.load(std::memory_order_relaxed))
-        futex_wait(parked_, 1, 0);
+    while (parked_.load(std::memory_order_relaxed) == parked &&
+           !stop_.load(std::memory_order_relaxed))
+        futex_wait(parked_, parked, 0);
+    return true;
+}
+
+// Rests between looks at what is pending.
+void Engine::doze(uint32_t looks_in_vain) noexcept {
+    parked_.store(dozing, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with push()
+    if (queue_.empty() || !plan_.own_cpu)
+        futex_wait(parked_, dozing, looks_in_vain < short_dozes ? short_doze_us : long_doze_us);
+    parked_.store(awake, std::memory_order_relaxed);
 }
 
 }  // namespace vecmpi

@@ -29,13 +29,15 @@ class Engine {
         return owned_.load(std::memory_order_relaxed) == 0 &&
                owned_.exchange(1, std::memory_order_acquire) == 0;
     }
-    void release() noexcept { owned_.store(0, std::memory_order_release); }
-    void own() noexcept;  // waits on the ladder
+    void own() noexcept;    // waits on the ladder
+    void leave() noexcept;  // gives the engine back
 
     // --- owner only
     bool drain() noexcept;  // issues all that is queued; true if there was something
     bool step() noexcept;   // drain, then one look at the window; true if something moved
     void forget(Slot* slot) noexcept;  // takes an active slot out of the window
+    bool is_polling() const noexcept { return polling_; }  // we are in a callback of Testsome
+    void reset_window() noexcept;                          // nothing of an earlier life stays
 
     // --- any thread
     void push(Slot* slot) noexcept;
@@ -65,14 +67,18 @@ class Engine {
     static void* thread_entry(void* engine) noexcept;
     void thread_main() noexcept;
     bool thread_turn() noexcept;
-    void park() noexcept;
+    bool park_if_idle() noexcept;
+    void doze(uint32_t looks_in_vain) noexcept;
+    void release() noexcept { owned_.store(0, std::memory_order_release); }
+    void refuse_window(uint32_t base, int looked_at) noexcept;
+    void finish(Slot* slot, const MPI_Status& status, int error) noexcept;
     void issue(Slot* slot) noexcept;
     bool poll() noexcept;
     void complete(Slot* slot, int error) noexcept;
 
     alignas(64) std::atomic<uint32_t> owned_{0};
     alignas(64) std::atomic<uint32_t> callers_{0};  // program threads in a blocking call; the thread stands back
-    alignas(64) std::atomic<uint32_t> parked_{0};   // futex word of the offload thread
+    alignas(64) std::atomic<uint32_t> parked_{0};   // futex word of the offload thread: enum Rest
     std::atomic<bool> stop_{false};
 
     // The window: request i belongs to slot window_slots_[i]. Owner only, but for the relaxed count.
@@ -96,17 +102,20 @@ extern Engine* engine;  // made by start_engine(), kept to the end of the proces
 // A program thread that waits: the offload thread leaves the engine to it.
 class CallerInside {
   public:
-    explicit CallerInside(Engine& engine) noexcept : engine_(engine) {
-        if (engine_.has_thread_) engine_.callers_.fetch_add(1, std::memory_order_relaxed);
+    explicit CallerInside(Engine& engine) noexcept
+        // A caller that sleeps between looks would make all progress as slow as its sleeps.
+        : engine_(engine), counted_(engine.has_thread_ && engine.wait.max_sleep_us == 0) {
+        if (counted_) engine_.callers_.fetch_add(1, std::memory_order_relaxed);
     }
     ~CallerInside() {
-        if (engine_.has_thread_) engine_.callers_.fetch_sub(1, std::memory_order_relaxed);
+        if (counted_) engine_.callers_.fetch_sub(1, std::memory_order_relaxed);
     }
     CallerInside(const CallerInside&) = delete;
     CallerInside& operator=(const CallerInside&) = delete;
 
   private:
     Engine& engine_;
+    bool counted_;
 };
 
 // Marks this thread as inside real functions and as the owner, for a scope in which it is.
@@ -126,7 +135,9 @@ class OwnerScope {
 
 template <class Attempt>
 void Engine::run_until(Attempt attempt) noexcept {
-    if (this_thread.owns_engine) {  // from a callback: we hold the engine already
+    // From a callback: we hold the engine already. A callback of Testsome cannot wait for a request that this very
+    // Testsome looks at; no MPI function that calls back allows that.
+    if (this_thread.owns_engine) {
         while (!attempt(true)) step();
         return;
     }
@@ -141,7 +152,7 @@ void Engine::run_until(Attempt attempt) noexcept {
                 moved = has_work() && step();
                 finished = attempt(true);
             }
-            release();
+            leave();
         } else {
             finished = attempt(false);
         }

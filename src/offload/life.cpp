@@ -81,19 +81,23 @@ void start_engine(int level, int lib_provided, bool world, int* app_provided) no
         agree_over_world(oversubscribed(host, plan), engine->wait);
         read_tag_upper_bound();
     }
+    if (!engine_runs()) engine->reset_window();
     if (!engine->has_thread()) start_offload_thread(lib_provided);
     engine->queues = engine->has_thread() || app_level == MPI_THREAD_MULTIPLE;
     running->store(1, std::memory_order_release);
     log_line(LogLevel::info, "offload thread %s", plan.reason.c_str());
 }
 
-void stop_engine() noexcept {
+void quiesce_engine(bool last) noexcept {
     if (!engine_runs()) return;
     { DirectCall everything_issued(Call::Finalize); }
-    running->store(0, std::memory_order_release);
-    engine->stop_thread();
+    if (last) engine->stop_thread();
     forget_comm_traits();
     forget_agreement();
+}
+
+void stop_engine() noexcept {
+    if (engine_runs()) running->store(0, std::memory_order_release);
 }
 
 bool engine_runs() noexcept { return running && running->load(std::memory_order_relaxed) != 0; }

@@ -41,8 +41,37 @@ constexpr bool plausible_peer(int peer, int size, bool receive) noexcept {
            (receive && peer == MPI_ANY_SOURCE);
 }
 
+constexpr bool plausible_tag(int tag, int upper_bound, bool receive) noexcept {
+    return (tag >= 0 && tag <= upper_bound) || (receive && tag == MPI_ANY_TAG);
+}
+
 constexpr bool plausible_buffer(MPI_Count count, MPI_Datatype type) noexcept {
     return count >= 0 && is_type_handle(type);
+}
+
+// Integer types on which every predefined op but MAXLOC and MINLOC is defined (MPI 4.0, 6.9.2).
+constexpr bool is_plain_integer(MPI_Datatype type) noexcept {
+    for (MPI_Datatype integer :
+         {MPI_INT, MPI_UNSIGNED, MPI_LONG, MPI_UNSIGNED_LONG, MPI_LONG_LONG, MPI_UNSIGNED_LONG_LONG,
+          MPI_SHORT, MPI_UNSIGNED_SHORT, MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_INT8_T,
+          MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T,
+          MPI_UINT64_T})
+        if (type == integer) return true;
+    return false;
+}
+
+// Real floating types: SUM, PROD, MAX and MIN are defined on them.
+constexpr bool is_plain_real(MPI_Datatype type) noexcept {
+    return type == MPI_FLOAT || type == MPI_DOUBLE || type == MPI_LONG_DOUBLE;
+}
+
+// Pairs of op and type that the library surely takes; others it may take or not.
+constexpr bool plausible_op(MPI_Op op, MPI_Datatype type) noexcept {
+    if (!is_op_handle(op)) return false;
+    if (!is_builtin_op(op)) return true;
+    if (op == MPI_MAXLOC || op == MPI_MINLOC) return type == MPI_2INT;
+    const bool arithmetic = op == MPI_SUM || op == MPI_PROD || op == MPI_MAX || op == MPI_MIN;
+    return is_plain_integer(type) || (arithmetic && is_plain_real(type));
 }
 
 // The library refuses one buffer used for both sides, except in the vector forms' empty cases.
@@ -57,14 +86,17 @@ inline bool plausible(Call call, const CallFacts& facts, const CommTraits& comm,
         return false;
     if (facts.collective) {
         const bool root = comm.inter || (facts.root >= 0 && facts.root < comm.size);
-        const bool op = is_op_handle(facts.op) &&
-                        (!is_builtin_op(facts.op) || facts.vector_form || is_builtin_type(facts.type));
+        const bool op = !facts.reduces || plausible_op(facts.op, facts.type);
         return root && op && plausible_pair(facts);
     }
     const bool receive = is_receive(call);
-    const bool tag = (facts.tag >= 0 && facts.tag <= tag_upper_bound) ||
-                     (receive && facts.tag == MPI_ANY_TAG);
-    return tag && plausible_peer(facts.peer, comm.size, receive) &&
+    const bool buffer =
+        facts.sendbuf != nullptr || facts.count == 0 || !is_builtin_type(facts.type);
+    const bool other_buffer =
+        facts.recvbuf != nullptr || facts.other_count == 0 || !is_builtin_type(facts.other_type);
+    return buffer && other_buffer && plausible_tag(facts.tag, tag_upper_bound, receive) &&
+           plausible_tag(facts.other_tag, tag_upper_bound, true) &&
+           plausible_peer(facts.peer, comm.size, receive) &&
            plausible_peer(facts.other_peer, comm.size, true);
 }
 

@@ -30,7 +30,7 @@ int issue_owned(const Operation& operation, MPI_Request* app_request) noexcept {
         if (engine->queues) engine->drain();
         rc = operation.issue(operation.arguments, app_request);
     }
-    engine->release();
+    engine->leave();
     count(Counter::issued_inline);
     count_call(call_index(operation.call), Path::inline_issue, payload_bytes(operation.facts));
     return rc;
@@ -65,6 +65,7 @@ bool queue_operation(const Operation& operation, MPI_Request* app_request) noexc
     slot->issue = operation.issue;
     slot->call = operation.call;
     slot->persistent = false;
+    slot->forgotten = false;
     std::memcpy(slot->arguments, operation.arguments, operation.argument_bytes);
     *app_request = engine->pool.handle(slot);
     count_call(call_index(operation.call), Path::queued, payload_bytes(operation.facts));
@@ -83,16 +84,9 @@ bool may_issue_inline(const Operation& operation) noexcept {
     return is_small_message(operation.facts) && engine->queue_empty();
 }
 
-// After a release without a thread: what others queued meanwhile would wait for somebody's next call.
-void serve_late_posts() noexcept {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    while (!engine->queue_empty() && engine->try_own()) {
-        {
-            OwnerScope scope;
-            engine->drain();
-        }
-        engine->release();
-    }
+// Its error handler may do as it likes, even leave by longjmp: nothing may be held when it runs.
+bool has_user_handler(MPI_Comm comm) noexcept {
+    return is_comm_handle(comm) && comm_traits(comm).handler == CommTraits::Handler::user;
 }
 
 }  // namespace
@@ -106,16 +100,16 @@ bool window_serves(CommTraits::Handler handler) noexcept {
 
 int post(const Operation& operation, MPI_Request* app_request) noexcept {
     if (!engine_runs()) return operation.issue(operation.arguments, app_request);
-    if (may_issue_inline(operation) && engine->try_own()) {
-        const int rc = issue_owned(operation, app_request);
-        if (engine->queues && !engine->has_thread()) serve_late_posts();
-        return rc;
+    if (has_user_handler(operation.facts.comm)) {
+        count(Counter::decline_error_handler);
+        return issue_unowned(operation, app_request);
     }
-    if (queue_operation(operation, app_request)) {
-        if (!engine->has_thread()) serve_late_posts();
-        return MPI_SUCCESS;
-    }
-    return issue_unowned(operation, app_request);
+    if (may_issue_inline(operation) && engine->try_own())
+        return issue_owned(operation, app_request);
+    if (!queue_operation(operation, app_request)) return issue_unowned(operation, app_request);
+    // The owner may have left before it saw our command: then it is ours to issue.
+    if (!engine->has_thread() && engine->try_own()) engine->leave();
+    return MPI_SUCCESS;
 }
 
 int run_twin(const Operation& operation, MPI_Status* status) noexcept {
@@ -164,7 +158,7 @@ DirectCall::DirectCall(Call call) noexcept : outermost_(!is_reentrant() && engin
             OwnerScope scope;
             engine->drain();
         }
-        engine->release();
+        engine->leave();
     }
     ++this_thread.inside;
     count_call(call_index(call), Path::direct, 0);

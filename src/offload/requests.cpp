@@ -16,7 +16,10 @@ Slot* slot_of(MPI_Request request) noexcept {
 // Runs `work` as the owner, with everything issued that was posted before.
 template <class Work>
 int as_owner(Work work) noexcept {
-    if (this_thread.owns_engine) return work();
+    if (this_thread.owns_engine) {
+        engine->drain();
+        return work();
+    }
     engine->own();
     int rc;
     {
@@ -24,7 +27,7 @@ int as_owner(Work work) noexcept {
         engine->drain();
         rc = work();
     }
-    engine->release();
+    engine->leave();
     return rc;
 }
 
@@ -55,6 +58,7 @@ void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept {
     slot->error = MPI_SUCCESS;
     slot->issue = nullptr;
     slot->persistent = true;
+    slot->forgotten = false;
     slot->state.store(SlotState::inactive, std::memory_order_release);
     *app_request = engine->pool.handle(slot);
 }
@@ -83,12 +87,19 @@ int request_free(MPI_Request* request) noexcept {
     Slot* slot = request ? slot_of(*request) : nullptr;
     if (!slot) return directly(Call::Request_free, [&]() noexcept { return real.Request_free(request); });
     return as_owner([&]() noexcept {
-        int rc = MPI_SUCCESS;
-        if (state_of(slot) == SlotState::active) engine->forget(slot);
-        if (slot->mpi_request != MPI_REQUEST_NULL) rc = real.Request_free(&slot->mpi_request);
+        const bool active = state_of(slot) == SlotState::active;
+        if (active && engine->is_polling()) {  // the library walks the window right now
+            slot->forgotten = true;
+            *request = MPI_REQUEST_NULL;
+            return int{MPI_SUCCESS};
+        }
+        MPI_Request freed = slot->mpi_request;
+        if (freed != MPI_REQUEST_NULL)
+            if (const int rc = real.Request_free(&freed); rc != MPI_SUCCESS) return rc;
+        if (active) engine->forget(slot);
         engine->pool.give(slot);
         *request = MPI_REQUEST_NULL;
-        return rc;
+        return int{MPI_SUCCESS};
     });
 }
 
@@ -96,9 +107,7 @@ int cancel(MPI_Request* request) noexcept {
     Slot* slot = request ? slot_of(*request) : nullptr;
     if (!slot) return directly(Call::Cancel, [&]() noexcept { return real.Cancel(request); });
     return as_owner([slot]() noexcept {
-        const SlotState state = state_of(slot);
-        if (state == SlotState::done && !slot->persistent) return int{MPI_SUCCESS};  // too late
-        if (state == SlotState::done) return slot->error;
+        if (state_of(slot) == SlotState::done) return int{MPI_SUCCESS};  // too late
         return real.Cancel(&slot->mpi_request);
     });
 }
@@ -113,18 +122,20 @@ int request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexc
             OwnerScope scope;
             engine->step();
         }
-        engine->release();
+        engine->leave();
     }
     const SlotState state = state_of(slot);
     *flag = state == SlotState::done || state == SlotState::inactive;
-    if (!*flag || status == MPI_STATUS_IGNORE) return MPI_SUCCESS;
-    if (state == SlotState::done) {
+    if (!*flag) rest_after_failing_look();
+    if (state == SlotState::inactive)
+        return real.Request_get_status(MPI_REQUEST_NULL, flag, status);
+    if (state != SlotState::done) return MPI_SUCCESS;
+    if (status != MPI_STATUS_IGNORE) {
         const int kept = status->MPI_ERROR;
         *status = slot->status;
         status->MPI_ERROR = kept;
-        return MPI_SUCCESS;
     }
-    return real.Request_get_status(MPI_REQUEST_NULL, flag, status);
+    return slot->error;
 }
 
 // ---- partitioned communication (MPI 4.0, 4.2): the request is started first, so these are issued at once --------
@@ -161,7 +172,10 @@ int parrived(MPI_Request request, int partition, int* flag) noexcept {
                         [&]() noexcept { return real.Parrived(request, partition, flag); });
     return as_owner([&]() noexcept {
         engine->step();
-        return real.Parrived(slot->mpi_request, partition, flag);
+        if (state_of(slot) != SlotState::done)
+            return real.Parrived(slot->mpi_request, partition, flag);
+        *flag = 1;  // all partitions arrived; the library's own request is inactive again
+        return int{MPI_SUCCESS};
     });
 }
 

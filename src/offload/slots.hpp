@@ -13,7 +13,7 @@ namespace vecmpi {
 // inactive -> posted -> active -> done -> inactive.
 enum class SlotState : uint32_t { free, posted, active, done, inactive };
 
-// Two cache lines for the engine and the waiting thread, then the arguments. The thread that took the slot writes
+// One cache line for the engine and the waiting thread, then the arguments. The thread that took the slot writes
 // everything before the push; the owner of the engine writes status, error and mpi_request until it stores `done`.
 struct alignas(64) Slot {
     std::atomic<SlotState> state;  // stored with release by the writer of the fields, loaded with acquire
@@ -25,6 +25,7 @@ struct alignas(64) Slot {
     IssueFunction issue;
     Call call;
     bool persistent;
+    bool forgotten;  // freed by a callback while the library was looking at it: poll() gives it back
     alignas(64) std::byte arguments[max_argument_bytes];
 };
 

@@ -52,9 +52,11 @@ TypeShape shape_of(MPI_Datatype type) noexcept {
     return shape;
 }
 
+// MPI_BOTTOM is null, and moves like any other buffer.
 void* advanced(const void* buffer, MPI_Count bytes) noexcept {
-    if (buffer == MPI_IN_PLACE || buffer == nullptr) return const_cast<void*>(buffer);
-    return static_cast<char*>(const_cast<void*>(buffer)) + bytes;
+    if (buffer == MPI_IN_PLACE) return MPI_IN_PLACE;
+    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(buffer) +
+                                   static_cast<uintptr_t>(bytes));
 }
 
 // Facts that every segmented collective needs of its communicator; nothing where it cannot be cut at all.
@@ -143,9 +145,11 @@ int run_reduction(unsigned n, Call call, IssueFunction issue, const ReduceArgume
         arguments.sendbuf = advanced(whole.sendbuf, part.first * extent);
         arguments.recvbuf = advanced(whole.recvbuf, part.first * extent);
         arguments.count = static_cast<int>(part.count);
-        return post(make_operation(call, issue, arguments,
-                                   collective_facts(whole.comm, part.count, whole.datatype)),
-                    request);
+        CallFacts facts = collective_facts(whole.comm, part.count, whole.datatype);
+        facts.op = whole.op;
+        facts.reduces = true;
+        facts.root = whole.root;
+        return post(make_operation(call, issue, arguments, facts), request);
     });
 }
 
@@ -199,13 +203,14 @@ int issue_iallgatherv(const void* raw, MPI_Request* request) noexcept {
 int allgather_bytes(unsigned n, const void* send, void* receive, MPI_Count block, int ranks,
                     MPI_Comm comm) noexcept {
     const auto p = static_cast<size_t>(ranks);
-    Buffer<MPI_Count> counts = allocate<MPI_Count>(p * n);
-    Buffer<MPI_Aint> displacements = allocate<MPI_Aint>(p * n);
+    Buffer<MPI_Count> counts = allocate<MPI_Count>(p * segments_in_flight);
+    Buffer<MPI_Aint> displacements = allocate<MPI_Aint>(p * segments_in_flight);
     if (!counts || !displacements) return out_of_memory(comm);
     return run_segments(n, [&](unsigned i, MPI_Request* request) noexcept {
         const Segment part = segment(block, n, i);
-        MPI_Count* segment_counts = counts.get() + i * p;
-        MPI_Aint* segment_places = displacements.get() + i * p;
+        // run_segments has completed the segment that used these before.
+        MPI_Count* segment_counts = counts.get() + i % segments_in_flight * p;
+        MPI_Aint* segment_places = displacements.get() + i % segments_in_flight * p;
         for (size_t r = 0; r < p; ++r) {
             segment_counts[r] = part.count;
             segment_places[r] = static_cast<MPI_Aint>(r) * block + part.first;
@@ -268,15 +273,14 @@ class Blocks {
     MPI_Count block_;
 };
 
-// Segment i of every block, one after the other; counts[i * ranks + r] elements for rank r.
-void rearrange(const char* input, char* output, int counts[], const Blocks& blocks, int ranks,
-               unsigned n, MPI_Count extent) noexcept {
+// Segment i of every block, one after the other.
+void rearrange(const char* input, char* output, const Blocks& blocks, int ranks, unsigned n,
+               MPI_Count extent) noexcept {
     const auto element = static_cast<size_t>(extent);
     for (unsigned i = 0; i < n; ++i) {
         const char* block = input;
         for (int r = 0; r < ranks; ++r) {
             const Segment part = segment(blocks.of(r), n, i);
-            *counts++ = static_cast<int>(part.count);
             const size_t bytes = static_cast<size_t>(part.count) * element;
             copy_bytes(output, block + static_cast<size_t>(part.first) * element, bytes);
             output += bytes;
@@ -385,7 +389,7 @@ std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
                                             MPI_Datatype datatype, MPI_Op op,
                                             MPI_Comm comm) noexcept {
     const auto traits = traits_to_cut(comm, datatype, block);
-    if (!traits) return std::nullopt;
+    if (!traits || sendbuf == recvbuf) return std::nullopt;
     const TypeShape shape = shape_of(datatype);
     if (!shape.builtin) {
         count(Counter::decline_type);
@@ -402,21 +406,24 @@ std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
     if (n == 0 || blocks.largest(ranks) > INT_MAX) return std::nullopt;
     count_call(static_cast<size_t>(Call::Reduce_scatter), Path::segmented, bytes);
     Buffer<char> input = allocate<char>(bytes);
-    Buffer<int> counts = allocate<int>(static_cast<size_t>(ranks) * n);
+    Buffer<int> counts = allocate<int>(static_cast<size_t>(ranks) * segments_in_flight);
     if (!input || !counts) return out_of_memory(comm);
     const void* whole = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
-    rearrange(static_cast<const char*>(whole), input.get(), counts.get(), blocks, ranks, n,
-              shape.extent);
+    rearrange(static_cast<const char*>(whole), input.get(), blocks, ranks, n, shape.extent);
     int rank = 0;
     real.Comm_rank(comm, &rank);
     const char* next_input = input.get();
     return run_segments(n, [&](unsigned i, MPI_Request* request) noexcept {
-        const int* segment_counts = counts.get() + static_cast<size_t>(i) * static_cast<size_t>(ranks);
+        int* segment_counts =
+            counts.get() + static_cast<size_t>(i % segments_in_flight) * static_cast<size_t>(ranks);
         const Segment mine = segment(blocks.of(rank), n, i);
         const ReduceScatterArguments arguments{
             next_input, advanced(recvbuf, mine.first * shape.extent), segment_counts, datatype, op,
             comm};
-        for (int r = 0; r < ranks; ++r) next_input += segment_counts[r] * shape.extent;
+        for (int r = 0; r < ranks; ++r) {
+            segment_counts[r] = static_cast<int>(segment(blocks.of(r), n, i).count);
+            next_input += segment_counts[r] * shape.extent;
+        }
         CallFacts facts = collective_facts(comm, mine.count, datatype);
         facts.vector_form = true;
         return post(make_operation(Call::Ireduce_scatter, issue_ireduce_scatter, arguments, facts),

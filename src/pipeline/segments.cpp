@@ -25,6 +25,7 @@ constexpr Rule rules[] = {
 };
 
 constexpr unsigned auto_segments = 4;
+constexpr uint64_t most_segments = 1u << 20;
 
 uint64_t wanted_segments(uint64_t bytes, const Settings& settings) noexcept {
     if (settings.segments != 0) return settings.segments;
@@ -51,7 +52,7 @@ unsigned number_of_segments(const SegmentFacts& facts, const Settings& settings,
     const uint64_t wanted = wanted_segments(facts.bytes, settings);
     const uint64_t possible = std::min<uint64_t>(wanted, static_cast<uint64_t>(facts.elements));
     if (possible < 2) return decline(Counter::decline_small);
-    return static_cast<unsigned>(std::min<uint64_t>(possible, UINT32_MAX));
+    return static_cast<unsigned>(std::min<uint64_t>(possible, most_segments));
 }
 
 }  // namespace vecmpi
