@@ -156,6 +156,9 @@ OffloadPlan plan_offload(const Settings& settings, const HostView& host);
 // Pure: more threads that want to run than CPUs to run them.
 bool oversubscribed(const HostView& host, const OffloadPlan& plan) noexcept;
 
+// Pure: CPUs that one rank's threads may count on, at least 1.
+int cpus_of_rank(const HostView& host) noexcept;
+
 // NUMA node of a CPU through libnuma if it is installed (loaded on first use); -1 unknown.
 int numa_node_of_cpu(int cpu) noexcept;
 // Prefers pages of [address, address+bytes) on that node; no effect without libnuma or with node -1.

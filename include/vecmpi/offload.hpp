@@ -159,7 +159,7 @@ const BoundLibrary& bind_real_functions() noexcept;
 
 // What all ranks of MPI_COMM_WORLD found out together in MPI_Init.
 struct Agreement {
-    bool valid = false;            // false with sessions only
+    bool valid = false;            // false before MPI_Init and from MPI_Finalize on
     bool twin_collectives = false; // some node is oversubscribed
     bool one_node = true;
     int nodes = 1;                 // 1, or 2 for "more than one"
@@ -168,12 +168,12 @@ const Agreement& agreement() noexcept;
 
 // Thread level to ask the library for when the program asked for app_level: raised for the offload thread.
 int level_to_request(int app_level) noexcept;
-// After the real MPI_Init_thread or the first MPI_Session_init. *app_provided: what the program is told.
-void start_engine(int app_level, int lib_provided, bool world, int* app_provided) noexcept;
-// Before the real MPI_Finalize: issues what is queued and forgets what rests on MPI_COMM_WORLD. last: joins the thread;
-// the engine still serves the library's callbacks, each call in its caller's thread.
-void quiesce_engine(bool last) noexcept;
-// After the real MPI_Finalize, or the last MPI_Session_finalize.
+// After the real MPI_Init_thread. *app_provided: what the program is told. Collective over MPI_COMM_WORLD.
+void start_engine(int app_level, int lib_provided, int* app_provided) noexcept;
+// Before the real MPI_Finalize: issues what is queued, forgets what rests on MPI_COMM_WORLD, joins the thread. The
+// engine still serves the library's callbacks, each call in its caller's thread.
+void quiesce_engine() noexcept;
+// After the real MPI_Finalize.
 void stop_engine() noexcept;
 bool engine_runs() noexcept;      // false in a forked child, before start and after stop
 bool engine_has_thread() noexcept;

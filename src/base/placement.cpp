@@ -137,6 +137,11 @@ OffloadPlan plan_offload(const Settings& settings, const HostView& host) {
     return plan;
 }
 
+int cpus_of_rank(const HostView& host) noexcept {
+    const Share share = share_of(host);
+    return std::max(share.cpus / share.ranks, 1);
+}
+
 bool oversubscribed(const HostView& host, const OffloadPlan& plan) noexcept {
     Share share = share_of(host);
     if (!share.known) return host.cpus.size() == 1;

@@ -49,7 +49,7 @@ const char* nearest_setting(std::string_view name) {
 }
 
 bool is_tool_variable(std::string_view name) noexcept {
-    static constexpr std::string_view names[] = {"VECMPI_CACHE"};
+    static constexpr std::string_view names[] = {"VECMPI_CACHE", "VECMPI_LIBRARY"};
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 

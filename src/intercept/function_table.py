@@ -12,9 +12,9 @@ CLASSES = {
     "pass": (0, 0),
     "direct": (0, 0),
     "post": (0, 0),
-    "twin": (1, 2),
-    "collective": (1, 2),
-    "segmented": (1, 2),
+    "twin": (1, 1),
+    "collective": (1, 1),
+    "segmented": (1, 1),
     "persistent": (0, 0),
     "requests": (1, 1),
     "hook": (0, 1),
@@ -71,7 +71,7 @@ def parse_table(path):
 
 def twin_columns(row, suffix):
     if row.kind in ("twin", "collective", "segmented"):
-        return (f"MPI_{row.columns[0]}{suffix}",) + row.columns[1:]
+        return (f"MPI_{row.columns[0]}{suffix}",)
     return row.columns
 
 

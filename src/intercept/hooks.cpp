@@ -12,9 +12,6 @@ namespace vecmpi {
 
 namespace {
 
-int sessions_open = 0;  // MPI_Session_init and _finalize are not called by two threads at once
-bool world_open = false;
-
 // ---- Init and Finalize (MPI 4.0, 11.2 and 11.6.2) ----------------------------------------------
 
 int initialise_world(int* argc, char*** argv, int app_level, int* app_provided) noexcept {
@@ -22,23 +19,9 @@ int initialise_world(int* argc, char*** argv, int app_level, int* app_provided) 
     int lib_provided = MPI_THREAD_SINGLE;
     const int rc = real.Init_thread(argc, argv, level_to_request(app_level), &lib_provided);
     if (rc != MPI_SUCCESS) return rc;
-    world_open = true;
-    start_engine(app_level, lib_provided, true, app_provided);
+    start_engine(app_level, lib_provided, app_provided);
     bind_entries(true);
     return MPI_SUCCESS;
-}
-
-// The last of MPI_COMM_WORLD and the sessions to close takes the engine with it, after the library has run the
-// program's delete callbacks.
-template <class LibraryCall>
-int close(bool last, LibraryCall finalize) noexcept {
-    quiesce_engine(last);
-    const int rc = finalize();
-    if (last) {
-        bind_entries(false);
-        stop_engine();
-    }
-    return rc;
 }
 
 // ---- Sendrecv: both sides posted, then completed ------------------------------------------------
@@ -128,31 +111,22 @@ int serve_Init_thread(int* argc, char*** argv, int required, int* provided) noex
     return initialise_world(argc, argv, required, provided);
 }
 
+// The library runs the program's delete callbacks first, and they may still use requests: the engine outlives them.
 int serve_Finalize() noexcept {
-    if (is_reentrant()) return real.Finalize();
-    if (engine_runs()) print_report();
-    world_open = false;
-    return close(sessions_open == 0, []() noexcept { return real.Finalize(); });
-}
-
-// A session gets the level that it asks for: without MPI_COMM_WORLD there is no one to agree with on another.
-int serve_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) noexcept {
-    const int rc = real.Session_init(info, errhandler, session);
-    if (rc != MPI_SUCCESS || is_reentrant()) return rc;
-    note_dynamic_processes();
-    if (++sessions_open > 1 || world_open) return rc;
-    int level = MPI_THREAD_SINGLE;
-    real.Query_thread(&level);
-    start_engine(level, level, false, nullptr);
-    bind_entries(true);
+    if (is_reentrant() || !engine_runs()) return real.Finalize();
+    print_report();
+    quiesce_engine();
+    const int rc = real.Finalize();
+    bind_entries(false);
+    stop_engine();
     return rc;
 }
 
-int serve_Session_finalize(MPI_Session* session) noexcept {
-    if (is_reentrant()) return real.Session_finalize(session);
-    --sessions_open;
-    return close(sessions_open == 0 && !world_open,
-                 [=]() noexcept { return real.Session_finalize(session); });
+// Sessions alone have no MPI_COMM_WORLD whose ranks could agree on anything: until MPI_Init is called too, every call
+// goes to the library as it is.
+int serve_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) noexcept {
+    note_dynamic_processes();
+    return real.Session_init(info, errhandler, session);
 }
 
 int serve_Query_thread(int* provided) noexcept {

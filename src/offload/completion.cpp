@@ -307,7 +307,7 @@ bool Mixture::find_some(bool owner, int* outcount, int indices[], MPI_Status sta
     *rc = errors.result();
     const bool refused = real_rc_ != MPI_SUCCESS && real_rc_ != MPI_ERR_IN_STATUS;
     if (refused && *rc == MPI_SUCCESS) *rc = real_rc_;
-    const bool none_left = found == 0 && reals_inactive && virtuals_inactive();
+    const bool none_left = found == 0 && !refused && reals_inactive && virtuals_inactive();
     *outcount = none_left ? MPI_UNDEFINED : found;
     return found > 0 || none_left || real_rc_ != MPI_SUCCESS;
 }
@@ -318,42 +318,118 @@ int refuse_stale(MPI_Request* request) noexcept {
     return real.Test(request, &flag, MPI_STATUS_IGNORE);
 }
 
-// MPI_Waitall leaves no operation running, Testall may: it returns as soon as one request failed. The others are left
-// as Testall left them, MPI_ERR_PENDING, but complete.
-void wait_for_the_rest(int count, const MPI_Request requests[]) noexcept {
-    engine->run_until([=](bool owner) noexcept {
-        for (int i = 0; owner && i < count; ++i) {
-            int flag = 1;
-            if (requests[i] != MPI_REQUEST_NULL)
-                real.Request_get_status(requests[i], &flag, MPI_STATUS_IGNORE);
-            if (!flag) return false;
-        }
-        return owner;
-    });
-}
-
-int complete_all(bool blocking, int count, MPI_Request requests[], int* flag,
-                 MPI_Status statuses[]) noexcept {
+int test_all_of(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept {
     int rc = MPI_SUCCESS;
     if (!any_virtual(count, requests)) {
-        run(blocking, [&](bool owner) noexcept {
+        look_once([&](bool owner) noexcept {
             *flag = 0;
             if (!owner) return false;
             rc = real.Testall(count, requests, flag, statuses);
             return *flag != 0 || rc != MPI_SUCCESS;
         });
-        if (blocking && rc == MPI_ERR_IN_STATUS) wait_for_the_rest(count, requests);
         return rc;
     }
     Mixture mixture(count, requests);
     if (!mixture.usable()) return MPI_ERR_NO_MEM;
     if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
-    *flag = run(blocking, [&](bool owner) noexcept { return mixture.all_ready(owner, &rc); });
+    *flag = look_once([&](bool owner) noexcept { return mixture.all_ready(owner, &rc); });
     if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) {  // the library refused its part: nothing was completed
         *flag = 0;
         return rc;
     }
     return *flag ? mixture.finish_all(statuses) : MPI_SUCCESS;
+}
+
+// What MPI_Waitall has so far: each request is taken as it completes, so that none runs on when one fails. Not by
+// Testall, which MPICH 4.0 does not let see persistent collectives.
+class WaitAll {
+  public:
+    WaitAll(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept
+        : count_(count), requests_(requests), statuses_(statuses) {
+        const bool fits = count <= on_stack;
+        if (!fits) {
+            more_places_.reset(new (std::nothrow) int[static_cast<size_t>(count)]);
+            more_found_.reset(new (std::nothrow) MPI_Status[static_cast<size_t>(count)]);
+        }
+        places_ = fits ? few_places_ : more_places_.get();
+        found_ = fits ? few_found_ : more_found_.get();
+        for (int i = 0; i < count; ++i) {
+            left_ += requests[i] != MPI_REQUEST_NULL;
+            if (statuses != MPI_STATUSES_IGNORE) set_empty(statuses + i);
+        }
+    }
+    bool usable() const noexcept { return places_ && found_; }
+
+    // some(&outcount, indices, statuses) is a Testsome over all requests. True when nothing is left.
+    template <class Testsome>
+    bool look(Testsome some) noexcept {
+        int found = 0;
+        const int rc = some(&found, places_, found_);
+        if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) {
+            refused_ = rc;
+            return true;
+        }
+        for (int i = 0; found != MPI_UNDEFINED && i < found; ++i)
+            take(places_[i], found_[i], rc == MPI_SUCCESS ? MPI_SUCCESS : found_[i].MPI_ERROR);
+        return found == MPI_UNDEFINED || left_ == 0;
+    }
+    bool nothing_left() const noexcept { return left_ == 0; }
+
+    int result() const noexcept {
+        if (refused_ != MPI_SUCCESS) return refused_;
+        return failed_ ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+    }
+
+  private:
+    void take(int place, const MPI_Status& status, int error) noexcept {
+        --left_;
+        if (error != MPI_SUCCESS && !failed_) {
+            failed_ = true;
+            for (int i = 0; statuses_ != MPI_STATUSES_IGNORE && i < count_; ++i)
+                statuses_[i].MPI_ERROR = MPI_SUCCESS;
+        }
+        copy_status(status, status_at(statuses_, place));
+        if (failed_ && statuses_ != MPI_STATUSES_IGNORE) statuses_[place].MPI_ERROR = error;
+    }
+
+    static constexpr int on_stack = 64;
+    int count_;
+    MPI_Request* requests_;
+    MPI_Status* statuses_;
+    int left_ = 0;
+    bool failed_ = false;
+    int refused_ = MPI_SUCCESS;
+    int* places_;
+    MPI_Status* found_;
+    int few_places_[on_stack];
+    MPI_Status few_found_[on_stack];
+    std::unique_ptr<int[]> more_places_;
+    std::unique_ptr<MPI_Status[]> more_found_;
+};
+
+int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
+    WaitAll all(count, requests, statuses);
+    if (!all.usable()) return MPI_ERR_NO_MEM;
+    if (all.nothing_left()) return MPI_SUCCESS;
+    if (!any_virtual(count, requests)) {
+        engine->run_until([&](bool owner) noexcept {
+            return owner && all.look([&](int* found, int indices[], MPI_Status found_statuses[]) noexcept {
+                return real.Testsome(count, requests, found, indices, found_statuses);
+            });
+        });
+        return all.result();
+    }
+    Mixture mixture(count, requests);
+    if (!mixture.usable()) return MPI_ERR_NO_MEM;
+    if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
+    engine->run_until([&](bool owner) noexcept {
+        return all.look([&](int* found, int indices[], MPI_Status found_statuses[]) noexcept {
+            int rc = MPI_SUCCESS;
+            mixture.find_some(owner, found, indices, found_statuses, &rc);
+            return rc;
+        });
+    });
+    return all.result();
 }
 
 int complete_any(bool blocking, int count, MPI_Request requests[], int* index, int* flag,
@@ -440,14 +516,14 @@ int test_any(int count, MPI_Request requests[], int* index, int* flag,
 }
 
 int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
-    if (hand_on(count, requests)) return real.Waitall(count, requests, statuses);
-    int flag;
-    return complete_all(true, count, requests, &flag, statuses);
+    if (count < 0 || !requests || hand_on(count, requests))
+        return real.Waitall(count, requests, statuses);
+    return wait_all_of(count, requests, statuses);
 }
 
 int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept {
     if (!flag || hand_on(count, requests)) return real.Testall(count, requests, flag, statuses);
-    return complete_all(false, count, requests, flag, statuses);
+    return test_all_of(count, requests, flag, statuses);
 }
 
 int wait_some(int incount, MPI_Request requests[], int* outcount, int indices[],

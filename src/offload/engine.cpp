@@ -32,7 +32,7 @@ void Engine::own() noexcept {
     if (try_own()) return;
     CallerInside inside(*this);
     Ladder ladder(wait);
-    while (!try_own()) ladder.rest();
+    while (!try_own()) rest(ladder);
 }
 
 void Engine::push(Slot* slot) noexcept {

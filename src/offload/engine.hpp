@@ -46,6 +46,14 @@ class Engine {
         return active_count_.load(std::memory_order_relaxed) != 0 || !queue_.empty();
     }
 
+    // After a look in vain. More blocked threads than CPUs: the one that can go on has to be let in at once.
+    void rest(Ladder& ladder) const noexcept {
+        if (callers_.load(std::memory_order_relaxed) > callers_with_cpu)
+            Ladder::give_way();
+        else
+            ladder.rest();
+    }
+
     // attempt(is_owner) -> finished. Called again and again, as the owner where this thread can be it.
     template <class Attempt>
     void run_until(Attempt attempt) noexcept;
@@ -59,6 +67,7 @@ class Engine {
     SlotPool pool;
     WaitPolicy wait;             // of blocked program threads
     bool yields_at_once = false;  // oversubscribed: failing Tests give the CPU away
+    uint32_t callers_with_cpu = UINT32_MAX;  // more blocked threads than these yield at once
     bool queues = false;          // virtual requests exist: a thread of its own, or MPI_THREAD_MULTIPLE
     int tag_upper_bound = 32767;
 
@@ -104,7 +113,7 @@ class CallerInside {
   public:
     explicit CallerInside(Engine& engine) noexcept
         // A caller that sleeps between looks would make all progress as slow as its sleeps.
-        : engine_(engine), counted_(engine.has_thread_ && engine.wait.max_sleep_us == 0) {
+        : engine_(engine), counted_(engine.queues && engine.wait.max_sleep_us == 0) {
         if (counted_) engine_.callers_.fetch_add(1, std::memory_order_relaxed);
     }
     ~CallerInside() {
@@ -160,7 +169,7 @@ void Engine::run_until(Attempt attempt) noexcept {
         if (moved)
             ladder.reset();
         else
-            ladder.rest();
+            rest(ladder);
     }
 }
 

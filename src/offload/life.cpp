@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Start and stop of the engine, in MPI_Init and MPI_Finalize (or the first and last session).
+// Start and stop of the engine, in MPI_Init and MPI_Finalize.
 #include <cstdlib>
 #include <new>
 
@@ -39,6 +39,9 @@ bool make_engine() noexcept {
 void apply_wait_policy() noexcept {
     const bool crowded = oversubscribed(host, plan);
     engine->wait = wait_policy(settings().wait, crowded);
+    engine->callers_with_cpu = settings().wait == WaitMode::automatic
+                                   ? static_cast<uint32_t>(cpus_of_rank(host))
+                                   : UINT32_MAX;
     engine->yields_at_once = engine->wait.spins + engine->wait.pauses <= 2;
 }
 
@@ -69,7 +72,7 @@ int level_to_request(int level) noexcept {
     return decided_plan().own_thread ? std::max(level, int{MPI_THREAD_MULTIPLE}) : level;
 }
 
-void start_engine(int level, int lib_provided, bool world, int* app_provided) noexcept {
+void start_engine(int level, int lib_provided, int* app_provided) noexcept {
     app_level = std::min(level, lib_provided);
     if (app_provided) *app_provided = app_level;
     decided_plan();
@@ -77,21 +80,18 @@ void start_engine(int level, int lib_provided, bool world, int* app_provided) no
                            std::memory_order_relaxed);
     if (!make_engine()) return;  // no memory: every call stays with the library
     apply_wait_policy();
-    if (world) {
-        agree_over_world(oversubscribed(host, plan), engine->wait);
-        read_tag_upper_bound();
-    }
-    if (!engine_runs()) engine->reset_window();
-    if (!engine->has_thread()) start_offload_thread(lib_provided);
+    agree_over_world(oversubscribed(host, plan), engine->wait);
+    read_tag_upper_bound();
+    engine->reset_window();
+    start_offload_thread(lib_provided);
     engine->queues = engine->has_thread() || app_level == MPI_THREAD_MULTIPLE;
     running->store(1, std::memory_order_release);
     log_line(LogLevel::info, "offload thread %s", plan.reason.c_str());
 }
 
-void quiesce_engine(bool last) noexcept {
-    if (!engine_runs()) return;
+void quiesce_engine() noexcept {
     { DirectCall everything_issued(Call::Finalize); }
-    if (last) engine->stop_thread();
+    engine->stop_thread();
     forget_comm_traits();
     forget_agreement();
 }

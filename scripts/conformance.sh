@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs MPICH's own test suite plain and with libvecmpi.so preloaded, and prints every test that passes
+# plain and not preloaded. Not for timing: the two runs do not share the machine in equal measure.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+cache=${VECMPI_CACHE:-$HOME/.cache/vecmpi}
+# shellcheck source=scripts/packages.sh
+. "$here/scripts/packages.sh"
+
+library=$here/build/libvecmpi.so
+modes=off,on,segments
+dirs= lists=testlist,testlist.dtp,testlist.cvar
+subset= max_np=4 timeout=180 jobs=1 confirm=2 yield=on
+out=$here/build/conformance
+plain_cache=
+
+usage() {
+    cat <<'TEXT'
+usage: scripts/conformance.sh [options]
+
+Fetches the source package of the installed MPICH, builds its test/mpi against the installed library,
+runs it plain and preloaded, and prints every test that passes plain and not preloaded.
+
+  --library PATH      library to preload (default: build/libvecmpi.so)
+  --modes LIST        of off, on, segments; "none" runs plain only (default: off,on,segments)
+                        off       VECMPI_OFFLOAD=off
+                        on        VECMPI_OFFLOAD=on
+                        segments  VECMPI_OFFLOAD=on VECMPI_SEGMENTS=4 and VECMPI_ALLREDUCE, _BCAST,
+                                  _REDUCE, _REDUCE_SCATTER, _ALLGATHER=segmented
+  --dirs LIST         directories of test/mpi, e.g. coll,pt2pt,f08/coll (default: all that the suite runs)
+  --lists LIST        list files to read (default: testlist,testlist.dtp,testlist.cvar)
+  --subset            only the tests of tests/conformance/subset.txt
+  --max-np N          most ranks a test gets (default: 4)
+  --timeout S         seconds for a test whose list entry names no limit (default: 180)
+  --jobs N            tests run, and files compiled, at a time (default: 1)
+  --confirm N         runs of each differing test to tell a steady failure from a rare one (default: 2)
+  --yield on|off      preload tests/conformance/yield.c too, behind the library (default: on)
+  --plain-cache FILE  take plain results from an earlier run's plain.json where it has them
+  --out DIR           results as JSON and logs of what failed (default: build/conformance)
+  --help              this text
+
+The source and the built suite are kept under ${VECMPI_CACHE:-$HOME/.cache/vecmpi}.
+Exit status: 0 no difference, 1 some test passes plain and not preloaded, 2 bad arguments, 3 no set-up.
+TEXT
+}
+
+bad_argument() {
+    echo "conformance.sh: $1" >&2
+    usage >&2
+    exit 2
+}
+
+fail() {
+    echo "conformance.sh: $1" >&2
+    exit 3
+}
+
+need_number() {
+    [[ $2 =~ ^[1-9][0-9]*$ || ($1 == --confirm && $2 == 0) ]] || bad_argument "$1 takes a number, not '$2'"
+}
+
+check_modes() {
+    [[ $modes == none ]] && return
+    local mode
+    for mode in ${modes//,/ }; do
+        [[ $mode =~ ^(off|on|segments)$ ]] || bad_argument "unknown mode '$mode'"
+    done
+    [[ $modes =~ [a-z] ]] || bad_argument "--modes takes none, or a list of off, on, segments"
+}
+
+parse_arguments() {
+    while (($#)); do
+        case $1 in
+            --help | -h) usage; exit 0 ;;
+            --subset) subset=$here/tests/conformance/subset.txt; shift; continue ;;
+            --library | --modes | --dirs | --lists | --max-np | --timeout | --jobs | --confirm | --yield | \
+                --plain-cache | --out) (($# > 1)) || bad_argument "$1 needs a value" ;;
+            *) bad_argument "unknown option '$1'" ;;
+        esac
+        case $1 in
+            --library) library=$2 ;;
+            --modes) modes=$2 ;;
+            --dirs) dirs=$2 ;;
+            --lists) lists=$2 ;;
+            --max-np) need_number "$1" "$2"; max_np=$2 ;;
+            --timeout) need_number "$1" "$2"; timeout=$2 ;;
+            --jobs) need_number "$1" "$2"; jobs=$2 ;;
+            --confirm) need_number "$1" "$2"; confirm=$2 ;;
+            --yield) [[ $2 == on || $2 == off ]] || bad_argument "--yield takes on or off"; yield=$2 ;;
+            --plain-cache) [[ -f $2 ]] || bad_argument "no such file: $2"; plain_cache=$2 ;;
+            --out) out=$2 ;;
+        esac
+        shift 2
+    done
+    check_modes
+}
+
+install_packages() {
+    local missing
+    mapfile -t missing < <(missing_packages dpkg-dev gcc g++ gfortran make perl python3 mpich libmpich-dev)
+    ((${#missing[@]})) || return 0
+    echo "conformance.sh: installing ${missing[*]}"
+    { apt_get update && apt_get install --yes --no-install-recommends "${missing[@]}"; } >/dev/null ||
+        fail "cannot install; as root: apt-get install ${missing[*]}"
+}
+
+# The machine's own archives, as deb-src lines in a list of our own; its apt configuration and its
+# package lists stay as they are. Only archives of the distribution can hold the source of its package.
+write_source_list() {
+    local distribution
+    distribution=$(. /etc/os-release && echo "$ID")
+    apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)' 'Created-By: Packages' |
+        sort -u | while IFS='|' read -r origin uri release component; do
+            [[ ${origin,,} == "$distribution" ]] && echo "deb-src $uri $release $component"
+        done >"$1" || true
+    [[ -s $1 ]]
+}
+
+fetch_source() {
+    local version=$1 target=$2 work
+    [[ -d $target ]] && return
+    echo "conformance.sh: fetching the source package $version"
+    work=$(mktemp -d "$cache/fetch.XXXXXX")
+    mkdir -p "$work"/{lists,archives}/partial "$work/unpack"
+    if ! write_source_list "$work/sources.list"; then
+        apt_get update # no package lists yet: apt does not know whose archives these are
+        write_source_list "$work/sources.list" || fail "apt names no archive of this distribution"
+    fi
+    local apt=(apt-get -q -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=/dev/null
+        -o Dir::State::lists="$work/lists" -o Dir::Cache="$work" -o Dir::Cache::archives="$work/archives"
+        -o Acquire::Languages=none -o APT::Sandbox::User="$(id -un)")
+    "${apt[@]}" update >"$work/log" 2>&1 || fail "apt-get update failed, see $work/log"
+    (cd "$work/unpack" && "${apt[@]}" source "$version") >>"$work/log" 2>&1 ||
+        fail "apt-get source $version failed, see $work/log"
+    mv "$(find "$work/unpack" -mindepth 1 -maxdepth 1 -type d)" "$target"
+    rm -rf "$work"
+}
+
+# The suite's configure looks for mpicc, mpifort ... in one prefix; plain mpicc may be Open MPI.
+link_tools() {
+    local tool found
+    mkdir -p "$1/bin"
+    for tool in mpicc mpicxx mpifort mpif77 mpiexec; do
+        found=$(command -v "$tool.mpich") || fail "$tool.mpich is missing"
+        ln -sf "$found" "$1/bin/$tool"
+    done
+}
+
+# FROM_MPICH and its companions are what MPICH's own configure passes down; without them the suite leaves
+# out Fortran 2008, MPI_THREAD_MULTIPLE, name publishing and the device's own tests.
+configure_suite() {
+    local source=$1 build=$2 tools=$3 device
+    [[ -f $build/config.done ]] && return
+    echo "conformance.sh: configuring test/mpi (log: $build/configure.log)"
+    rm -rf "$build"
+    mkdir -p "$build"
+    link_tools "$tools"
+    device=$(mpichversion | sed -n 's/^MPICH Device:[[:space:]]*//p')
+    (cd "$build" && env FROM_MPICH=yes MPICH_THREAD_LEVEL=MPI_THREAD_MULTIPLE nameserv_name=pmi \
+        main_top_srcdir="$source" MPICC="$tools/bin/mpicc" CC="$tools/bin/mpicc" F77="$tools/bin/mpif77" \
+        FC="$tools/bin/mpifort" CXX="$tools/bin/mpicxx" "$source/test/mpi/configure" --prefix="$tools" \
+        --with-device="$device" --with-pm=hydra --enable-fortran=all --enable-large-tests \
+        --enable-checkfaults --without-cuda --without-hip --without-ze --disable-shared \
+        --disable-maintainer-mode) >"$build/configure.log" 2>&1 ||
+        fail "configure failed, see $build/configure.log"
+    touch "$build/config.done"
+}
+
+build_yield() {
+    ${CC:-cc} -O2 -Wall -Wextra -shared -fPIC -o "$1" "$here/tests/conformance/yield.c" -ldl ||
+        fail "tests/conformance/yield.c does not build"
+}
+
+main() {
+    parse_arguments "$@"
+    if [[ $modes != none && ! -f $library ]]; then
+        fail "no $library: build it first (cmake -S . -B build && cmake --build build)"
+    fi
+    install_packages
+    local version suite
+    version=$(dpkg-query -W -f '${source:Package}=${source:Version}' libmpich-dev)
+    suite=$cache/mpich-${version#*=}
+    mkdir -p "$suite" "$out"
+    exec 9>"$cache/lock"
+    flock 9 # two of these scripts may share the cache
+    fetch_source "$version" "$suite/source"
+    configure_suite "$suite/source" "$suite/build" "$suite/tools"
+    exec 9>&-
+    local arguments=(--source "$suite/source/test/mpi" --build "$suite/build" --mpich "$version"
+        --mpirun "$(command -v mpiexec.mpich)" --library "$library" --modes "$modes" --dirs "$dirs"
+        --lists "$lists" --max-np "$max_np" --timeout "$timeout" --jobs "$jobs" --confirm "$confirm"
+        --out "$out")
+    [[ -n $subset ]] && arguments+=(--subset "$subset")
+    [[ -n $plain_cache ]] && arguments+=(--plain-cache "$plain_cache")
+    if [[ $yield == on ]]; then
+        build_yield "$suite/libyield.so"
+        arguments+=(--yield-library "$suite/libyield.so")
+    fi
+    exec python3 "$here/tests/conformance/run_suite.py" "${arguments[@]}"
+}
+
+main "$@"

@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Which Debian packages vecmpi needs, and how a script gets the missing ones. Source it; it does
+# nothing by itself. The names are those of Debian 12; `a|b` is satisfied by either.
+
+packages_of() {
+    case $1 in
+        runtime) echo mpich libnuma1 ;;
+        build) echo cmake ninja-build g++ python3 libboost-dev libnuma-dev libhwy-dev mpich libmpich-dev ;;
+        lab) echo iproute2 util-linux ;;
+        test)
+            packages_of build
+            packages_of lab
+            echo catch2 gfortran openmpi-bin libopenmpi-dev 'clang-format-14|clang-format' strace
+            ;;
+        *)
+            echo "packages.sh: no group of packages is called '$1'" >&2
+            return 2
+            ;;
+    esac
+}
+
+package_is_installed() {
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
+}
+
+# Prints those of the given packages that are not there.
+missing_packages() {
+    local choice name
+    for choice in "$@"; do
+        for name in ${choice//|/ }; do
+            package_is_installed "$name" && continue 2
+        done
+        echo "$choice"
+    done
+}
+
+# Prints the first name of a choice such as `a|b` that this distribution has.
+available_package() {
+    local name
+    for name in ${1//|/ }; do
+        apt-cache show "$name" >/dev/null 2>&1 && break
+    done
+    echo "$name"
+}
+
+# Runs apt-get as root, or through sudo.
+apt_get() {
+    local root=()
+    [[ $(id -u) == 0 ]] || root=(sudo)
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 "$@"
+}
+
+# need_packages GROUP: installs what is missing of runtime, build, lab or test; quiet where nothing
+# is. Returns 1 after one line that says what to do where it cannot.
+need_packages() {
+    local wanted missing names=() choice log
+    wanted=$(packages_of "$1") || return 2
+    read -r -d '' -a wanted <<<"$wanted" || true
+    if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+        echo "packages.sh: not a Debian system, nothing was checked; needed are ${wanted[*]}" >&2
+        return 0
+    fi
+    mapfile -t missing < <(missing_packages "${wanted[@]}")
+    ((${#missing[@]} > 0)) || return 0
+    if [[ $(id -u) != 0 ]] && ! command -v sudo >/dev/null; then
+        echo "packages.sh: run this as root: apt-get install ${missing[*]}" >&2
+        return 1
+    fi
+    echo "packages.sh: installing ${missing[*]}" >&2
+    log=$(mktemp)
+    apt_get update >"$log" 2>&1 || true # without a network the install says more
+    for choice in "${missing[@]}"; do names+=("$(available_package "$choice")"); done
+    if ! apt_get install --yes --no-install-recommends "${names[@]}" >>"$log" 2>&1; then
+        echo "packages.sh: apt-get could not install ${names[*]}: $(grep -E '^(E|sudo):' "$log" | tail -n 1)" >&2
+        rm -f "$log"
+        return 1
+    fi
+    rm -f "$log"
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The functions of vecmpi/offload.hpp that generated handlers call, as records. See fake_engine.hpp.
+#include "fake_engine.hpp"
+
+namespace vecmpi {
+
+RealFunctions real{};
+
+namespace test {
+
+FakeEngine fake;
+
+namespace {
+
+constexpr MPI_Request made_request = 0x2c000007;
+
+Recorded recorded(const Operation& operation, MPI_Status* status) {
+    Recorded record;
+    record.call = operation.call;
+    record.issue = operation.issue;
+    record.facts = operation.facts;
+    record.status = status;
+    std::memcpy(record.arguments, operation.arguments, operation.argument_bytes);
+    return record;
+}
+
+int asked(const char* function) {
+    fake.request_function = function;
+    return fake.result;
+}
+
+}  // namespace
+}  // namespace test
+
+using test::asked;
+using test::fake;
+
+int post(const Operation& operation, MPI_Request* app_request) noexcept {
+    fake.posted = test::recorded(operation, nullptr);
+    if (fake.result == MPI_SUCCESS) *app_request = test::made_request;
+    return fake.result;
+}
+
+int run_twin(const Operation& operation, MPI_Status* status) noexcept {
+    fake.run = test::recorded(operation, status);
+    return fake.result;
+}
+
+bool twin_serves(MPI_Comm) noexcept { return fake.twins; }
+bool collective_twin_serves(MPI_Comm) noexcept { return fake.collective_twins; }
+bool is_reentrant() noexcept { return fake.reentrant; }
+
+DirectCall::DirectCall(Call call) noexcept : outermost_(true) {
+    fake.direct_calls.push_back(call);
+    ++fake.open_direct_calls;
+}
+DirectCall::~DirectCall() noexcept { --fake.open_direct_calls; }
+
+void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept {
+    fake.adopted.emplace_back(comm, *app_request);
+}
+
+int wait_one(MPI_Request*, MPI_Status*) noexcept { return asked("wait_one"); }
+int test_one(MPI_Request*, int*, MPI_Status*) noexcept { return asked("test_one"); }
+int wait_any(int, MPI_Request[], int*, MPI_Status*) noexcept { return asked("wait_any"); }
+int test_any(int, MPI_Request[], int*, int*, MPI_Status*) noexcept { return asked("test_any"); }
+int wait_all(int, MPI_Request[], MPI_Status[]) noexcept { return asked("wait_all"); }
+int test_all(int, MPI_Request[], int*, MPI_Status[]) noexcept { return asked("test_all"); }
+int wait_some(int, MPI_Request[], int*, int[], MPI_Status[]) noexcept { return asked("wait_some"); }
+int test_some(int, MPI_Request[], int*, int[], MPI_Status[]) noexcept { return asked("test_some"); }
+int request_get_status(MPI_Request, int*, MPI_Status*) noexcept { return asked("request_get_status"); }
+int request_free(MPI_Request*) noexcept { return asked("request_free"); }
+int cancel(MPI_Request*) noexcept { return asked("cancel"); }
+int start(MPI_Request*) noexcept { return asked("start"); }
+int start_all(int, MPI_Request[]) noexcept { return asked("start_all"); }
+int pready(int, MPI_Request) noexcept { return asked("pready"); }
+int pready_range(int, int, MPI_Request) noexcept { return asked("pready_range"); }
+int pready_list(int, const int[], MPI_Request) noexcept { return asked("pready_list"); }
+int parrived(MPI_Request, int, int*) noexcept { return asked("parrived"); }
+
+}  // namespace vecmpi

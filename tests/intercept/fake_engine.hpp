@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stands in for src/offload behind its door, so that the generated handlers can be run without an engine or MPI.
+// Records what the handlers ask for; answers as the test says. Not thread-safe.
+#pragma once
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi::test {
+
+struct Recorded {
+    Call call{};
+    IssueFunction issue = nullptr;
+    CallFacts facts;
+    alignas(16) char arguments[max_argument_bytes] = {};
+    MPI_Status* status = nullptr;
+
+    // What the engine does later: issues from its copy, after the caller's arguments are gone.
+    int issue_now(MPI_Request* mpi_request) const { return issue(arguments, mpi_request); }
+};
+
+struct FakeEngine {
+    // answers
+    bool reentrant = false;
+    bool twins = true;
+    bool collective_twins = true;
+    int result = MPI_SUCCESS;
+
+    // records
+    std::optional<Recorded> posted;
+    std::optional<Recorded> run;
+    std::vector<Call> direct_calls;
+    int open_direct_calls = 0;
+    std::string request_function;  // the last function of offload.hpp that took requests
+    std::vector<std::pair<MPI_Comm, MPI_Request>> adopted;
+};
+extern FakeEngine fake;
+
+// Fresh engine, no real functions: a test sets those that it expects to be called.
+inline void reset() {
+    fake = FakeEngine{};
+    real = RealFunctions{};
+}
+
+}  // namespace vecmpi::test

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks the shape of src: includes point down only, through doors, and MPI is called through `real.` alone.
+
+    check_includes.py [ROOT]      prints one line a violation; exit status 1 where there is one
+    check_includes.py --selftest  shows that each rule bites
+
+The order is intercept > pipeline, intranode, datatype (siblings, which never see each other) > offload > kernels >
+base. A foreign folder is included by its door include/vecmpi/<folder>.hpp only. It reads text, not C++: a macro that
+pastes names together would escape it.
+"""
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+RANK = {"base": 0, "kernels": 1, "offload": 2, "pipeline": 3, "intranode": 3, "datatype": 3, "intercept": 4}
+# Generated headers belong to a layer too.
+GENERATED = {"mpi_calls": "offload", "mpi_real": "offload", "mpi_operations": "offload", "mpi_handlers": "intercept"}
+# Below src/offload nobody knows MPI.
+LOWEST_WITH_MPI = RANK["offload"]
+SOURCES = {".cpp", ".hpp", ".h", ".c", ".inc"}
+
+
+def without_comments(text):
+    """The text with comments and the insides of strings blanked, line by line as it was."""
+    def blank(match):
+        token = match[0]
+        if token.startswith("/"):
+            return re.sub(r"[^\n]", " ", token)
+        return token[0] + " " * (len(token) - 2) + token[-1]
+    # An include's name is a string too: it is read before this.
+    return re.sub(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", blank, text, flags=re.DOTALL)
+
+
+def layer_of(path, root):
+    """Folder under src, or the folder whose door the file is; None where the rules do not apply."""
+    relative = path.relative_to(root)
+    if relative.parts[0] == "src":
+        return relative.parts[1] if len(relative.parts) > 2 else None
+    return relative.stem if relative.stem in RANK else None
+
+
+def may_see(layer, other):
+    return layer == other or RANK[other] < RANK[layer]
+
+
+def check_include(layer, folder, target):
+    """None, or what is wrong with this include of a file in src/<layer> (folder: where the file lies)."""
+    if target == "mpi.h":
+        return None if RANK[layer] >= LOWEST_WITH_MPI else "knows nothing of MPI"
+    door = re.fullmatch(r"vecmpi/(\w+)\.hpp", target)
+    if door is not None:
+        name = GENERATED.get(door[1], door[1])
+        if name not in RANK:
+            return "no door of a folder"
+        return None if may_see(layer, name) else f"{layer} may not include {name}"
+    if re.fullmatch(r"vecmpi/\w+\.def", target):
+        return None
+    if target.startswith("vecmpi/") or "/" in target:
+        return "another folder is included by its door include/vecmpi/<folder>.hpp only"
+    return None if (folder / target).exists() else "no file of this folder"
+
+
+def check_includes(path, root, layer, text):
+    for number, line in enumerate(text.splitlines(), start=1):
+        match = re.match(r"\s*#\s*include\s*([<\"])([^>\"]+)[>\"]", line)
+        if match is None:
+            continue
+        ours = match[1] == "\"" or match[2].startswith("vecmpi/") or match[2] == "mpi.h"
+        problem = check_include(layer, path.parent, match[2]) if ours else None
+        if problem:
+            yield f"{path.relative_to(root)}:{number}: #include {match[2]}: {problem}"
+
+
+def mpi_functions(root):
+    """Names of all MPI functions, from the function table."""
+    table = (root / "src/intercept/mpi_functions.def").read_text(encoding="utf-8")
+    names = {f"{prefix}_{name}" for prefix, name in re.findall(r"^(MPI|MPI_T|MPIX)\((\w+),", table, re.MULTILINE)}
+    return names | {f"{name}_c" for name in names}
+
+
+def check_calls(path, root, functions, text):
+    for number, line in enumerate(without_comments(text).splitlines(), start=1):
+        for name in re.findall(r"\bP?(MPIX?_\w+)", line):
+            if name in functions:
+                yield f"{path.relative_to(root)}:{number}: {name}: call MPI through `real.` only"
+
+
+def check_tree(root):
+    functions = mpi_functions(root)
+    problems = []
+    files = sorted(root.glob("src/**/*")) + sorted(root.glob("include/vecmpi/*"))
+    for path in (file for file in files if file.suffix in SOURCES):
+        layer = layer_of(path, root)
+        if layer is None:
+            continue
+        text = path.read_text(encoding="utf-8")
+        if layer not in RANK:
+            problems.append(f"{path.relative_to(root)}: src/{layer} is no layer of the order")
+            continue
+        problems += check_includes(path, root, layer, text)
+        problems += check_calls(path, root, functions, text)
+    return problems
+
+
+# ---- self-test -----------------------------------------------------------------------------------------
+
+# file, its text, a word of the complaint or None
+CASES = [
+    ("src/intercept/a.cpp", '#include "vecmpi/pipeline.hpp"\n#include "vecmpi/mpi_handlers.hpp"\n', None),
+    ("src/pipeline/a.cpp", '#include <vecmpi/offload.hpp>\n#include "a.hpp"\n', None),
+    ("src/pipeline/a.hpp", "#include <mpi.h>\n#include <vector>\n", None),
+    ("src/offload/a.cpp", "// MPI_Send(\n/* PMPI_Send */ int x = real.Send != nullptr; // MPI_Wait\n", None),
+    ("src/offload/b.cpp", 'const char* name = "MPI_Send"; MPI_Comm comm = MPI_COMM_WORLD;\n', None),
+    ("src/base/a.cpp", '#include "vecmpi/settings.def"\n', None),
+    ("src/offload/c.cpp", '#include "vecmpi/pipeline.hpp"\n', "offload may not include pipeline"),
+    ("src/pipeline/c.cpp", '#include "vecmpi/datatype.hpp"\n', "pipeline may not include datatype"),
+    ("src/pipeline/d.cpp", '#include "vecmpi/mpi_handlers.hpp"\n', "pipeline may not include intercept"),
+    ("src/kernels/c.cpp", '#include "vecmpi/mpi_real.hpp"\n', "kernels may not include offload"),
+    ("src/kernels/d.cpp", "#include <mpi.h>\n", "knows nothing of MPI"),
+    ("include/vecmpi/base.hpp", '#include "vecmpi/offload.hpp"\n', "base may not include offload"),
+    ("src/pipeline/e.cpp", '#include "../offload/engine.hpp"\n', "by its door"),
+    ("src/pipeline/f.cpp", '#include "engine.hpp"\n', "no file of this folder"),
+    ("src/pipeline/g.cpp", '#include "vecmpi/engine.hpp"\n', "no door"),
+    ("src/offload/d.cpp", "int rc = MPI_Send_c(buf);\n", "MPI_Send_c: call MPI through"),
+    ("src/offload/e.cpp", "auto f = &PMPI_Wait;\n", "MPI_Wait: call MPI through"),
+    ("src/network/a.cpp", "\n", "no layer"),
+]
+
+
+def selftest():
+    failures = 0
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        table = "MPI(Send, twin, Isend)\nMPI(Wait, requests, wait_one)\n"
+        for name, text, _ in CASES + [("src/intercept/mpi_functions.def", table, None)]:
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        problems = check_tree(root)
+        for name, _, expected in CASES:
+            found = [problem for problem in problems if problem.startswith((name + ":"))]
+            as_expected = len(found) == 1 and expected in found[0] if expected else not found
+            if not as_expected:
+                failures += 1
+                print(f"FAIL {name}: expected {expected}, found {found}")
+    print(f"selftest: {len(CASES) - failures} of {len(CASES)} cases")
+    return failures
+
+
+def main():
+    if sys.argv[1:] == ["--selftest"]:
+        sys.exit(1 if selftest() else 0)
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2]
+    problems = check_tree(root)
+    print("\n".join(problems) if problems else "includes point down, doors are used, MPI is called through real.")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()

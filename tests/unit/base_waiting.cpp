@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Waiting: what each mode climbs to, and parking on a word. Measures no time but that something
+// slept at all.
+#include <sys/resource.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+#include "vecmpi/base.hpp"
+
+using namespace vecmpi;
+
+namespace {
+
+// Voluntary context switches of this thread: a sleep makes one, a spin or a pause none.
+long times_given_up(const WaitPolicy& policy, int steps) {
+    rusage before{}, after{};
+    Ladder ladder(policy);
+    getrusage(RUSAGE_THREAD, &before);
+    for (int i = 0; i < steps; ++i) ladder.rest();
+    getrusage(RUSAGE_THREAD, &after);
+    return after.ru_nvcsw - before.ru_nvcsw;
+}
+
+}  // namespace
+
+TEST_CASE("wait_policy", "[base][waiting]") {
+    for (bool crowded : {false, true}) {
+        WaitPolicy spin = wait_policy(WaitMode::spin, crowded);
+        CHECK(spin.pauses == UINT32_MAX);
+        WaitPolicy yield = wait_policy(WaitMode::yield, crowded);
+        CHECK(yield.spins == 0);
+        CHECK(yield.pauses == 0);
+        CHECK(yield.yields == UINT32_MAX);
+        WaitPolicy sleep = wait_policy(WaitMode::sleep, crowded);
+        CHECK(sleep.yields < 100);
+        CHECK(sleep.sleep_us > 0);
+        CHECK(sleep.max_sleep_us == 1000);
+    }
+    WaitPolicy roomy = wait_policy(WaitMode::automatic, false);
+    CHECK(roomy.spins >= 1000);
+    CHECK(roomy.pauses >= 1000);
+    CHECK(roomy.yields == UINT32_MAX);
+    WaitPolicy crowded = wait_policy(WaitMode::automatic, true);
+    CHECK(crowded.spins <= 2);
+    CHECK(crowded.pauses == 0);
+    CHECK(crowded.yields == UINT32_MAX);
+}
+
+TEST_CASE("Ladder sleeps only where the policy says so, and starts again after reset",
+          "[base][waiting]") {
+    WaitPolicy sleepy{.spins = 3, .pauses = 2, .yields = 0, .sleep_us = 1, .max_sleep_us = 4};
+    CHECK(times_given_up(sleepy, 5) == 0);
+    CHECK(times_given_up(sleepy, 15) >= 10);
+    CHECK(times_given_up(wait_policy(WaitMode::spin, true), 10000) == 0);
+    WaitPolicy nothing;  // no step at all: yields rather than burning the CPU or stopping
+    CHECK(times_given_up(nothing, 10) == 0);
+
+    rusage before{}, after{};
+    Ladder ladder(sleepy);
+    getrusage(RUSAGE_THREAD, &before);
+    for (int i = 0; i < 20; ++i) {
+        ladder.rest();
+        ladder.rest();
+        ladder.reset();
+    }
+    getrusage(RUSAGE_THREAD, &after);
+    CHECK(after.ru_nvcsw == before.ru_nvcsw);
+}
+
+TEST_CASE("Ladder: sleeps double up to the longest and no further", "[base][waiting]") {
+    WaitPolicy sleepy{.spins = 0, .pauses = 0, .yields = 1, .sleep_us = 50, .max_sleep_us = 200};
+    Ladder ladder(sleepy);
+    auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 1 + 5; ++i) ladder.rest();  // a yield, then 50, 100, 200, 200, 200 us
+    auto spent = std::chrono::steady_clock::now() - start;
+    CHECK(spent >= std::chrono::microseconds(750));
+}
+
+TEST_CASE("futex_wait returns at once when the word differs", "[base][waiting]") {
+    std::atomic<uint32_t> word{1};
+    futex_wait(word, 0, 0);
+    SUCCEED("returned");
+}
+
+TEST_CASE("futex_wait ends at its timeout", "[base][waiting]") {
+    std::atomic<uint32_t> word{0};
+    auto start = std::chrono::steady_clock::now();
+    futex_wait(word, 0, 3000);
+    CHECK(std::chrono::steady_clock::now() - start >= std::chrono::microseconds(3000));
+    CHECK(word.load() == 0);
+}
+
+TEST_CASE("futex: two threads take turns", "[base][waiting]") {
+    std::atomic<uint32_t> turn{0};
+    constexpr uint32_t rounds = 1000;
+    uint64_t sum = 0;  // no atomic: the turns order the accesses
+    auto play = [&](uint32_t parity) {
+        for (uint32_t round = parity; round < 2 * rounds; round += 2) {
+            for (uint32_t seen; (seen = turn.load(std::memory_order_acquire)) != round;)
+                futex_wait(turn, seen, 0);
+            sum += round;
+            turn.store(round + 1, std::memory_order_release);
+            futex_wake_all(turn);
+        }
+    };
+    std::thread other(play, 1);
+    play(0);
+    other.join();
+    CHECK(sum == uint64_t{2 * rounds} * (2 * rounds - 1) / 2);
+}
+
+TEST_CASE("futex_wake_all wakes every waiter", "[base][waiting]") {
+    std::atomic<uint32_t> word{0};
+    auto wait = [&] {
+        while (word.load(std::memory_order_acquire) == 0) futex_wait(word, 0, 0);
+    };
+    std::thread first(wait), second(wait), third(wait);
+    word.store(1, std::memory_order_release);
+    futex_wake_all(word);
+    first.join();
+    second.join();
+    third.join();
+    SUCCEED("all woke");
+}

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Finds programs and runs the ranks once, under mpirun or the lab script, with a time limit."""
+
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+
+from failure import BadArgument, RunFailed
+
+RECORD_START = '{"bench":'
+GRACE_S = 10  # the ranks end themselves at the limit; this much later mpirun is ended too
+
+
+@dataclass(frozen=True)
+class Programs:
+    mpirun: str
+    ranks: str
+    library: str  # None when only the plain library is measured
+    lab_script: str  # None without --lab
+
+
+def tool_folder():
+    """Where the tool lies: in the zip application or, in a checkout, the folder of its sources."""
+    return os.path.dirname(os.path.realpath(sys.argv[0]))
+
+
+def first_file(paths, what, hint):
+    for path in paths:
+        if os.path.isfile(path):
+            return os.path.realpath(path)
+    raise BadArgument(f"no {what} at {paths[0]}: {hint}")
+
+
+def find_mpirun(chosen):
+    names = [chosen] if chosen else ["mpirun.mpich", "mpiexec.hydra", "mpirun"]
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        raise BadArgument(f"no program {' or '.join(names)}: install MPICH or give --mpirun")
+    try:
+        version = subprocess.run(
+            [found, "--version"], capture_output=True, text=True, timeout=20
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        version = ""
+    if "HYDRA" not in version:
+        raise BadArgument(f"{found} is not MPICH's mpirun: choose it with --mpirun")
+    return found
+
+
+def find_lab_script(options):
+    if not options.lab:
+        return None
+    if options.lab_script:
+        return first_file([options.lab_script], "lab script", "--lab-script names the file")
+    here = tool_folder()
+    places = ["../scripts/lab.sh", "../share/vecmpi/lab.sh", "../../../scripts/lab.sh"]
+    return first_file(
+        [os.path.normpath(os.path.join(here, place)) for place in places],
+        "lab script",
+        "give --lab-script",
+    )
+
+
+def library_places(options):
+    """Beside the tool in a build tree; installed, in a lib folder beside bin."""
+    if options.library:
+        return [options.library]
+    here = tool_folder()
+    return [
+        f"{here}/libvecmpi.so",
+        *sorted(glob.glob(f"{here}/../lib*/libvecmpi.so")),
+        *sorted(glob.glob(f"{here}/../lib/*/libvecmpi.so")),
+    ]
+
+
+def find_programs(options):
+    here = tool_folder()
+    ranks = [options.ranks_program] if options.ranks_program else [f"{here}/vecmpi-bench-ranks"]
+    library = None
+    if not options.plain_only:
+        library = first_file(
+            library_places(options), "library", "build vecmpi, or give --library or --plain-only"
+        )
+    return Programs(
+        find_mpirun(options.mpirun),
+        first_file(ranks, "ranks program", "build vecmpi or give --ranks-program"),
+        library,
+        find_lab_script(options),
+    )
+
+
+def clean_environment():
+    """What mpirun gets: the caller's, without settings that would reach the plain runs too."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name != "LD_PRELOAD" and not name.startswith("VECMPI")
+    }
+
+
+def command_line(options, side, launch, measurement_name):
+    programs = options.programs
+    settings = dict(options.environment) | side.environment
+    if side.preloaded:
+        settings["LD_PRELOAD"] = programs.library
+    program = [
+        programs.ranks,
+        measurement_name,
+        "--pin",
+        options.pin,
+        "--cpus",
+        ",".join(str(cpu) for cpu in options.cpus),
+        "--seconds",
+        str(options.seconds),
+        "--limit",
+        str(options.timeout),
+        *launch.arguments,
+    ]
+    if options.lab:
+        settings_part = [
+            part for name, value in settings.items() for part in ("-e", f"{name}={value}")
+        ]
+        return [
+            programs.lab_script,
+            "-n",
+            str(options.lab),
+            "-r",
+            options.rate,
+            "-t",
+            str(options.timeout + GRACE_S // 2),
+            *settings_part,
+            "--",
+            *program,
+        ]
+    settings_part = [part for name, value in settings.items() for part in ("-genv", name, value)]
+    return [programs.mpirun, "-n", str(launch.ranks), *settings_part, *program]
+
+
+def stop(process):
+    """Ends what we started: mpirun takes its ranks along on SIGTERM; else its group is killed."""
+    process.terminate()
+    try:
+        process.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def read_records(process, on_record):
+    """Records from the ranks; every other line of theirs goes to our standard error."""
+    records = []
+    for line in process.stdout:
+        if line.startswith(RECORD_START):
+            records.append(json.loads(line))
+            on_record(records[-1])
+        else:
+            sys.stderr.write(line)
+    return records
+
+
+def run_once(command, timeout_s, on_record):
+    """Runs `command` to its end and returns its records. Raises RunFailed with what went wrong."""
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=clean_environment(),
+            start_new_session=True,
+        )
+        timer = threading.Timer(timeout_s + GRACE_S, stop, [process])
+        timer.start()
+        try:
+            records = read_records(process, on_record)
+            status = process.wait()
+        except BaseException:
+            stop(process)
+            raise
+        finally:
+            timer.cancel()
+        errors.seek(0)
+        messages = errors.read().strip()
+    if messages:
+        print(messages, file=sys.stderr)
+    if status != 0:
+        raise RunFailed(
+            f"a run ended with status {status} (limit {timeout_s} s): {' '.join(command)}"
+        )
+    return records

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Medians, ratios and spreads of the runs, as an aligned table and as JSON. Runs nothing."""
+
+import json
+import statistics
+import sys
+
+import values
+
+
+def collect(outcome):
+    """Rows in order of first appearance, each with the values of the runs by side."""
+    rows = {}
+    for run in outcome.runs:
+        for figure in run["figures"]:
+            row = rows.setdefault(
+                (figure["name"], figure["at"]),
+                {
+                    "name": figure["name"],
+                    "at": figure["at"],
+                    "unit": figure["unit"],
+                    "better": figure["better"],
+                    "values": {},
+                    "details": {},
+                },
+            )
+            row["values"].setdefault(run["side"], []).append(figure["value"])
+            if "detail" in figure:
+                row["details"].setdefault(run["side"], []).append(figure["detail"])
+    order = list(dict.fromkeys(name for name, _ in rows))
+    return sorted(rows.values(), key=lambda row: order.index(row["name"]))
+
+
+def spread_percent(numbers):
+    """Half the distance of the extremes, in % of the median."""
+    middle = statistics.median(numbers)
+    return 50 * (max(numbers) - min(numbers)) / abs(middle) if middle else 0.0
+
+
+def compare(row, side):
+    """A side against plain: `gain` is the ratio of medians, above 1 when the side is better."""
+    plain, other = (statistics.median(row["values"][name]) for name in ("plain", side))
+    ratio = (plain, other) if row["better"] == "lower" else (other, plain)
+    return {"gain": ratio[0] / ratio[1] if ratio[1] > 0 else None, "added": other - plain}
+
+
+def summarise(row, sides):
+    result = {key: row[key] for key in ("name", "at", "unit", "better")}
+    result["sides"] = {}
+    for side in sides:
+        numbers = row["values"][side.name]
+        entry = {
+            "median": statistics.median(numbers),
+            "min": min(numbers),
+            "max": max(numbers),
+            "spread_percent": round(spread_percent(numbers), 2),
+            "values": numbers,
+        }
+        if side.name in row["details"]:
+            details = row["details"][side.name]
+            entry["detail"] = {
+                key: statistics.median(d[key] for d in details) for key in details[0]
+            }
+        if side.preloaded:
+            entry.update(compare(row, side.name))
+        result["sides"][side.name] = entry
+    return result
+
+
+def quantity(value, unit, signed=False):
+    """Three figures and a unit of fitting size."""
+    sign = "+" if signed and value >= 0 else ""
+    if unit == "ns":
+        for factor, name in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+            if abs(value) >= factor:
+                return f"{sign}{three_figures(value / factor)} {name}"
+    digits = f"{value:.0f}" if unit == "" else three_figures(value)
+    return f"{sign}{digits} {unit}".rstrip()
+
+
+def three_figures(value):
+    size = abs(value)
+    return f"{value:.0f}" if size >= 99.95 else f"{value:.1f}" if size >= 9.995 else f"{value:.2f}"
+
+
+def at_text(at, kind):
+    if at == 0:
+        return "-"
+    return values.size_text(int(at)) if kind == "bytes" else f"{at:g}"
+
+
+def detail_text(detail):
+    """comm, comp and both of an overlap figure."""
+    return " ".join(quantity(value, "ns") for value in detail.values())
+
+
+def table_header(outcome, with_detail):
+    header = ["", outcome.measurement.at]
+    for side in outcome.sides:
+        header += [side.name, "+-%"]
+        header += list(outcome.measurement.compare) if side.preloaded else []
+    if with_detail:
+        header += [f"{side.name}: comm, comp, both" for side in outcome.sides]
+    return header
+
+
+def spread_text(entry):
+    return f"{entry['spread_percent']:.0f}" if len(entry["values"]) > 1 else "-"
+
+
+def table_row(outcome, result):
+    cells = [result["name"], at_text(result["at"], outcome.measurement.at)]
+    for side in outcome.sides:
+        entry = result["sides"][side.name]
+        cells += [quantity(entry["median"], result["unit"]), spread_text(entry)]
+        if not side.preloaded:
+            continue
+        for kind in outcome.measurement.compare:
+            if kind == "added":
+                cells.append(quantity(entry["added"], result["unit"], signed=True))
+            else:
+                cells.append(f"{entry['gain']:.2f}x" if entry["gain"] is not None else "-")
+    details = [result["sides"][side.name].get("detail") for side in outcome.sides]
+    return cells + [detail_text(detail) for detail in details if detail]
+
+
+def align(lines):
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    for line in lines:
+        cells = [
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths))
+        ]
+        yield "  ".join(cells).rstrip()
+
+
+def places_text(places):
+    """0 1 on vm:0-1: ranks of the same place together."""
+    ranks_at = {}
+    for rank, place in enumerate(places):
+        ranks_at.setdefault(place, []).append(str(rank))
+    return ", ".join(f"{' '.join(ranks)} on {place}" for place, ranks in ranks_at.items())
+
+
+def describe_places(outcome):
+    """Which rank ran where, by number of ranks; the threads of rank 0, by side."""
+    lines = []
+    for ranks in dict.fromkeys(run["ranks"] for run in outcome.runs if run["ranks"]):
+        run = next(run for run in outcome.runs if run["ranks"] == ranks)
+        lines.append(
+            f"ranks on host:CPUs (of the main thread): {places_text(run['header']['places'])}"
+        )
+    for side in outcome.sides:
+        run = next(run for run in outcome.runs if run["side"] == side.name and run["ranks"])
+        lines.append(f"threads of rank 0, {side.name} (name:CPUs): {', '.join(run['threads'])}")
+    return lines
+
+
+def print_text(outcome, file):
+    for line in describe_run(outcome) + describe_places(outcome):
+        print(line, file=file)
+    results = [summarise(row, outcome.sides) for row in collect(outcome)]
+    with_detail = any("detail" in result["sides"]["plain"] for result in results)
+    rows = [table_row(outcome, result) for result in results]
+    print(file=file)
+    for line in align([table_header(outcome, with_detail)] + rows):
+        print(line, file=file)
+
+
+def describe_run(outcome):
+    host, options = outcome.host, outcome.options
+    overheads = [run["header"]["clock_overhead_ns"] for run in outcome.runs if run["ranks"]]
+    lab = f", {options.lab} virtual hosts at {options.rate}" if options.lab else ""
+    return [
+        f"{outcome.measurement.name}: {outcome.measurement.title}{lab}",
+        f"{host['cpu']}, {host['cpus']} CPUs, load before {host['load']}; "
+        + outcome.runs[0]["header"]["mpi"],
+        f"median of {options.repeats} runs a side; pin {options.pin}; "
+        f"reading the clock takes {statistics.median(overheads):.0f} ns",
+    ]
+
+
+def document_of(outcome):
+    """Everything: how it was measured, the medians, and each run as it came."""
+    options = dict(vars(outcome.options))
+    programs = options.pop("programs")
+    options.update(environment=dict(options["environment"]), library=programs.library)
+    return {
+        "tool": "vecmpi-bench",
+        "measurement": outcome.measurement.name,
+        "host": outcome.host,
+        "options": options,
+        "sides": [vars(side) for side in outcome.sides],
+        "results": [summarise(row, outcome.sides) for row in collect(outcome)],
+        "runs": outcome.runs,
+    }
+
+
+def write_json(outcome, path):
+    text = json.dumps(document_of(outcome), indent=1) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a measurement: sides in turn, repeated, with progress on standard error. No statistics."""
+
+import os
+import platform
+import sys
+import time
+from dataclasses import dataclass, field
+
+import exec_cost
+import launch
+import values
+from failure import RunFailed
+
+
+@dataclass(frozen=True)
+class Side:
+    """One way to run the same program."""
+
+    name: str
+    preloaded: bool
+    environment: dict
+
+
+@dataclass
+class Outcome:
+    measurement: object
+    options: object
+    sides: list
+    host: dict
+    runs: list = field(
+        default_factory=list
+    )  # dicts: side, repeat, ranks, wall_s, header, threads, figures
+
+
+class Progress:
+    """One line a run; on a terminal it also shows the latest figure."""
+
+    def __init__(self, total):
+        self.total, self.done, self.begin = total, 0, time.monotonic()
+
+    def start(self, text):
+        self.text, self.run_begin = f"[{self.done + 1}/{self.total}] {text}", time.monotonic()
+        self.show("")
+
+    def show(self, detail):
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\033[K{self.text} {detail}")
+            sys.stderr.flush()
+
+    def finish(self):
+        self.done += 1
+        took = time.monotonic() - self.run_begin
+        left = (time.monotonic() - self.begin) / self.done * (self.total - self.done)
+        end = "\r\033[K" if sys.stderr.isatty() else ""
+        note = f", about {left:.0f} s left" if self.done < self.total else ""
+        print(f"{end}{self.text}: {took:.1f} s{note}", file=sys.stderr)
+
+
+def make_sides(options):
+    sides = [Side("plain", False, {})]
+    if options.plain_only:
+        return sides
+    for mode in options.offload:
+        environment = {} if mode == "auto" else {"VECMPI_OFFLOAD": mode}
+        sides.append(Side(f"vecmpi {mode}", True, environment))
+    return sides
+
+
+def split_records(records, side, options):
+    """Header, threads and figures of a run; raises RunFailed if it was not what it should be."""
+    header = next((r for r in records if r["bench"] == "header"), None)
+    figures = [r for r in records if r["bench"] == "figure"]
+    if header is None or not figures:
+        raise RunFailed(f"the {side.name} run printed no figures")
+    if side.preloaded and header["preload"] != options.programs.library:
+        raise RunFailed(f"{options.programs.library} was not loaded into the ranks")
+    threads = next((r["rank_0"] for r in records if r["bench"] == "threads"), [])
+    return header, threads, figures
+
+
+def show_figure(progress, record):
+    if record["bench"] == "figure":
+        at = values.size_text(int(record["at"])) if record["at"] >= 8 else f"{record['at']:g}"
+        progress.show(f"{record['name']} {at}")
+
+
+def run_side(measurement, options, side, job, repeat, progress):
+    command = launch.command_line(options, side, job, measurement.name)
+    ranks = f"{job.ranks} rank{'s' if job.ranks > 1 else ''}"
+    progress.start(f"{side.name}, {ranks}, run {repeat + 1} of {options.repeats}")
+    begin = time.monotonic()
+    records = launch.run_once(
+        command, options.timeout, lambda record: show_figure(progress, record)
+    )
+    header, threads, figures = split_records(records, side, options)
+    progress.finish()
+    return {
+        "side": side.name,
+        "repeat": repeat,
+        "ranks": job.ranks,
+        "wall_s": round(time.monotonic() - begin, 3),
+        "header": header,
+        "threads": threads,
+        "figures": figures,
+    }
+
+
+def note_dropped_variables():
+    dropped = sorted(set(os.environ) - set(launch.clean_environment()))
+    if dropped:
+        print(f"not passed on to the ranks: {', '.join(dropped)} (use -e)", file=sys.stderr)
+
+
+def run_all(measurement, options):
+    """Plain, preloaded, plain, preloaded ...: what drifts on the machine touches all sides."""
+    note_dropped_variables()
+    outcome = Outcome(measurement, options, make_sides(options), describe_host())
+    jobs = measurement.launches(options)
+    progress = Progress(options.repeats * len(jobs) * len(outcome.sides))
+    for repeat in range(options.repeats):
+        for job in jobs:
+            for side in outcome.sides:
+                outcome.runs.append(run_side(measurement, options, side, job, repeat, progress))
+        if measurement.name == "footprint":
+            outcome.runs.extend(exec_cost.measure(outcome.sides, options, repeat))
+    return outcome
+
+
+def describe_host():
+    model = platform.machine()
+    with open("/proc/cpuinfo", encoding="utf-8") as cpuinfo:
+        for line in cpuinfo:
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+                break
+    return {
+        "cpu": model,
+        "cpus": len(os.sched_getaffinity(0)),
+        "kernel": platform.release(),
+        "load": round(os.getloadavg()[0], 2),
+    }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// overlap: how much of a communication runs while the program computes. The computation is a fixed
+// amount of work, so CPU time that a progress thread takes from it lowers the result.
+//
+//   comm = post, wait
+//   both = post, work, wait
+//   comp = the work alone
+//   overlap = 100 * (comm + comp - both) / min(comm, comp), within 0 and 100
+//
+// Each is the time of the slowest rank. The work is chosen so that comp is about comm. The three
+// are measured in turn, so slow drift touches all alike.
+#include <mpi.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "bench.hpp"
+#include "record.hpp"
+#include "timing.hpp"
+#include "work.hpp"
+
+namespace vecmpi::bench {
+namespace {
+
+constexpr int pilot_iterations = 5;
+constexpr long least_samples = 5, most_samples = 500;
+
+struct Buffers {
+    std::vector<char> out, in;
+    int rank, ranks;
+};
+
+using Requests = std::vector<MPI_Request>;
+using Start = std::function<void(Buffers&, int bytes, Requests&)>;
+
+void start_exchange(Buffers& b, int bytes, Requests& requests) {
+    const int next = (b.rank + 1) % b.ranks, previous = (b.rank + b.ranks - 1) % b.ranks;
+    requests.resize(2);
+    MPI_Irecv(b.in.data(), bytes, MPI_BYTE, previous, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(b.out.data(), bytes, MPI_BYTE, next, 0, MPI_COMM_WORLD, &requests[1]);
+}
+
+void start_allreduce(Buffers& b, int bytes, Requests& requests) {
+    const int count = bytes / static_cast<int>(sizeof(float));
+    requests.resize(1);
+    MPI_Iallreduce(b.out.data(), b.in.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
+                   &requests[0]);
+}
+
+void start_bcast(Buffers& b, int bytes, Requests& requests) {
+    requests.resize(1);
+    MPI_Ibcast(b.out.data(), bytes, MPI_BYTE, 0, MPI_COMM_WORLD, &requests[0]);
+}
+
+// `bytes` is the whole send buffer of a rank: each peer gets its share.
+void start_alltoall(Buffers& b, int bytes, Requests& requests) {
+    const int share = bytes / b.ranks;
+    requests.resize(1);
+    MPI_Ialltoall(b.out.data(), share, MPI_BYTE, b.in.data(), share, MPI_BYTE, MPI_COMM_WORLD,
+                  &requests[0]);
+}
+
+const std::map<std::string, std::pair<const char*, Start>>& operations() {
+    static const std::map<std::string, std::pair<const char*, Start>> table{
+        {"p2p", {"Isend/Irecv", start_exchange}},
+        {"iallreduce", {"Iallreduce", start_allreduce}},
+        {"ibcast", {"Ibcast", start_bcast}},
+        {"ialltoall", {"Ialltoall", start_alltoall}},
+    };
+    return table;
+}
+
+// The slowest rank's time for communication (if `start` is given), work (if any), or both together.
+double span_ns(const Start* start, std::uint64_t steps, Buffers& buffers, int bytes) {
+    static Requests requests;
+    requests.clear();
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = now_ns();
+    if (start != nullptr) (*start)(buffers, bytes, requests);
+    if (steps > 0) work(steps);
+    if (start != nullptr)
+        MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    return largest(now_ns() - begin);
+}
+
+struct Spans {
+    Samples comm, comp, both;
+};
+
+// The median of a few spans, the same on all ranks.
+double pilot_ns(const Start* start, std::uint64_t steps, Buffers& buffers, int bytes) {
+    Samples pilot;
+    for (int i = 0; i < pilot_iterations; i++) span_ns(start, steps, buffers, bytes);  // warm-up
+    for (int i = 0; i < pilot_iterations; i++) pilot.add(span_ns(start, steps, buffers, bytes));
+    return from_rank_0(pilot.quantile(0.5));
+}
+
+// 1. How long is the communication? 2. As much work, corrected by what the work takes here when all
+// ranks compute.
+// 3. The three spans in turn until the budget is used.
+Spans sample_spans(const Start& start, Buffers& buffers, int bytes, double seconds) {
+    const double comm_ns = pilot_ns(&start, 0, buffers, bytes);
+    const double guess = static_cast<double>(std::max<std::uint64_t>(steps_for(comm_ns), 1));
+    const double comp_ns = pilot_ns(nullptr, static_cast<std::uint64_t>(guess), buffers, bytes);
+    const auto steps = static_cast<std::uint64_t>(std::max(guess * comm_ns / comp_ns, 1.0));
+    const long count = repetitions(4 * comm_ns, seconds, least_samples, most_samples);
+    Spans spans;
+    for (long i = 0; i < count; i++) {
+        spans.comm.add(span_ns(&start, 0, buffers, bytes));
+        spans.comp.add(span_ns(nullptr, steps, buffers, bytes));
+        spans.both.add(span_ns(&start, steps, buffers, bytes));
+    }
+    return spans;
+}
+
+void print_overlap(const char* name, int bytes, const Spans& spans) {
+    const double comm = spans.comm.midmean(), comp = spans.comp.midmean();
+    const double both = spans.both.midmean();
+    const double hidden = 100 * (comm + comp - both) / std::min(comm, comp);
+    char detail[160];
+    std::snprintf(detail, sizeof detail, "{\"comm_ns\":%.0f,\"comp_ns\":%.0f,\"both_ns\":%.0f}",
+                  comm, comp, both);
+    print_figure({name, static_cast<double>(bytes), "%", "higher"}, std::clamp(hidden, 0.0, 100.0),
+                 detail);
+}
+
+}  // namespace
+
+void measure_overlap(const Options& options) {
+    Buffers buffers{};
+    MPI_Comm_rank(MPI_COMM_WORLD, &buffers.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &buffers.ranks);
+    for (const std::string& op : options.ops) {
+        const auto& [name, start] = operations().at(op);
+        for (const std::size_t bytes : options.sizes) {
+            buffers.out.assign(bytes, 0);
+            buffers.in.assign(bytes, 0);
+            const int length = static_cast<int>(bytes);
+            print_overlap(name, length, sample_spans(start, buffers, length, options.seconds));
+        }
+    }
+}
+
+}  // namespace vecmpi::bench

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// vecmpi-info: what vecmpi is, what it finds on this machine, and every setting with its value and
+// origin.
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "output.hpp"
+
+#ifndef VECMPI_VERSION
+#define VECMPI_VERSION "unknown"
+#endif
+
+namespace vecmpi::info {
+namespace {
+
+constexpr const char* usage =
+    "usage: vecmpi-info [--json | --settings | --markdown | --version | --help]\n"
+    "  without an option: this machine, the offload thread here, MPI libraries, settings\n"
+    "  --json      the same as JSON\n"
+    "  --settings  the settings only, with value and origin\n"
+    "  --markdown  the documentation of the settings\n";
+
+Info collect_settings() {
+    const SettingsResult& result = process_settings();
+    Info info;
+    info.version = VECMPI_VERSION;
+    info.problem = result.problem;
+    info.warnings = result.warnings;
+    for (const SettingText& setting : setting_texts()) {
+        const char* value = std::getenv(setting.name);
+        bool is_set = value != nullptr &&
+                      std::string_view(value).find_first_not_of(" \t") != std::string_view::npos;
+        info.settings.push_back(
+            {setting, is_set ? value : setting.default_value, is_set ? "environment" : "default"});
+    }
+    return info;
+}
+
+Info collect_all() {
+    Info info = collect_settings();
+    const Settings& settings = process_settings().settings;
+    info.machine = look_at_machine();
+    info.host = look_at_host();
+    info.plan = plan_offload(settings, info.host);
+    info.is_oversubscribed = oversubscribed(info.host, info.plan);
+    info.waiting = describe_waiting(wait_policy(settings.wait, info.is_oversubscribed));
+    info.mpi_libraries = find_mpi_libraries();
+    return info;
+}
+
+// 0, or 1 where a setting would stop the job.
+int print(const std::string& text, const Info& info) {
+    std::fputs(text.c_str(), stdout);
+    return info.problem.empty() ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int run(std::string_view option) {
+    if (option == "--help") return print(usage, {});
+    if (option == "--version") return print(VECMPI_VERSION "\n", {});
+    if (option == "--markdown") return print(format_markdown(), {});
+    if (option == "--settings") {
+        Info info = collect_settings();
+        return print(format_settings(info), info);
+    }
+    Info info = collect_all();
+    return print(option == "--json" ? format_json(info) : format_text(info), info);
+}
+
+bool is_option(std::string_view word) {
+    for (std::string_view option : {"--help", "--version", "--markdown", "--settings", "--json"})
+        if (word == option) return true;
+    return false;
+}
+
+}  // namespace
+}  // namespace vecmpi::info
+
+int main(int argc, char** argv) {
+    const char* wrong = nullptr;
+    if (argc > 1 && !vecmpi::info::is_option(argv[1])) wrong = argv[1];
+    if (argc > 2 && wrong == nullptr) wrong = argv[2];
+    if (wrong != nullptr) {
+        std::fprintf(stderr, "vecmpi-info: unknown option %s (try --help)\n", wrong);
+        return 2;
+    }
+    return vecmpi::info::run(argc > 1 ? argv[1] : "");
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The MPI libraries that the loader of this machine finds. Loads them in child processes only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace vecmpi::info {
+
+struct MpiLibrary {
+    std::string soname;
+    std::string path;
+    std::string version;  // first line of MPI_Get_library_version
+    bool served =
+        false;  // has the MPICH ABI, so vecmpi serves its calls; others pass through untouched
+};
+
+std::vector<MpiLibrary> find_mpi_libraries();
+
+}  // namespace vecmpi::info
