@@ -11,10 +11,10 @@ cache=${VECMPI_CACHE:-$HOME/.cache/vecmpi}
 
 library=$here/build/libvecmpi.so
 modes=off,on,segments
-dirs= lists=testlist,testlist.dtp,testlist.cvar
-subset= max_np=4 timeout=180 jobs=1 confirm=2 yield=on
+dirs="" lists=testlist,testlist.dtp,testlist.cvar
+subset="" max_np=4 timeout=180 jobs=1 confirm=2 yield=on
 out=$here/build/conformance
-plain_cache=
+plain_cache=""
 
 usage() {
     cat <<'TEXT'
@@ -111,6 +111,7 @@ install_packages() {
 write_source_list() {
     local distribution
     distribution=$(. /etc/os-release && echo "$ID")
+    # shellcheck disable=SC2016
     apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)' 'Created-By: Packages' |
         sort -u | while IFS='|' read -r origin uri release component; do
             [[ ${origin,,} == "$distribution" ]] && echo "deb-src $uri $release $component"

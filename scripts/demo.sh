@@ -106,7 +106,8 @@ plan() {
     ((hosts > 0)) || return 0
     if [[ $(id -u) == 0 ]] && ! need_packages lab; then return 0; fi
     if why=$("$here/lab.sh" -n 1 -r "$rate" -- true 2>&1); then
-        rows+=("hosts|$hosts|VECMPI_OFFLOAD=on|$hosts hosts, $rate")
+        # Hosts that share CPUs do not know of each other: let the kernel place their threads.
+        rows+=("hosts|$hosts|VECMPI_OFFLOAD=on VECMPI_CPU=none|$hosts hosts, $rate")
     else
         echo "no virtual hosts: $(tail -n 1 <<<"$why")"
     fi
@@ -151,16 +152,18 @@ run_one() { # ROW MODE VARIANT REPEAT
     IFS='|' read -r place ranks settings title <<<"${rows[$1]}"
     local file=$work/$1.$2.$3.$4
     [[ $3 == plain ]] || environment=("LD_PRELOAD=$library" VECMPI_REPORT=summary)
-    [[ $3 == plain || -z $settings ]] || environment+=("$settings")
+    # shellcheck disable=SC2206 # settings are words
+    [[ $3 == plain ]] || environment+=($settings)
     training_command "$place" "$ranks" "$2" "${environment[@]}"
     "${command[@]}" >"$file" 2>&1 </dev/null &
     child=$!
     wait_for_run "run $((++runs))/$all_runs, $title, $2, $3" "$file" || status=$?
-    if ((status == 75)); then
+    if ((status == 75)) && [[ $place == hosts ]]; then
         stuck[$3]=$((stuck[$3] + 1)) status=0
     fi
     if ((status != 0)) || ! grep -q '^result ranks_agree yes' "$file"; then
         tail -n 15 "$file" >&2
+        ((status != 75)) || die "$title, $2, $3: hung in MPI_Finalize"
         ((status != 124)) || die "$title, $2, $3: not finished after $limit s"
         die "$title, $2, $3: failed with status $status (its last lines stand above)"
     fi
@@ -258,15 +261,16 @@ show_explanation() {
     env | grep '^VECMPI' | sed 's/^/  and from your environment: /' || true
 }
 
-# What the preloaded program printed beyond its own lines is vecmpi's report.
+# What a preloaded run printed beyond the program's own lines is vecmpi's report; a run that was ended
+# has Hydra's banner behind it.
 show_reports() {
     local row mode title
     for row in "${!rows[@]}"; do
         IFS='|' read -r _ _ _ title <<<"${rows[$row]}"
         for mode in overlap blocking; do
             printf '\nWhich paths ran: %s, %s\n' "$title" "$mode"
-            grep -vE '^(train_digits:|epoch|result) ' "$work/$row.$mode.preloaded.$repeats" |
-                sed 's/^/  /' || echo "  (no report)"
+            sed -E '/^=====/,$d; /^(train_digits:|epoch|result) /d; /^$/d; s/^/  /' \
+                "$work/$row.$mode.preloaded.$repeats"
         done
     done
 }

@@ -83,9 +83,15 @@ remove_leftovers_of_killed_runs() {
     done
 }
 
+# Asks the run to end, gives Hydra a second to do so in order, and removes everything.
 cleanup() {
+    local tries=0
     trap '' INT TERM HUP
-    [[ -z $child ]] || kill -TERM "$child" 2>/dev/null || true
+    exec 2>/dev/null # or bash reports how the run ended
+    if [[ -n $child ]]; then
+        kill -TERM "$child" || true
+        while kill -0 "$child" && ((++tries < 20)); do sleep 0.05; done
+    fi
     remove_namespaces "$tag-"
     [[ -z $directory ]] || rm -rf "$directory"
 }

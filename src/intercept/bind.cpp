@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decides where each entry leads: handler, real function, or the MPI library as if vecmpi were not there.
+// Decides where each entry leads: handler, real function, or the MPI library as if vecmpi were not
+// there.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -47,7 +48,8 @@ EntryFunction served_target(Call call, bool served) noexcept {
     return served || handler.always ? handler.function : function;
 }
 
-// ---- without vecmpi -------------------------------------------------------------------------------
+// ---- without vecmpi
+// -------------------------------------------------------------------------------
 
 bool is_ours(void* address) noexcept {
     Dl_info theirs;
@@ -56,14 +58,16 @@ bool is_ours(void* address) noexcept {
            theirs.dli_fbase == ours.dli_fbase;
 }
 
-// What the program would have called without this library: the next definition in the loader's order, so that tools
-// preloaded behind this library stay in place; in a library that came with RTLD_LOCAL, its own.
+// What the program would have called without this library: the next definition in the loader's
+// order, so that tools preloaded behind this library stay in place; in a library that came with
+// RTLD_LOCAL, its own.
 EntryFunction untouched_target(const BoundLibrary& library, const char* symbol) noexcept {
     void* next = dlsym(RTLD_NEXT, symbol);
     return as_entry(next != nullptr ? next : dlsym(library.handle, symbol));
 }
 
-// A function that another library than the MPI library defines, such as MPI_Status_c2f08 in the Fortran one.
+// A function that another library than the MPI library defines, such as MPI_Status_c2f08 in the
+// Fortran one.
 EntryFunction target_elsewhere(const char* symbol) {
     if (void* next = dlsym(RTLD_NEXT, symbol)) return as_entry(next);
     for (const LoadedLibrary& library : loaded_libraries()) {
@@ -75,7 +79,8 @@ EntryFunction target_elsewhere(const char* symbol) {
     return nullptr;
 }
 
-// ---- failures ---------------------------------------------------------------------------------------
+// ---- failures
+// ---------------------------------------------------------------------------------------
 
 // Not log_line(): there may be no MPI library, and then the settings are not read.
 [[noreturn]] void abort_with(const std::string& line) noexcept {
@@ -108,18 +113,20 @@ void explain_once(const BoundLibrary& library) noexcept {
     static constinit std::atomic<bool> explained{false};
     if (explained.exchange(true, std::memory_order_relaxed) || !is_first_rank()) return;
     log_line(LogLevel::warn,
-             "%s does not have the MPICH ABI (libmpi.so.12, libmpich.so.12): every MPI call passes through untouched",
+             "%s does not have the MPICH ABI (libmpi.so.12, libmpich.so.12): every MPI call passes "
+             "through untouched",
              library.soname.empty() ? "the MPI library" : library.soname.c_str());
 }
 
-// ---- binding ----------------------------------------------------------------------------------------
+// ---- binding
+// ----------------------------------------------------------------------------------------
 
 // Only entries that no one has bound: a thread that is late must not undo bind_entries().
 void bind_if_unbound(size_t entry, EntryFunction target) noexcept {
     EntryFunction expected = first_call_of(entry);
     if (target != nullptr)
-        vecmpi_entry_slots[entry].compare_exchange_strong(expected, target, std::memory_order_release,
-                                                          std::memory_order_relaxed);
+        vecmpi_entry_slots[entry].compare_exchange_strong(
+            expected, target, std::memory_order_release, std::memory_order_relaxed);
 }
 
 void bind_untouched(const BoundLibrary& library) {

@@ -9,6 +9,7 @@ COUNT_ARRAYS = ("sendcounts", "recvcounts")
 
 # ---- operations: arguments of a nonblocking call and the function that issues it -------------------
 
+
 def operation_parameters(prototype):
     return [parameter for parameter in prototype.parameters if parameter.name != "request"]
 
@@ -22,7 +23,9 @@ def arguments_struct(prototype):
     for parameter in operation_parameters(prototype):
         stored = parameter.type + ("*" if parameter.is_array() else "")
         if is_matched_message(parameter):
-            stored = stored.removesuffix("*")  # the program's variable may be gone when the call is issued
+            stored = stored.removesuffix(
+                "*"
+            )  # the program's variable may be gone when the call is issued
         members += f"    {stored} {parameter.name};\n"
     return f"struct {prototype.short_name()}Arguments {{\n{members}}};\n"
 
@@ -38,24 +41,40 @@ def issue_function(prototype):
     names = [parameter.name for parameter in parameters]
     passed = [("&" if is_matched_message(p) else "") + p.name for p in parameters] + ["mpi_request"]
     binding = "    auto [" if copies else "    const auto& ["
-    return (issue_declaration(prototype) + " {\n" +
-            wrap(binding, names, "] =") + f"\n        *static_cast<const {name}Arguments*>(arguments);\n" +
-            wrap(f"    return real.{name}(", passed, ");") + "\n}\n")
+    return (
+        issue_declaration(prototype)
+        + " {\n"
+        + wrap(binding, names, "] =")
+        + f"\n        *static_cast<const {name}Arguments*>(arguments);\n"
+        + wrap(f"    return real.{name}(", passed, ");")
+        + "\n}\n"
+    )
 
 
 def operations_header(posts):
-    body = "\n".join(arguments_struct(f.prototype) + issue_declaration(f.prototype) + ";\n" for f in posts)
-    return (banner("Arguments of the nonblocking calls, as an operation carries them, and how each is issued.") +
-            "#pragma once\n\n#include <mpi.h>\n\n" + namespace(body))
+    body = "\n".join(
+        arguments_struct(f.prototype) + issue_declaration(f.prototype) + ";\n" for f in posts
+    )
+    return (
+        banner(
+            "Arguments of the nonblocking calls, as an operation carries them, and how each is issued."
+        )
+        + "#pragma once\n\n#include <mpi.h>\n\n"
+        + namespace(body)
+    )
 
 
 def operations_source(posts):
     body = "\n".join(issue_function(function.prototype) for function in posts)
-    return (banner("Issues nonblocking calls from their stored arguments. Part of src/offload.") +
-            "#include \"vecmpi/mpi_operations.hpp\"\n\n#include \"vecmpi/mpi_real.hpp\"\n\n" + namespace(body))
+    return (
+        banner("Issues nonblocking calls from their stored arguments. Part of src/offload.")
+        + '#include "vecmpi/mpi_operations.hpp"\n\n#include "vecmpi/mpi_real.hpp"\n\n'
+        + namespace(body)
+    )
 
 
 # ---- what is known of a call from its parameters ----------------------------------------------------
+
 
 def scalar(prototype, *names):
     """The first of these parameters that the function has and that is no array."""
@@ -69,7 +88,9 @@ def scalar(prototype, *names):
 def call_facts(prototype):
     """Members of CallFacts in their order, as designated initialisers."""
     has = prototype.parameter
-    two_sides = any(parameter.name.startswith(("sendcount", "sendtype")) for parameter in prototype.parameters)
+    two_sides = any(
+        parameter.name.startswith(("sendcount", "sendtype")) for parameter in prototype.parameters
+    )
     received = () if two_sides else ("recvcount",)
     received_type = () if two_sides else ("recvtype",)
     both_buffers = has("sendbuf") and has("recvbuf")
@@ -86,24 +107,36 @@ def call_facts(prototype):
         ("other_tag", scalar(prototype, "recvtag")),
         ("root", scalar(prototype, "root")),
         ("op", scalar(prototype, "op")),
-        ("sendbuf", "sendbuf" if both_buffers else "buf" if has("buf") and point_to_point else None),
+        (
+            "sendbuf",
+            "sendbuf" if both_buffers else "buf" if has("buf") and point_to_point else None,
+        ),
         ("recvbuf", "recvbuf" if both_buffers else None),
         ("collective", None if point_to_point else "true"),
         ("reduces", "true" if has("op") else None),
-        ("vector_form", "true" if any(has(name) and has(name).is_array() for name in COUNT_ARRAYS) else None),
+        (
+            "vector_form",
+            "true" if any(has(name) and has(name).is_array() for name in COUNT_ARRAYS) else None,
+        ),
     ]
     return [f".{member} = {value}" for member, value in facts if value is not None]
 
 
 # ---- handlers ---------------------------------------------------------------------------------------
 
+
 def signature(function, prefix="serve"):
-    return wrap(f"{function.prototype.result} {prefix}_{function.short_name}(",
-                function.prototype.parameter_list(), ") noexcept")
+    return wrap(
+        f"{function.prototype.result} {prefix}_{function.short_name}(",
+        function.prototype.parameter_list(),
+        ") noexcept",
+    )
 
 
 def call_real(function, indent="    "):
-    return wrap(f"{indent}return real.{function.short_name}(", function.prototype.argument_list(), ");")
+    return wrap(
+        f"{indent}return real.{function.short_name}(", function.prototype.argument_list(), ");"
+    )
 
 
 def hand_on(function, condition, before=""):
@@ -124,20 +157,27 @@ def arguments_of(function, operation):
     values = []
     for parameter in operation_parameters(operation):
         if function.prototype.parameter(parameter.name) is None:
-            raise GeneratorError(f"{function.name}: its twin {operation.name} takes '{parameter.name}'")
+            raise GeneratorError(
+                f"{function.name}: its twin {operation.name} takes '{parameter.name}'"
+            )
         values.append(("*" if is_matched_message(parameter) else "") + parameter.name)
     return wrap(f"    const {operation.short_name()}Arguments arguments{{", values, "};") + "\n"
 
 
 def run_operation(function, operation, runner, last):
-    made = [f"make_operation(Call::{function.short_name}, issue_{operation.short_name()}, arguments, facts)", last]
+    made = [
+        f"make_operation(Call::{function.short_name}, issue_{operation.short_name()}, arguments, facts)",
+        last,
+    ]
     text = arguments_of(function, operation)
     text += wrap("    const CallFacts facts{", call_facts(operation), "};") + "\n"
     if not takes_message(function):
         return text + wrap(f"    return {runner}(", made, ");") + "\n"
     # A matched message is used up by the call that receives it.
-    return (text + wrap(f"    const int error = {runner}(", made, ");") + "\n"
-            "    if (error == MPI_SUCCESS) *message = MPI_MESSAGE_NULL;\n    return error;\n")
+    return (
+        text + wrap(f"    const int error = {runner}(", made, ");") + "\n"
+        "    if (error == MPI_SUCCESS) *message = MPI_MESSAGE_NULL;\n    return error;\n"
+    )
 
 
 def takes_message(function):
@@ -150,8 +190,13 @@ def refusal(function, condition):
 
 def serve_post(function, operations):
     operation = function.prototype
-    return (signature(function) + " {\n" + hand_on(function, refusal(function, "is_reentrant()")) +
-            run_operation(function, operation, "post", "request") + "}\n")
+    return (
+        signature(function)
+        + " {\n"
+        + hand_on(function, refusal(function, "is_reentrant()"))
+        + run_operation(function, operation, "post", "request")
+        + "}\n"
+    )
 
 
 def serve_twin(function, operations):
@@ -170,9 +215,14 @@ def serve_twin(function, operations):
 def serve_collective(function, operations):
     operation = operations[function.columns[0]]
     prefix = "collective" if function.kind == "segmented" else "serve"
-    return (signature(function, prefix) + " {\n" + hand_on(function, "is_reentrant()") +
-            hand_on(function, "!collective_twin_serves(comm)", direct_scope(function, "        ")) +
-            run_operation(function, operation, "run_twin", "MPI_STATUS_IGNORE") + "}\n")
+    return (
+        signature(function, prefix)
+        + " {\n"
+        + hand_on(function, "is_reentrant()")
+        + hand_on(function, "!collective_twin_serves(comm)", direct_scope(function, "        "))
+        + run_operation(function, operation, "run_twin", "MPI_STATUS_IGNORE")
+        + "}\n"
+    )
 
 
 def serve_direct(function, operations):
@@ -182,10 +232,19 @@ def serve_direct(function, operations):
 def serve_persistent(function, operations):
     if function.prototype.parameter("request") is None:
         raise GeneratorError(f"{function.name}: class persistent, but it makes no request")
-    call = wrap(f"        error = real.{function.short_name}(", function.prototype.argument_list(), ");")
-    return (signature(function) + " {\n" + hand_on(function, "is_reentrant()") + "    int error;\n    {\n" +
-            direct_scope(function, "        ") + call + "\n    }\n"
-            "    if (error == MPI_SUCCESS) adopt_persistent(comm, request);\n    return error;\n}\n")
+    call = wrap(
+        f"        error = real.{function.short_name}(", function.prototype.argument_list(), ");"
+    )
+    return (
+        signature(function)
+        + " {\n"
+        + hand_on(function, "is_reentrant()")
+        + "    int error;\n    {\n"
+        + direct_scope(function, "        ")
+        + call
+        + "\n    }\n"
+        "    if (error == MPI_SUCCESS) adopt_persistent(comm, request);\n    return error;\n}\n"
+    )
 
 
 def serve_requests(function, operations):
@@ -195,29 +254,52 @@ def serve_requests(function, operations):
 
 SOURCES = {
     "serve_posts.cpp": (("post",), serve_post, "Nonblocking calls: posted to the engine."),
-    "serve_twins.cpp": (("twin",), serve_twin, "Blocking point-to-point calls, run as their nonblocking twins."),
-    "serve_collectives.cpp": (("collective", "segmented"), serve_collective,
-                              "Blocking collectives, run as their nonblocking twins where the ranks agreed to."),
-    "serve_direct.cpp": (("direct",), serve_direct, "Calls that the library executes on the caller's thread."),
-    "serve_persistent.cpp": (("persistent",), serve_persistent, "Calls that make persistent requests."),
-    "serve_requests.cpp": (("requests",), serve_requests, "Calls that take requests, real or virtual."),
+    "serve_twins.cpp": (
+        ("twin",),
+        serve_twin,
+        "Blocking point-to-point calls, run as their nonblocking twins.",
+    ),
+    "serve_collectives.cpp": (
+        ("collective", "segmented"),
+        serve_collective,
+        "Blocking collectives, run as their nonblocking twins where the ranks agreed to.",
+    ),
+    "serve_direct.cpp": (
+        ("direct",),
+        serve_direct,
+        "Calls that the library executes on the caller's thread.",
+    ),
+    "serve_persistent.cpp": (
+        ("persistent",),
+        serve_persistent,
+        "Calls that make persistent requests.",
+    ),
+    "serve_requests.cpp": (
+        ("requests",),
+        serve_requests,
+        "Calls that take requests, real or virtual.",
+    ),
 }
 
 
 def handlers_source(functions, operations, kinds, pattern, purpose):
     chosen = [function for function in functions if function.kind in kinds]
-    includes = "#include \"vecmpi/mpi_handlers.hpp\"\n"
+    includes = '#include "vecmpi/mpi_handlers.hpp"\n'
     if any(kind in ("post", "twin", "collective") for kind in kinds):
-        includes += "#include \"vecmpi/mpi_operations.hpp\"\n"
+        includes += '#include "vecmpi/mpi_operations.hpp"\n'
     body = "\n".join(pattern(function, operations) for function in chosen)
-    return banner(purpose) + includes + "#include \"vecmpi/offload.hpp\"\n\n" + namespace(body)
+    return banner(purpose) + includes + '#include "vecmpi/offload.hpp"\n\n' + namespace(body)
 
 
 def handlers_header(functions):
     served = [function for function in functions if function.kind != "pass"]
     body = "".join(signature(function) + ";\n" for function in served)
     fallbacks = [function for function in functions if function.kind == "segmented"]
-    body += ("\n// The whole collective, as the handlers of class collective serve it.\n" +
-             "".join(signature(function, "collective") + ";\n" for function in fallbacks))
-    return (banner("The handlers. Only src/intercept includes this.") +
-            "#pragma once\n\n#include <mpi.h>\n\n" + namespace(body))
+    body += "\n// The whole collective, as the handlers of class collective serve it.\n" + "".join(
+        signature(function, "collective") + ";\n" for function in fallbacks
+    )
+    return (
+        banner("The handlers. Only src/intercept includes this.")
+        + "#pragma once\n\n#include <mpi.h>\n\n"
+        + namespace(body)
+    )

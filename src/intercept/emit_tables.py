@@ -6,21 +6,33 @@ from text import banner, namespace, wrap
 
 def calls_header(functions):
     rows = "".join(f"    {function.short_name},\n" for function in functions)
-    body = ("// Every function of mpi.h; `Send_c` is MPI_Send_c, `T_...` is MPI_T_..., `X_...` is MPIX_...\n"
-            "enum class Call : uint16_t {\n" + rows + "};\n"
-            f"constexpr size_t number_of_calls = {len(functions)};\n\n"
-            "// Name as in mpi.h, such as \"MPI_Send\".\n"
-            "const char* call_name(Call call) noexcept;\n")
-    return (banner("Names and numbers of the MPI functions. Says nothing about how they are served.") +
-            "#pragma once\n\n#include <cstddef>\n#include <cstdint>\n\n" + namespace(body))
+    body = (
+        "// Every function of mpi.h; `Send_c` is MPI_Send_c, `T_...` is MPI_T_..., `X_...` is MPIX_...\n"
+        "enum class Call : uint16_t {\n" + rows + "};\n"
+        f"constexpr size_t number_of_calls = {len(functions)};\n\n"
+        '// Name as in mpi.h, such as "MPI_Send".\n'
+        "const char* call_name(Call call) noexcept;\n"
+    )
+    return (
+        banner("Names and numbers of the MPI functions. Says nothing about how they are served.")
+        + "#pragma once\n\n#include <cstddef>\n#include <cstdint>\n\n"
+        + namespace(body)
+    )
 
 
 def calls_source(functions):
-    rows = "".join(f"    \"{function.name}\",\n" for function in functions)
-    body = ("namespace {\n\nconstexpr const char* names[number_of_calls] = {\n" + rows + "};\n\n}  // namespace\n\n"
-            "const char* call_name(Call call) noexcept { return names[static_cast<size_t>(call)]; }\n")
-    return (banner("Names of the MPI functions.") +
-            "#include \"vecmpi/mpi_calls.hpp\"\n\n" + namespace(body))
+    rows = "".join(f'    "{function.name}",\n' for function in functions)
+    body = (
+        "namespace {\n\nconstexpr const char* names[number_of_calls] = {\n"
+        + rows
+        + "};\n\n}  // namespace\n\n"
+        "const char* call_name(Call call) noexcept { return names[static_cast<size_t>(call)]; }\n"
+    )
+    return (
+        banner("Names of the MPI functions.")
+        + '#include "vecmpi/mpi_calls.hpp"\n\n'
+        + namespace(body)
+    )
 
 
 def real_header(functions):
@@ -29,13 +41,18 @@ def real_header(functions):
         prototype = function.prototype
         head = f"    {prototype.result} (*{function.short_name})("
         members += wrap(head, prototype.parameter_list(), ");") + "\n"
-    body = ("// In the order of enum class Call. A member is null where the library lacks the function.\n"
-            "struct RealFunctions {\n" + members + "};\n"
-            "static_assert(sizeof(RealFunctions) == number_of_calls * sizeof(void (*)()));\n\n"
-            "// Written once by bind_real_functions(), before any entry leads here.\n"
-            "extern RealFunctions real;\n")
-    return (banner("The MPI library's own functions: the only way to call MPI from inside vecmpi.") +
-            "#pragma once\n\n#include <mpi.h>\n\n#include \"vecmpi/mpi_calls.hpp\"\n\n" + namespace(body))
+    body = (
+        "// In the order of enum class Call. A member is null where the library lacks the function.\n"
+        "struct RealFunctions {\n" + members + "};\n"
+        "static_assert(sizeof(RealFunctions) == number_of_calls * sizeof(void (*)()));\n\n"
+        "// Written once by bind_real_functions(), before any entry leads here.\n"
+        "extern RealFunctions real;\n"
+    )
+    return (
+        banner("The MPI library's own functions: the only way to call MPI from inside vecmpi.")
+        + '#pragma once\n\n#include <mpi.h>\n\n#include "vecmpi/mpi_calls.hpp"\n\n'
+        + namespace(body)
+    )
 
 
 def entries_source(functions):
@@ -46,10 +63,15 @@ def entries_source(functions):
             continue
         always = "true" if "always" in function.columns else "false"
         rows += f"    {{reinterpret_cast<EntryFunction>(serve_{function.short_name}), {always}}},\n"
-    body = ("// In the order of enum class Call.\n"
-            "const Handler handlers[number_of_calls] = {\n" + rows + "};\n")
-    return (banner("The handler of each function that has one.") +
-            "#include \"entries.hpp\"\n#include \"vecmpi/mpi_handlers.hpp\"\n\n" + namespace(body))
+    body = (
+        "// In the order of enum class Call.\n"
+        "const Handler handlers[number_of_calls] = {\n" + rows + "};\n"
+    )
+    return (
+        banner("The handler of each function that has one.")
+        + '#include "entries.hpp"\n#include "vecmpi/mpi_handlers.hpp"\n\n'
+        + namespace(body)
+    )
 
 
 def entries_assembly(functions):
@@ -57,5 +79,9 @@ def entries_assembly(functions):
     for number, function in enumerate(functions):
         rows += f"entry {function.name}, {2 * number}\n"
         rows += f"entry P{function.name}, {2 * number + 1}\n"
-    return (banner("The global symbols MPI_X and PMPI_X; `entry` is a macro of src/intercept/entry.S.") +
-            "#include \"entry.S\"\n\nbegin_entries\n" + rows + "end_entries\n")
+    return (
+        banner("The global symbols MPI_X and PMPI_X; `entry` is a macro of src/intercept/entry.S.")
+        + '#include "entry.S"\n\nbegin_entries\n'
+        + rows
+        + "end_entries\n"
+    )

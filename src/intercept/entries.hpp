@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The entries as data: the slots that the symbols jump through, and who serves them. Not a door: src/intercept only.
+// The entries as data: the slots that the symbols jump through, and who serves them. Not a door:
+// src/intercept only.
 #pragma once
 
 #include <atomic>

@@ -48,7 +48,8 @@ def parse_row(line, where):
     if match is None:
         raise GeneratorError(f"{where}: not a row of the table: {line}")
     name, kind, *columns = [column.strip() for column in match[2].split(",")] + [""] * (
-        "," not in match[2])
+        "," not in match[2]
+    )
     least, most = CLASSES.get(kind, (1, 0))
     if not least <= len(columns) <= most:
         raise GeneratorError(f"{where}: class '{kind}' unknown, or with other columns: {line}")
@@ -87,5 +88,6 @@ def join(rows, prototypes, table_path):
     if missing:
         raise GeneratorError(
             f"{table_path}: mpi.h declares {len(missing)} functions that the table does not name:"
-            f" {', '.join(missing)}")
+            f" {', '.join(missing)}"
+        )
     return [function for function in functions if function.kind != "leave"]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Joins mpi_functions.def with the installed mpi.h and writes the C++ and assembly of src/intercept.
 
-    generate.py --table FILE --compiler CC --include DIR --out DIR
+generate.py --table FILE --compiler CC --include DIR --out DIR
 """
 
 import argparse

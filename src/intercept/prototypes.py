@@ -33,8 +33,8 @@ class Prototype:
     def short_name(self):
         """Name inside vecmpi: Send, T_cvar_read, X_Comm_agree."""
         if self.name.startswith("MPIX_"):
-            return "X_" + self.name[len("MPIX_"):]
-        return self.name[len("MPI_"):]
+            return "X_" + self.name[len("MPIX_") :]
+        return self.name[len("MPI_") :]
 
     def parameter_list(self):
         declared = [parameter.declaration() for parameter in self.parameters]

@@ -60,7 +60,8 @@ int consume(Slot* slot, MPI_Request* request, MPI_Status* status) noexcept {
 // One look for a Test. First without the engine; then as its owner, since only the library knows real requests.
 template <class Attempt>
 bool look_once(Attempt attempt) noexcept {
-    if (this_thread.owns_engine || attempt(false)) return attempt(true);
+    if (this_thread.owns_engine) return attempt(true);
+    if (attempt(false)) return true;
     engine->own();
     bool finished;
     {

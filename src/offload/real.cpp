@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the MPI library that the program loaded and its functions. Loads nothing, calls nothing of it.
+// Finds the MPI library that the program loaded and its functions. Loads nothing, calls nothing of
+// it.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -20,21 +21,24 @@ namespace {
 
 using Pointers = std::array<void*, number_of_calls>;
 
-// Null until a library was found. Released after `real` is filled; never freed, so that calls at exit still find it.
+// Null until a library was found. Released after `real` is filled; never freed, so that calls at
+// exit still find it.
 constinit std::atomic<const BoundLibrary*> published{nullptr};
 
-// Held while `real` is copied, never inside a call to the loader: a constructor that runs under the loader's lock may
-// come here too.
+// Held while `real` is copied, never inside a call to the loader: a constructor that runs under the
+// loader's lock may come here too.
 constinit std::mutex publishing;
 
 const link_map* object_of(const void* address) noexcept {
     Dl_info info;
     link_map* object = nullptr;
-    if (dladdr1(address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0) return nullptr;
+    if (dladdr1(address, &info, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0)
+        return nullptr;
     return object;
 }
 
-// True where the library itself, not one that it depends on, defines PMPI_Init. A profiler defines only MPI_Init.
+// True where the library itself, not one that it depends on, defines PMPI_Init. A profiler defines
+// only MPI_Init.
 bool is_mpi_library(const LoadedLibrary& library, void* handle) noexcept {
     const void* init = dlsym(handle, "PMPI_Init");
     const link_map* owner = init != nullptr ? object_of(init) : nullptr;
@@ -73,7 +77,8 @@ const BoundLibrary* publish(const BoundLibrary& library, const Pointers& pointer
     if (first != nullptr) return first;  // another thread found it meanwhile
     real = std::bit_cast<RealFunctions>(pointers);
     const auto* bound = new BoundLibrary(library);
-    published.store(bound, std::memory_order_release);  // pairs with the load in bind_real_functions()
+    published.store(bound,
+                    std::memory_order_release);  // pairs with the load in bind_real_functions()
     return bound;
 }
 

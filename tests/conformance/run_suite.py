@@ -196,7 +196,8 @@ if __name__ == "__main__":
     except SetupError as error:
         print(f"conformance: {error}", file=sys.stderr)
         sys.exit(3)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        print(f"conformance: stopped ({stop or 'interrupt'}); results so far are saved", file=sys.stderr)
         sys.exit(130)
     finally:
         kill_marked()

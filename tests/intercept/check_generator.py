@@ -69,8 +69,10 @@ class Prototypes(unittest.TestCase):
         self.assertNotIn("MPI_Fake_function", self.found)
 
     def test_parameters(self):
-        self.assertEqual(self.found["MPI_Send"].parameter_list(),
-                         ["const void* buf", "int count", "MPI_Comm comm"])
+        self.assertEqual(
+            self.found["MPI_Send"].parameter_list(),
+            ["const void* buf", "int count", "MPI_Comm comm"],
+        )
         self.assertEqual(self.found["MPI_Group_range_incl"].parameter_list()[2], "int ranges[][3]")
         self.assertEqual(self.found["MPI_Comm_spawn"].parameter_list()[1], "char* argv[]")
 
@@ -104,11 +106,15 @@ class Table(unittest.TestCase):
         self.assertNotIn("MPI_Of_another_version", joined())
 
     def test_a_function_without_a_row_fails(self):
-        self.fails("declares 1 functions that the table does not name: MPI_Wtime",
-                   table=TABLE.replace("MPI(Wtime, pass)\n", ""))
+        self.fails(
+            "declares 1 functions that the table does not name: MPI_Wtime",
+            table=TABLE.replace("MPI(Wtime, pass)\n", ""),
+        )
 
     def test_a_function_left_alone_is_named_but_has_no_entry(self):
-        self.assertNotIn("MPI_Wtime", joined(table=TABLE.replace("MPI(Wtime, pass)", "MPI(Wtime, leave)")))
+        self.assertNotIn(
+            "MPI_Wtime", joined(table=TABLE.replace("MPI(Wtime, pass)", "MPI(Wtime, leave)"))
+        )
 
     def test_bad_rows_fail(self):
         self.fails("unknown", table=TABLE + "MPI(Wtick, served)\n")
@@ -130,8 +136,9 @@ class Text(unittest.TestCase):
 class Installed(unittest.TestCase):
     @unittest.skipUnless(len(sys.argv) > 3, "no generated folder given")
     def test_every_pair_of_the_library_has_an_entry(self):
-        listing = subprocess.run(["nm", "-D", "--defined-only", sys.argv[3]], capture_output=True, text=True,
-                                 check=True).stdout
+        listing = subprocess.run(
+            ["nm", "-D", "--defined-only", sys.argv[3]], capture_output=True, text=True, check=True
+        ).stdout
         defined = set(re.findall(r"\b[TWi] (P?MPIX?_\w+)$", listing, re.MULTILINE))
         pairs = {name for name in defined if "P" + name in defined}
         names = (Path(sys.argv[2]) / "mpi_calls.cpp").read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions of vecmpi/offload.hpp that generated handlers call, as records. See fake_engine.hpp.
+// The functions of vecmpi/offload.hpp that generated handlers call, as records. See
+// fake_engine.hpp.
 #include "fake_engine.hpp"
 
 namespace vecmpi {
@@ -68,7 +69,9 @@ int wait_all(int, MPI_Request[], MPI_Status[]) noexcept { return asked("wait_all
 int test_all(int, MPI_Request[], int*, MPI_Status[]) noexcept { return asked("test_all"); }
 int wait_some(int, MPI_Request[], int*, int[], MPI_Status[]) noexcept { return asked("wait_some"); }
 int test_some(int, MPI_Request[], int*, int[], MPI_Status[]) noexcept { return asked("test_some"); }
-int request_get_status(MPI_Request, int*, MPI_Status*) noexcept { return asked("request_get_status"); }
+int request_get_status(MPI_Request, int*, MPI_Status*) noexcept {
+    return asked("request_get_status");
+}
 int request_free(MPI_Request*) noexcept { return asked("request_free"); }
 int cancel(MPI_Request*) noexcept { return asked("cancel"); }
 int start(MPI_Request*) noexcept { return asked("start"); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stands in for src/offload behind its door, so that the generated handlers can be run without an engine or MPI.
-// Records what the handlers ask for; answers as the test says. Not thread-safe.
+// Stands in for src/offload behind its door, so that the generated handlers can be run without an
+// engine or MPI. Records what the handlers ask for; answers as the test says. Not thread-safe.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The generated handlers, one test a class of the function table, on a fake engine and fake real functions.
+// The generated handlers, one test a class of the function table, on a fake engine and fake real
+// functions.
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
 #include <set>
@@ -35,17 +36,20 @@ int real_isend(const void* buf, int count, MPI_Datatype datatype, int dest, int 
     return MPI_SUCCESS;
 }
 
-int real_send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm on) {
+int real_send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
+                MPI_Comm on) {
     seen = {buf, count, datatype, dest, tag, 0, on, 0, fake.open_direct_calls, seen.times + 1};
     return 99;
 }
 
-int real_recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm on, MPI_Status*) {
+int real_recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm on,
+              MPI_Status*) {
     seen = {buf, count, datatype, source, tag, 0, on, 0, fake.open_direct_calls, seen.times + 1};
     return 98;
 }
 
-int real_imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
+int real_imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
+                MPI_Request* request) {
     seen = {buf, count, datatype, 0, 0, 0, 0, *message, fake.open_direct_calls, seen.times + 1};
     *message = MPI_MESSAGE_NULL;
     *request = real_request;
@@ -132,7 +136,8 @@ TEST_CASE("post: a matched message travels by value and is used up", "[handlers]
     }
 }
 
-TEST_CASE("post: facts of calls with two sides, with counts in arrays, with an operation", "[handlers]") {
+TEST_CASE("post: facts of calls with two sides, with counts in arrays, with an operation",
+          "[handlers]") {
     begin();
     MPI_Request request;
     int out[2], in[2], counts[2] = {1, 1}, displacements[2] = {0, 1};
@@ -163,7 +168,8 @@ TEST_CASE("post: facts of calls with two sides, with counts in arrays, with an o
     }
     SECTION("Ialltoallw has no type of its own") {
         MPI_Datatype types[2] = {MPI_INT, MPI_INT};
-        serve_Ialltoallw(out, counts, displacements, types, in, counts, displacements, types, comm, &request);
+        serve_Ialltoallw(out, counts, displacements, types, in, counts, displacements, types, comm,
+                         &request);
         const CallFacts& facts = fake.posted->facts;
         CHECK((facts.collective && facts.vector_form && facts.type == MPI_BYTE));
     }
@@ -185,7 +191,8 @@ TEST_CASE("twin: runs as the nonblocking call, with the status", "[handlers]") {
     fake.result = 42;
     CHECK(serve_Recv(&data, 1, MPI_INT, 3, 4, comm, &status) == 42);
     REQUIRE(fake.run);
-    CHECK((fake.run->call == Call::Recv && fake.run->issue == issue_Irecv && fake.run->status == &status));
+    CHECK((fake.run->call == Call::Recv && fake.run->issue == issue_Irecv &&
+           fake.run->status == &status));
     CHECK(fake.direct_calls.empty());
 
     SECTION("a send has none") {
@@ -291,7 +298,8 @@ TEST_CASE("requests: each call reaches its function of the door", "[handlers]") 
     CHECK(reached(serve_Testall(2, requests, &a, statuses)) == "test_all");
     CHECK(reached(serve_Waitsome(2, requests, &a, &b, statuses)) == "wait_some");
     CHECK(reached(serve_Testsome(2, requests, &a, &b, statuses)) == "test_some");
-    CHECK(reached(serve_Request_get_status(MPI_REQUEST_NULL, &a, statuses)) == "request_get_status");
+    CHECK(reached(serve_Request_get_status(MPI_REQUEST_NULL, &a, statuses)) ==
+          "request_get_status");
     CHECK(reached(serve_Request_free(requests)) == "request_free");
     CHECK(reached(serve_Cancel(requests)) == "cancel");
     CHECK(reached(serve_Start(requests)) == "start");

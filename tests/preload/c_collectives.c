@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives of all kinds: blocking, nonblocking, persistent, neighbourhood, in plain C. Prints the results.
+// Collectives of all kinds: blocking, nonblocking, persistent, neighbourhood, in plain C. Prints
+// the results.
 #include <stdlib.h>
 
 #include "report.h"

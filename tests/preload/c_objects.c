@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators, attributes, errors, types, windows, files, generalized requests, in plain C. Prints the results.
+// Communicators, attributes, errors, types, windows, files, generalized requests, in plain C.
+// Prints the results.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,7 +92,8 @@ static void types(void) {
     for (int i = 0; i < 36; ++i) grid[i / 6][i % 6] = i + 100 * my_rank();
     MPI_Type_vector(6, 1, 6, MPI_INT, &strided);
     MPI_Type_commit(&strided);
-    MPI_Sendrecv(&grid[0][2], 1, strided, right, 0, column, 6, MPI_INT, left, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&grid[0][2], 1, strided, right, 0, column, 6, MPI_INT, left, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     fact("vector type: %d %d", column[0], column[5]);
     MPI_Pack(&grid[0][1], 1, strided, packed, sizeof packed, &position, MPI_COMM_WORLD);
     fact("Pack: %d bytes", position);
@@ -108,7 +110,8 @@ static void windows(void) {
     int memory[2] = {0}, value = my_rank() + 7, fetched = -1, right = (my_rank() + 1) % ranks();
     MPI_Win window;
     MPI_Request request;
-    // Not MPI_Win_allocate: with less than a page a rank, MPICH 4.0.2 puts into the wrong rank's memory.
+    // Not MPI_Win_allocate: with less than a page a rank, MPICH 4.0.2 puts into the wrong rank's
+    // memory.
     MPI_Win_create(memory, sizeof memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
     MPI_Win_fence(0, window);
     MPI_Put(&value, 1, MPI_INT, right, 0, 1, MPI_INT, window);

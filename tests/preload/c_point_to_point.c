@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Point-to-point calls of all kinds around a ring, in plain C. Prints what arrived; asserts nothing itself.
+// Point-to-point calls of all kinds around a ring, in plain C. Prints what arrived; asserts nothing
+// itself.
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@ static void print_status(const char* what, const MPI_Status* status) {
     int count, cancelled;
     MPI_Get_count(status, MPI_INT, &count);
     MPI_Test_cancelled(status, &cancelled);
-    fact("%s: from %d tag %d count %d cancelled %d", what, status->MPI_SOURCE, status->MPI_TAG, count, cancelled);
+    fact("%s: from %d tag %d count %d cancelled %d", what, status->MPI_SOURCE, status->MPI_TAG,
+         count, cancelled);
 }
 
 typedef int send_function(const void*, int, MPI_Datatype, int, int, MPI_Comm);
@@ -58,7 +60,8 @@ static void ready(void) {
     int out = my_rank(), in = -1, token = 0;
     MPI_Request request;
     MPI_Irecv(&in, 1, MPI_INT, left, 9, MPI_COMM_WORLD, &request);
-    MPI_Sendrecv(&token, 1, MPI_INT, left, 10, &token, 1, MPI_INT, right, 10, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&token, 1, MPI_INT, left, 10, &token, 1, MPI_INT, right, 10, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
     MPI_Rsend(&out, 1, MPI_INT, right, 9, MPI_COMM_WORLD);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     fact("Rsend: %d, request null %d", in, request == MPI_REQUEST_NULL);
@@ -97,11 +100,13 @@ static void nonblocking(void) {
         MPI_Waitsome(4, &requests[4], &count, indices, statuses);
     for (int left_over = 4; left_over > 0; left_over -= count)
         MPI_Testsome(4, &requests[8], &count, indices, statuses);
-    for (flag = 0; !flag;) MPI_Testall(messages / 2, &requests[messages], &flag, MPI_STATUSES_IGNORE);
+    for (flag = 0; !flag;)
+        MPI_Testall(messages / 2, &requests[messages], &flag, MPI_STATUSES_IGNORE);
     MPI_Waitall(2 * messages, requests, statuses);
     unsigned total = 0;
     for (int i = 0; i < messages; ++i) total = total * 7 + sum(in[i], words);
-    fact("nonblocking: %u, all null %d", total, requests[0] == MPI_REQUEST_NULL && requests[15] == MPI_REQUEST_NULL);
+    fact("nonblocking: %u, all null %d", total,
+         requests[0] == MPI_REQUEST_NULL && requests[15] == MPI_REQUEST_NULL);
 }
 
 static void probes(void) {
@@ -109,7 +114,8 @@ static void probes(void) {
     MPI_Request requests[3], received;
     MPI_Status status;
     MPI_Message message;
-    for (int i = 0; i < 3; ++i) MPI_Isend(out, 4, MPI_INT, right, 20 + i, MPI_COMM_WORLD, &requests[i]);
+    for (int i = 0; i < 3; ++i)
+        MPI_Isend(out, 4, MPI_INT, right, 20 + i, MPI_COMM_WORLD, &requests[i]);
     MPI_Probe(MPI_ANY_SOURCE, 20, MPI_COMM_WORLD, &status);
     print_status("Probe", &status);
     MPI_Recv(in, 4, MPI_INT, status.MPI_SOURCE, 20, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -173,7 +179,8 @@ static void cancelled(void) {
     fact("Cancel: %d", flag);
     MPI_Send(&in, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
     MPI_Recv(&in, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &status);
-    fact("PROC_NULL: source %d tag %d", status.MPI_SOURCE == MPI_PROC_NULL, status.MPI_TAG == MPI_ANY_TAG);
+    fact("PROC_NULL: source %d tag %d", status.MPI_SOURCE == MPI_PROC_NULL,
+         status.MPI_TAG == MPI_ANY_TAG);
     MPI_Wait(&request, &status);
     fact("Wait of a null request: source %d", status.MPI_SOURCE == MPI_ANY_SOURCE);
 }

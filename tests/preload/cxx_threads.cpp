@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// C++: threads that talk on their own communicators under MPI_THREAD_MULTIPLE, exceptions, static objects.
+// C++: threads that talk on their own communicators under MPI_THREAD_MULTIPLE, exceptions, static
+// objects.
 #include <mpi.h>
 
 #include <cstdio>
@@ -51,8 +52,10 @@ long talk(const Communicator& own, int thread) {
         std::vector<int> out(64 + round), in(64 + round);
         std::iota(out.begin(), out.end(), own.rank() * 1000 + round + thread);
         MPI_Request requests[2];
-        MPI_Irecv(in.data(), static_cast<int>(in.size()), MPI_INT, left, round, own.handle(), &requests[0]);
-        MPI_Isend(out.data(), static_cast<int>(out.size()), MPI_INT, right, round, own.handle(), &requests[1]);
+        MPI_Irecv(in.data(), static_cast<int>(in.size()), MPI_INT, left, round, own.handle(),
+                  &requests[0]);
+        MPI_Isend(out.data(), static_cast<int>(out.size()), MPI_INT, right, round, own.handle(),
+                  &requests[1]);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         total += std::accumulate(in.begin(), in.end(), 0L);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Uses the fake MPI library: each call twice, because the first one goes the long way. With an argument: calls the
-// function that the fake library lacks.
+// Uses the fake MPI library: each call twice, because the first one goes the long way. With an
+// argument: calls the function that the fake library lacks.
 #include <stdio.h>
 
 int MPI_Pcontrol(int, ...);
@@ -12,7 +12,8 @@ int MPI_Status_c2f08(const void*, void*);
 int MPI_Barrier(int) __attribute__((weak));
 
 static void control(int (*function)(int, ...)) {
-    int result = function(5, 1L, 0.5, 2L, 1.5, 3L, 2.5, 4L, 3.5, 5L, 4.5, 6L, 5.5, 7L, 6.5, 8L, 7.5, 9L, 8.5, 10L, 9.5);
+    int result = function(5, 1L, 0.5, 2L, 1.5, 3L, 2.5, 4L, 3.5, 5L, 4.5, 6L, 5.5, 7L, 6.5, 8L, 7.5,
+                          9L, 8.5, 10L, 9.5);
     printf("returned %d\n", result);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An MPI library of four functions, built under several sonames: shows where calls arrive and with which arguments.
-// MPI_Barrier is missing on purpose.
+// An MPI library of four functions, built under several sonames: shows where calls arrive and with
+// which arguments. MPI_Barrier is missing on purpose.
 #include <stdarg.h>
 #include <stdio.h>
 

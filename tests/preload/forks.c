@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Forks while messages are under way, as Python forks its data loaders. One child calls nothing, one asks
-// MPI_Initialized, one runs another program; the parent goes on.
+// Forks while messages are under way, as Python forks its data loaders. One child calls nothing,
+// one asks MPI_Initialized, one runs another program; the parent goes on.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

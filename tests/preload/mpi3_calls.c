@@ -4,7 +4,8 @@
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    int rank = my_rank(), size = ranks(), left = (rank + size - 1) % size, right = (rank + 1) % size;
+    int rank = my_rank(), size = ranks(), left = (rank + size - 1) % size,
+        right = (rank + 1) % size;
     double x = rank + 0.5, sum;
     int in = -1, flag;
     MPI_Comm copy;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that MPI 4.0, section 11.4.1, allows before MPI_Init and after MPI_Finalize, from two threads at once too.
+// Calls that MPI 4.0, section 11.4.1, allows before MPI_Init and after MPI_Finalize, from two
+// threads at once too.
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -20,9 +21,9 @@ static void look(const char* when) {
     MPI_Info_free(&info);
     MPI_T_cvar_get_num(&number);
     MPI_Error_class(MPI_ERR_TAG, &class);
-    printf("%s: began %d ended %d version %d.%d library %d info %s cvars %d class %d\n", when, began, ended, version,
-           subversion, length > 10 && strstr(text, "MPICH") != NULL, found ? value : "-", number > 100,
-           class == MPI_ERR_TAG);
+    printf("%s: began %d ended %d version %d.%d library %d info %s cvars %d class %d\n", when,
+           began, ended, version, subversion, length > 10 && strstr(text, "MPICH") != NULL,
+           found ? value : "-", number > 100, class == MPI_ERR_TAG);
 }
 
 static void* look_early(void* name) {

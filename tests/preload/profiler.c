@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A PMPI profiler, to be preloaded before vecmpi: counts calls and hands them on. Prints its counts in MPI_Finalize.
+// A PMPI profiler, to be preloaded before vecmpi: counts calls and hands them on. Prints its counts
+// in MPI_Finalize.
 #include <mpi.h>
 #include <stdio.h>
 
@@ -10,7 +11,8 @@ int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int ta
     return PMPI_Send(buf, count, datatype, dest, tag, comm);
 }
 
-int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+int MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+              MPI_Request* request) {
     ++receives;
     return PMPI_Irecv(buf, count, datatype, source, tag, comm, request);
 }
@@ -20,7 +22,8 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
     return PMPI_Wait(request, status);
 }
 
-int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
+                  MPI_Comm comm) {
     ++reductions;
     return PMPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
 }
@@ -28,6 +31,7 @@ int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
 int MPI_Finalize(void) {
     int rank;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    printf("%d: profiler: %d sends %d receives %d waits %d reductions\n", rank, sends, receives, waits, reductions);
+    printf("%d: profiler: %d sends %d receives %d waits %d reductions\n", rank, sends, receives,
+           waits, reductions);
     return PMPI_Finalize();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the test programs print: one line a fact, rank first, so that sorted output can be compared. No vecmpi in here.
+// How the test programs print: one line a fact, rank first, so that sorted output can be compared.
+// No vecmpi in here.
 #pragma once
 
 #include <mpi.h>

@@ -176,7 +176,9 @@ fortran() {
 
 late_mpi() {
     build libuser.so "$mpicc" -shared -fPIC "$sources/user_library.c"
+    build late_host "${CC:-cc}" -O1 "$sources/late_host.c" -ldl
     same "RTLD_LOCAL host" 2 python3 "$sources/host.py" "$work/libuser.so"
+    same "RTLD_LOCAL host that asked before" 2 ./late_host "$work/libuser.so"
 }
 
 # ---- profilers -------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sessions without MPI_Init: two of them, one within the other, each with a communicator; then none.
+// Sessions without MPI_Init: two of them, one within the other, each with a communicator; then
+// none.
 #include <mpi.h>
 #include <stdio.h>
 

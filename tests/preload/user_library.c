@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A library that uses MPI, for a host that loads it with RTLD_LOCAL: MPI then comes with it, late and invisible.
+// A library that uses MPI, for a host that loads it with RTLD_LOCAL: MPI then comes with it, late
+// and invisible.
 #include <mpi.h>
 #include <stddef.h>
 
@@ -22,8 +23,8 @@ long library_sum(long mine) {
 int library_ring(int mine) {
     int size, got = -1, rank = library_rank();
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Sendrecv(&mine, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT, (rank + size - 1) % size, 0,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&mine, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT,
+                 (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return got;
 }
 

@@ -14,9 +14,22 @@ import sys
 import tempfile
 from pathlib import Path
 
-RANK = {"base": 0, "kernels": 1, "offload": 2, "pipeline": 3, "intranode": 3, "datatype": 3, "intercept": 4}
+RANK = {
+    "base": 0,
+    "kernels": 1,
+    "offload": 2,
+    "pipeline": 3,
+    "intranode": 3,
+    "datatype": 3,
+    "intercept": 4,
+}
 # Generated headers belong to a layer too.
-GENERATED = {"mpi_calls": "offload", "mpi_real": "offload", "mpi_operations": "offload", "mpi_handlers": "intercept"}
+GENERATED = {
+    "mpi_calls": "offload",
+    "mpi_real": "offload",
+    "mpi_operations": "offload",
+    "mpi_handlers": "intercept",
+}
 # Below src/offload nobody knows MPI.
 LOWEST_WITH_MPI = RANK["offload"]
 SOURCES = {".cpp", ".hpp", ".h", ".c", ".inc"}
@@ -24,13 +37,20 @@ SOURCES = {".cpp", ".hpp", ".h", ".c", ".inc"}
 
 def without_comments(text):
     """The text with comments and the insides of strings blanked, line by line as it was."""
+
     def blank(match):
         token = match[0]
         if token.startswith("/"):
             return re.sub(r"[^\n]", " ", token)
         return token[0] + " " * (len(token) - 2) + token[-1]
+
     # An include's name is a string too: it is read before this.
-    return re.sub(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", blank, text, flags=re.DOTALL)
+    return re.sub(
+        r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'",
+        blank,
+        text,
+        flags=re.DOTALL,
+    )
 
 
 def layer_of(path, root):
@@ -67,7 +87,7 @@ def check_includes(path, root, layer, text):
         match = re.match(r"\s*#\s*include\s*([<\"])([^>\"]+)[>\"]", line)
         if match is None:
             continue
-        ours = match[1] == "\"" or match[2].startswith("vecmpi/") or match[2] == "mpi.h"
+        ours = match[1] == '"' or match[2].startswith("vecmpi/") or match[2] == "mpi.h"
         problem = check_include(layer, path.parent, match[2]) if ours else None
         if problem:
             yield f"{path.relative_to(root)}:{number}: #include {match[2]}: {problem}"
@@ -76,7 +96,10 @@ def check_includes(path, root, layer, text):
 def mpi_functions(root):
     """Names of all MPI functions, from the function table."""
     table = (root / "src/intercept/mpi_functions.def").read_text(encoding="utf-8")
-    names = {f"{prefix}_{name}" for prefix, name in re.findall(r"^(MPI|MPI_T|MPIX)\((\w+),", table, re.MULTILINE)}
+    names = {
+        f"{prefix}_{name}"
+        for prefix, name in re.findall(r"^(MPI|MPI_T|MPIX)\((\w+),", table, re.MULTILINE)
+    }
     return names | {f"{name}_c" for name in names}
 
 
@@ -108,15 +131,27 @@ def check_tree(root):
 
 # file, its text, a word of the complaint or None
 CASES = [
-    ("src/intercept/a.cpp", '#include "vecmpi/pipeline.hpp"\n#include "vecmpi/mpi_handlers.hpp"\n', None),
+    (
+        "src/intercept/a.cpp",
+        '#include "vecmpi/pipeline.hpp"\n#include "vecmpi/mpi_handlers.hpp"\n',
+        None,
+    ),
     ("src/pipeline/a.cpp", '#include <vecmpi/offload.hpp>\n#include "a.hpp"\n', None),
     ("src/pipeline/a.hpp", "#include <mpi.h>\n#include <vector>\n", None),
-    ("src/offload/a.cpp", "// MPI_Send(\n/* PMPI_Send */ int x = real.Send != nullptr; // MPI_Wait\n", None),
+    (
+        "src/offload/a.cpp",
+        "// MPI_Send(\n/* PMPI_Send */ int x = real.Send != nullptr; // MPI_Wait\n",
+        None,
+    ),
     ("src/offload/b.cpp", 'const char* name = "MPI_Send"; MPI_Comm comm = MPI_COMM_WORLD;\n', None),
     ("src/base/a.cpp", '#include "vecmpi/settings.def"\n', None),
     ("src/offload/c.cpp", '#include "vecmpi/pipeline.hpp"\n', "offload may not include pipeline"),
     ("src/pipeline/c.cpp", '#include "vecmpi/datatype.hpp"\n', "pipeline may not include datatype"),
-    ("src/pipeline/d.cpp", '#include "vecmpi/mpi_handlers.hpp"\n', "pipeline may not include intercept"),
+    (
+        "src/pipeline/d.cpp",
+        '#include "vecmpi/mpi_handlers.hpp"\n',
+        "pipeline may not include intercept",
+    ),
     ("src/kernels/c.cpp", '#include "vecmpi/mpi_real.hpp"\n', "kernels may not include offload"),
     ("src/kernels/d.cpp", "#include <mpi.h>\n", "knows nothing of MPI"),
     ("include/vecmpi/base.hpp", '#include "vecmpi/offload.hpp"\n', "base may not include offload"),
@@ -154,7 +189,11 @@ def main():
         sys.exit(1 if selftest() else 0)
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2]
     problems = check_tree(root)
-    print("\n".join(problems) if problems else "includes point down, doors are used, MPI is called through real.")
+    print(
+        "\n".join(problems)
+        if problems
+        else "includes point down, doors are used, MPI is called through real."
+    )
     sys.exit(1 if problems else 0)
 
 

@@ -110,13 +110,13 @@ TEST_CASE("a small message does not overtake what is queued", "[offload][queue]"
 
 TEST_CASE("what is posted while another thread leaves the engine is issued", "[offload][queue]") {
     FreshLibrary library;
+    RunningEngine running(Mode::callers);
     MPI_Request late = MPI_REQUEST_NULL;
     // The waiting thread has drained the queue and looks at its own request: now a second thread posts.
     fake::inside_test = [&late] {
         if (late != MPI_REQUEST_NULL) return;
         std::thread([&late] { post_fake(2, {.looks = 1}, &late); }).join();
     };
-    RunningEngine running(Mode::callers);
     MPI_Request request = library_request(1, {.looks = 1});
     CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     CHECK(is_virtual(late));

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The project's one test command: installs what is missing, builds everything with warnings as errors, runs all tests.
+# The last line is "N passed, N failed". CI runs this and nothing else.
+#
+#   check.sh [--quick]        --quick: without sanitizers and MPICH's own tests
+#
+# CHECK_BUILD names the build folder (default build/check).
+set -uo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$top" || exit 1
+# shellcheck source=scripts/packages.sh
+. scripts/packages.sh
+
+quick=no
+case ${1:-} in
+    '') ;;
+    --quick) quick=yes ;;
+    *) echo "check.sh: '$1' is not an option (--quick)" >&2; exit 2 ;;
+esac
+build=${CHECK_BUILD:-$top/build/check}
+logs=$build/logs
+passed=0 failed=0
+for name in $(env | sed -n 's/^\(VECMPI[A-Z_]*\)=.*/\1/p'); do
+    [ "$name" = VECMPI_CACHE ] || unset "$name"
+done
+unset LD_PRELOAD
+
+# step NAME COMMAND...: one test, or as many as the command's own last "N passed, N failed" line says.
+step() {
+    local name=$1 log counts status begun=$SECONDS
+    log=$logs/${name// /-}.log
+    shift
+    "$@" >"$log" 2>&1 </dev/null
+    status=$?
+    counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -n 1)
+    if [[ $counts =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+        passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+        ((status == 0 || BASH_REMATCH[2] > 0)) || failed=$((failed + 1))
+    elif ((status == 0)); then
+        passed=$((passed + 1)) counts='passed'
+    else
+        failed=$((failed + 1)) counts='FAILED'
+    fi
+    printf '%-34s %s (%d s)\n' "$name" "$counts" $((SECONDS - begun))
+    if ((status != 0)); then
+        sed 's/^/    | /' "$log" | grep -vE '^ {4}\| ok ' | tail -n 60
+    fi
+    return $status
+}
+
+finish() {
+    echo "$passed passed, $failed failed"
+    ((failed == 0)) && exit 0
+    exit 1
+}
+
+configure_and_build() { # FOLDER CMAKE_OPTION...
+    cmake -S "$top" -B "$1" -G Ninja -DVECMPI_WERROR=ON "${@:2}" && cmake --build "$1" -j2
+}
+
+unit_with() { # SANITIZERS
+    local folder=$build/unit-${1//,/-}
+    cmake -S "$top" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DVECMPI_TOOLS=OFF \
+        -DCMAKE_CXX_FLAGS="-fsanitize=$1 -fno-sanitize-recover=all" &&
+        cmake --build "$folder" -j2 --target vecmpi_unit || return 1
+    "$folder/tests/unit/vecmpi_unit"
+}
+
+no_vector_code_outside_kernels() {
+    ! objdump -d --no-show-raw-insn "$build/libvecmpi.so" | grep -qE '%[yz]mm[0-9]'
+}
+
+only_our_names() {
+    local names
+    names=$(nm -D --defined-only "$build/libvecmpi.so" | awk '{print $3}' | grep -vE '^P?MPIX?_|^vecmpi_')
+    [ -z "$names" ] || { echo "exported as well: $names"; return 1; }
+    ! readelf -d "$build/libvecmpi.so" | grep NEEDED | grep -vE 'lib(c|m|pthread|dl)\.so|ld-linux'
+}
+
+need_packages test || exit 1
+mkdir -p "$logs"
+step 'build' configure_and_build "$build" -DCMAKE_BUILD_TYPE=Release || finish
+step 'structure' python3 tests/structure/check_includes.py
+step 'exported names' only_our_names
+step 'no AVX outside kernels' no_vector_code_outside_kernels
+step 'unit tests' "$build/tests/unit/vecmpi_unit"
+step 'vecmpi-info' tools/info/test_info.sh "$build/vecmpi-info" docs/settings.md
+step 'preload scenarios' tests/preload/run.sh "$build/libvecmpi.so"
+step 'MPI programs' python3 tests/mpi/run.py --library "$build/libvecmpi.so" --build-dir "$build/tests/mpi"
+step 'demo parts' "$build/tests/demo/test_demo_parts"
+step 'demo program' tests/demo/test_train_digits.sh "$build/examples/train_digits" "$build/libvecmpi.so"
+step 'demo packages' tests/demo/test_packages.sh
+step 'vecmpi-bench' tests/bench/test_bench.sh "$build/vecmpi-bench"
+if [ $quick = no ]; then
+    step 'unit tests, address+undefined' unit_with address,undefined
+    step 'unit tests, thread' unit_with thread
+    step 'MPICH tests, subset' scripts/conformance.sh --subset --library "$build/libvecmpi.so" \
+        --modes off,on --timeout 60 --out "$build/conformance"
+fi
+finish

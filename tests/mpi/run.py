@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs each program of the MPI battery plain and preloaded and compares what it prints.
+
+Exit status 1 when anything differs. Must not be used for timing: the plain run yields the CPU (see yield.c).
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from cases import CASES
+
+SEGMENTED = {
+    f"VECMPI_{name}": "segmented"
+    for name in ("ALLREDUCE", "BCAST", "REDUCE", "REDUCE_SCATTER", "ALLGATHER")
+}
+MODES = {
+    "auto": {},
+    "off": {"VECMPI_OFFLOAD": "off"},
+    "on": {"VECMPI_OFFLOAD": "on"},
+    "segments": {"VECMPI_OFFLOAD": "on", "VECMPI_SEGMENTS": "4", **SEGMENTED},
+    "bytes": {"VECMPI_OFFLOAD": "off", "VECMPI_SEGMENT_BYTES": "1K", **SEGMENTED},
+}
+
+
+@dataclass
+class Outcome:
+    """What one mpirun gave. status is None after a timeout."""
+
+    status: int | None
+    output: str
+    errors: str
+    stacks: str = ""
+
+
+def arguments():
+    here = Path(__file__).resolve().parent
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build-dir", type=Path, default=here.parents[1] / "build" / "tests" / "mpi",
+                        help="where CMake built the programs: holds bin/ and libvecmpi_yield.so")
+    parser.add_argument("--library", type=Path, default=here.parents[1] / "build" / "libvecmpi.so")
+    parser.add_argument("--modes", default=",".join(MODES), help="of " + ",".join(MODES))
+    parser.add_argument("--ranks", default="1,2,3,4,5")
+    parser.add_argument("--only", default="", help="cases whose name contains one of these, by comma")
+    parser.add_argument("--seed", type=int, default=None, help="default: a random one, printed")
+    parser.add_argument("--loop", type=int, default=1, help="repeat with the next seeds")
+    parser.add_argument("--jobs", type=int, default=1, choices=[1], help="one mpirun at a time")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds for one mpirun")
+    parser.add_argument("--gdb", action="store_true", help="stacks of all ranks when one hangs")
+    parser.add_argument("--mpirun", default=shutil.which("mpirun.mpich") or "mpirun")
+    return parser.parse_args()
+
+
+def clean_environment():
+    return {name: value for name, value in os.environ.items() if not name.startswith("VECMPI")}
+
+
+def descendants(pid):
+    """All processes below pid, from /proc."""
+    found = []
+    for child in Path(f"/proc/{pid}/task").glob("*/children"):
+        for word in child.read_text().split():
+            found += [int(word), *descendants(int(word))]
+    return found
+
+
+def stacks_of(pid, program):
+    """What gdb says of each rank below pid."""
+    text = ""
+    for rank in descendants(pid):
+        try:
+            if os.readlink(f"/proc/{rank}/exe") != str(program):
+                continue
+        except OSError:
+            continue
+        command = ["gdb", "-p", str(rank), "-batch", "-ex", "thread apply all bt 25"]
+        shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        lines = [line for line in shown.splitlines() if line.startswith(("#", "Thread"))]
+        text += f"process {rank}\n" + "\n".join(lines) + "\n"
+    return text
+
+
+def stop(process):
+    """Ends mpirun, which ends its ranks."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def run(options, case, ranks, seed, preload, settings):
+    program = (options.build_dir / "bin" / case.program).resolve()
+    command = [options.mpirun, "-n", str(ranks), "-genv", "LD_PRELOAD", str(preload.resolve()),
+               str(program), *([case.argument] if case.argument else []), "--seed", str(seed)]
+    process = subprocess.Popen(
+        command, env=clean_environment() | settings, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+        start_new_session=True)
+    try:
+        output, errors = process.communicate(timeout=options.timeout)
+        return Outcome(process.returncode, output, errors)
+    except subprocess.TimeoutExpired:
+        stacks = stacks_of(process.pid, program) if options.gdb else ""
+        stop(process)
+        output, errors = process.communicate()
+        return Outcome(None, output, errors, stacks)
+
+
+def ended_as_expected(case, outcome):
+    """Why not, or an empty text."""
+    if outcome.status is None:
+        return "no end within the time limit"
+    if not case.aborts:
+        return f"exit status {outcome.status}" if outcome.status != 0 else ""
+    if outcome.status == 0:
+        return "the job was not aborted"
+    return "" if case.aborts in outcome.errors else f"no '{case.aborts}' in its standard error"
+
+
+def rank_lines(output):
+    """The topics; what the launcher prints of an aborted job is not compared."""
+    return [line for line in output.splitlines() if line.startswith("rank ")]
+
+
+def difference(plain, preloaded):
+    """The first line that differs, or an empty text."""
+    left, right = rank_lines(plain.output), rank_lines(preloaded.output)
+    for expected, found in zip(left, right):
+        if expected != found:
+            return f"plain '{expected}', preloaded '{found}'"
+    return "" if len(left) == len(right) else f"{len(left)} lines plain, {len(right)} preloaded"
+
+
+def report_failure(name, why, outcome):
+    print(f"FAIL {name}\n     {why}")
+    for line in (outcome.errors + outcome.stacks).splitlines()[:200 if outcome.stacks else 12]:
+        print("     | " + line[:160])
+    sys.stdout.flush()
+
+
+class Tally:
+    def __init__(self):
+        self.passed = 0
+        self.failed = 0
+
+    def note(self, name, why, outcome):
+        if why:
+            self.failed += 1
+            report_failure(name, why, outcome)
+        else:
+            self.passed += 1
+            print(f"ok   {name}", flush=True)
+
+
+def run_case(options, tally, case, ranks, seed):
+    helper = options.build_dir / "libvecmpi_yield.so"
+    plain = run(options, case, ranks, seed, helper, {})
+    label = f"{ranks} (seed {seed})"
+    why = ended_as_expected(case, plain)
+    tally.note(f"{case.name} plain {label}", why, plain)
+    if why:
+        return
+    for mode in options.modes.split(","):
+        preloaded = run(options, case, ranks, seed, options.library, MODES[mode])
+        why = ended_as_expected(case, preloaded) or difference(plain, preloaded)
+        tally.note(f"{case.name} {mode} {label}", why, preloaded)
+
+
+def chosen_cases(options):
+    words = options.only.split(",")
+    return [case for case in CASES if any(word in case.name for word in words)]
+
+
+def main():
+    options = arguments()
+    first_seed = options.seed if options.seed is not None else random.randrange(1, 1000000)
+    print(f"seed {first_seed}")
+    tally = Tally()
+    for seed in range(first_seed, first_seed + options.loop):
+        for case in chosen_cases(options):
+            for ranks in map(int, options.ranks.split(",")):
+                if case.least_ranks <= ranks <= case.most_ranks:
+                    run_case(options, tally, case, ranks, seed)
+    print(f"{tally.passed} passed, {tally.failed} failed")
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a program does with requests besides completing them: persistent ones, free, cancel, look, partitions.
+#include <catch2/catch.hpp>
+
+#include "running_engine.hpp"
+
+using namespace vecmpi;
+
+namespace {
+
+SlotState state_of(MPI_Request request) { return engine->pool.find(request)->state.load(); }
+
+void look_as_owner() {
+    engine->own();
+    {
+        const OwnerScope scope;
+        engine->step();
+    }
+    engine->leave();
+}
+
+// A virtual request whose operation is complete, but not yet taken by the program.
+MPI_Request queued_and_done(int label, const fake::Plan& plan) {
+    MPI_Request request = queued(label, plan);
+    REQUIRE(eventually([request] {
+        look_as_owner();
+        return state_of(request) == SlotState::done;
+    }));
+    return request;
+}
+
+}  // namespace
+
+TEST_CASE("persistent: inactive, started, complete, inactive again", "[offload][requests]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    MPI_Request request = made_persistent(1, {.looks = 2});
+    REQUIRE(is_virtual(request));
+    const MPI_Request handle = request;
+    MPI_Status status = untouched_status();
+    CHECK(wait_one(&request, &status) == MPI_SUCCESS);  // inactive: at once, empty status
+    CHECK(is_empty(status));
+    for (int round = 0; round < 3; ++round) {
+        CHECK(start(&request) == MPI_SUCCESS);
+        status = untouched_status();
+        CHECK(wait_one(&request, &status) == MPI_SUCCESS);
+        CHECK(status.MPI_SOURCE == 1);
+        CHECK(status.MPI_ERROR == -77);
+        CHECK(request == handle);
+        int flag = 0;
+        CHECK(test_one(&request, &flag, &status) == MPI_SUCCESS);
+        CHECK(flag == 1);
+        CHECK(is_empty(status));
+    }
+    CHECK(fake::labels_of(fake::What::start) == std::vector<int>{1, 1, 1});
+    CHECK(request_free(&request) == MPI_SUCCESS);
+    CHECK(request == MPI_REQUEST_NULL);
+    CHECK_FALSE(fake::is_allocated(1));
+    CHECK(engine->pool.find(handle) == nullptr);
+}
+
+TEST_CASE("persistent: a request that is active cannot be started", "[offload][requests]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    MPI_Request request = made_persistent(1);
+    CHECK(start(&request) == MPI_SUCCESS);
+    CHECK(start(&request) == MPI_ERR_REQUEST);
+    REQUIRE(eventually([] { return fake::is_active(1); }));
+    CHECK(start(&request) == MPI_ERR_REQUEST);
+    fake::complete(1);
+    CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(request_free(&request) == MPI_SUCCESS);
+    MPI_Request once = queued(2, {.looks = 1});
+    CHECK(start(&once) == MPI_ERR_REQUEST);  // not persistent
+    CHECK(wait_one(&once, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
+TEST_CASE("persistent: Startall mixes virtual and real, in order", "[offload][requests]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    MPI_Request requests[4] = {made_persistent(1, {.looks = 1}), fake::persistent(2, {.looks = 1}),
+                               made_persistent(3, {.looks = 1}), fake::persistent(4, {.looks = 1})};
+    for (int round = 0; round < 2; ++round) {
+        CHECK(start_all(4, requests) == MPI_SUCCESS);
+        CHECK(wait_all(4, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    }
+    CHECK(fake::labels_of(fake::What::start) == std::vector<int>{1, 2, 3, 4, 1, 2, 3, 4});
+    for (MPI_Request& request : requests) CHECK(request_free(&request) == MPI_SUCCESS);
+}
+
+TEST_CASE("persistent: an error of MPI_Start comes with the completion", "[offload][requests]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    MPI_Request request = made_persistent(1, {.issue_error = MPI_ERR_OTHER});
+    CHECK(start(&request) == MPI_SUCCESS);
+    CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    CHECK(is_virtual(request));
+    CHECK(request_free(&request) == MPI_SUCCESS);
+}
+
+TEST_CASE("persistent requests stay the library's where no thread serves them", "[offload][requests]") {
+    const Mode mode = GENERATE(Mode::alone, Mode::callers);
+    FreshLibrary library;
+    RunningEngine running(mode);
+    MPI_Request request = made_persistent(1, {.looks = 3});
+    CHECK_FALSE(is_virtual(request));
+    CHECK(start(&request) == MPI_SUCCESS);
+    CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(request_free(&request) == MPI_SUCCESS);
+}
+
+TEST_CASE("persistent requests of a communicator with its own handler stay the library's", "[offload][requests]") {
+    FreshLibrary library;
+    const MPI_Comm comm = fake::communicator(1);
+    fake::facts_of(comm).handler = fake::user_handler;
+    RunningEngine running(Mode::thread);
+    MPI_Request request = fake::persistent(1, {});
+    const MPI_Request made = request;
+    adopt_persistent(comm, &request);
+    CHECK(request == made);
+}
+
+TEST_CASE("Request_free of an active operation lets it complete", "[offload][requests]") {
+    const Mode mode = GENERATE(Mode::callers, Mode::thread);
+    const bool is_persistent = GENERATE(false, true);
+    if (is_persistent && mode == Mode::callers) return;
+    FreshLibrary library;
+    RunningEngine running(mode);
+    MPI_Request request;
+    if (is_persistent) {
+        request = made_persistent(1);
+        CHECK(start(&request) == MPI_SUCCESS);
+    } else {
+        request = queued(1);
+    }
+    const MPI_Request handle = request;
+    REQUIRE(eventually([] { return fake::is_active(1); }));
+    CHECK(request_free(&request) == MPI_SUCCESS);
+    CHECK(request == MPI_REQUEST_NULL);
+    CHECK(engine->pool.find(handle) == nullptr);
+    CHECK(fake::is_active(1));
+    CHECK(fake::has_event(fake::What::free, 1));
+    MPI_Request next = queued(2, {.looks = 1});  // the window has closed the gap
+    CHECK(wait_one(&next, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    fake::complete(1);
+    CHECK_FALSE(fake::is_allocated(1));
+}
+
+TEST_CASE("Request_free of what is still queued issues it first", "[offload][requests]") {
+    const Mode mode = GENERATE(Mode::callers, Mode::thread);
+    FreshLibrary library;
+    RunningEngine running(mode);
+    MPI_Request request = MPI_REQUEST_NULL;
+    engine->own();
+    post_fake(1, {}, &request);
+    std::thread other([&request] { request_free(&request); });
+    CHECK(fake::events().empty());
+    engine->leave();
+    other.join();
+    CHECK(request == MPI_REQUEST_NULL);
+    CHECK(fake::labels_of(fake::What::issue) == std::vector<int>{1});
+    CHECK(fake::labels_of(fake::What::free) == std::vector<int>{1});
+    CHECK(fake::is_active(1));
+    fake::complete(1);
+}
+
+TEST_CASE("Request_free of what is complete", "[offload][requests]") {
+    const Mode mode = GENERATE(Mode::callers, Mode::thread);
+    FreshLibrary library;
+    RunningEngine running(mode);
+    MPI_Request request = queued_and_done(1, {.looks = 1});
+    const MPI_Request handle = request;
+    CHECK(request_free(&request) == MPI_SUCCESS);
+    CHECK(request == MPI_REQUEST_NULL);
+    CHECK(engine->pool.find(handle) == nullptr);
+    CHECK_FALSE(fake::is_allocated(1));
+    CHECK_FALSE(fake::has_event(fake::What::free, 1));  // Testsome had freed it
+}
+
+TEST_CASE("Request_free that the library refuses changes nothing", "[offload][requests]") {
+    const Mode mode = GENERATE(Mode::callers, Mode::thread);
+    FreshLibrary library;
+    RunningEngine running(mode);
+    MPI_Request request = queued(1, {.free_error = MPI_ERR_OTHER});
+    const MPI_Request handle = request;
+    CHECK(request_free(&request) == MPI_ERR_OTHER);
+    CHECK(request == handle);
+    fake::complete(1);
+    CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
+// The library walks the window while its callback frees one of the requests in it.
+TEST_CASE("Request_free from a callback of Testsome", "[offload][requests]") {
+    FreshLibrary library;
+    std::vector<MPI_Request> requests(3, MPI_REQUEST_NULL);
+    int freed = -1;
+    fake::inside_testsome = [&] {
+        if (freed == -1) freed = request_free(&requests[0]);
+    };
+    RunningEngine running(Mode::callers);
+    for (int i = 0; i < 3; ++i) requests[static_cast<size_t>(i)] = queued(i + 1, {.looks = 2 + i});
+    MPI_Status statuses[2];
+    CHECK(wait_all(2, &requests[1], statuses) == MPI_SUCCESS);
+    CHECK(freed == MPI_SUCCESS);
+    CHECK(requests[0] == MPI_REQUEST_NULL);
+    CHECK(statuses[0].MPI_SOURCE == 2);
+    CHECK(statuses[1].MPI_SOURCE == 3);
+    CHECK_FALSE(fake::is_allocated(1));
+}
+
+TEST_CASE("Cancel of an active operation", "[offload][requests]") {
+    const Mode mode = GENERATE(Mode::callers, Mode::thread);
+    FreshLibrary library;
+    RunningEngine running(mode);
+    MPI_Request request = queued(1);
+    CHECK(cancel(&request) == MPI_SUCCESS);
+    CHECK(is_virtual(request));
+    MPI_Status status = untouched_status();
+    CHECK(wait_one(&request, &status) == MPI_SUCCESS);
+    CHECK((status.count_hi_and_cancelled & 1) == 1);
+    CHECK(fake::labels_of(fake::What::cancel) == std::vector<int>{1});
+}
+
+TEST_CASE("Cancel comes too late for what is complete", "[offload][requests]") {
+    const Mode mode = GENERATE(Mode::callers, Mode::thread);
+    FreshLibrary library;
+    RunningEngine running(mode);
+    MPI_Request request = queued_and_done(1, {.looks = 1, .error = MPI_ERR_TRUNCATE});
+    CHECK(cancel(&request) == MPI_SUCCESS);
+    MPI_Status status = untouched_status();
+    CHECK(wait_one(&request, &status) == MPI_ERR_TRUNCATE);
+    CHECK((status.count_hi_and_cancelled & 1) == 0);
+    CHECK_FALSE(fake::has_event(fake::What::cancel, 1));
+}
+
+TEST_CASE("Request_get_status takes nothing", "[offload][requests]") {
+    const Mode mode = GENERATE(Mode::callers, Mode::thread);
+    FreshLibrary library;
+    RunningEngine running(mode);
+    MPI_Request request = queued(1);
+    int flag = 1;
+    MPI_Status status = untouched_status();
+    CHECK(request_get_status(request, &flag, &status) == MPI_SUCCESS);
+    CHECK(flag == 0);
+    CHECK(status.MPI_SOURCE == -77);
+    REQUIRE(eventually([] { return fake::is_active(1); }));
+    fake::complete(1, MPI_ERR_TRUNCATE);
+    int rc = MPI_SUCCESS;
+    while (!flag) rc = request_get_status(request, &flag, &status);
+    for (int round = 0; round < 2; ++round) {
+        CHECK(rc == MPI_ERR_TRUNCATE);
+        CHECK(flag == 1);
+        CHECK(status.MPI_SOURCE == 1);
+        CHECK(status.MPI_ERROR == -77);
+        rc = request_get_status(request, &flag, &status);
+    }
+    CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_ERR_TRUNCATE);
+}
+
+TEST_CASE("Request_get_status of null, real and inactive requests", "[offload][requests]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    MPI_Request inactive = made_persistent(1), active = library_request(2);
+    int flag = 0;
+    MPI_Status status = untouched_status();
+    CHECK(request_get_status(MPI_REQUEST_NULL, &flag, &status) == MPI_SUCCESS);
+    CHECK(flag == 1);
+    CHECK(is_empty(status));
+    status = untouched_status();
+    CHECK(request_get_status(inactive, &flag, &status) == MPI_SUCCESS);
+    CHECK(flag == 1);
+    CHECK(is_empty(status));
+    CHECK(request_get_status(active, &flag, &status) == MPI_SUCCESS);
+    CHECK(flag == 0);
+    fake::complete(2);
+    CHECK(wait_one(&active, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(request_free(&inactive) == MPI_SUCCESS);
+}
+
+TEST_CASE("partitioned: Pready goes to the started request, Parrived is true when all is there", "[offload][requests]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    MPI_Request request = made_persistent(1);
+    int flag = 1, partitions[2] = {2, 3};
+    CHECK(start(&request) == MPI_SUCCESS);
+    CHECK(pready(0, request) == MPI_SUCCESS);
+    CHECK(pready_range(0, 1, request) == MPI_SUCCESS);
+    CHECK(pready_list(2, partitions, request) == MPI_SUCCESS);
+    CHECK(parrived(request, 0, &flag) == MPI_SUCCESS);
+    CHECK(flag == 0);
+    fake::complete(1);
+    for (flag = 0; !flag;) REQUIRE(parrived(request, 0, &flag) == MPI_SUCCESS);
+    CHECK(parrived(request, 1, &flag) == MPI_SUCCESS);  // the library's request is inactive by now
+    CHECK(flag == 1);
+    CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(request_free(&request) == MPI_SUCCESS);
+}
+
+TEST_CASE("requests live on inside MPI_Finalize", "[offload][requests]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    MPI_Request active = queued(1), idle = made_persistent(2, {.looks = 2});
+    REQUIRE(eventually([] { return fake::is_active(1); }));
+    quiesce_engine();  // now the library deletes the attributes of MPI_COMM_SELF
+    CHECK(start(&idle) == MPI_SUCCESS);
+    CHECK(wait_one(&idle, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(request_free(&idle) == MPI_SUCCESS);
+    CHECK(cancel(&active) == MPI_SUCCESS);
+    CHECK(wait_one(&active, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Allreduce in segments over the fake library, on two nodes as far as the ranks' agreement knows. The other collectives
+// are cut only where the environment says so: the MPI tests run them.
+#include <catch2/catch.hpp>
+#include <cstdint>
+
+#include "pipeline/segments.hpp"
+#include "running_engine.hpp"
+#include "vecmpi/pipeline.hpp"
+
+using namespace vecmpi;
+
+namespace {
+
+constexpr int mib_of_floats = 1 << 18;
+
+// In MPI_Init the ranks compare 64-bit words by a maximum. The other rank of this fake world has another node's name:
+// the words that hold it and its complement come out larger than ours, the rest is equal.
+void as_on_another_node(const void* sendbuf, void* recvbuf, int count) {
+    constexpr int node_name = 2;
+    auto* const words = static_cast<uint64_t*>(recvbuf);
+    for (int i = 0; i < count; ++i) words[i] = static_cast<const uint64_t*>(sendbuf)[i];
+    words[node_name] = words[node_name + 1] = UINT64_MAX;
+}
+
+// The reductions after those of MPI_Init.
+std::vector<fake::Reduction> segments_since(size_t first) {
+    const std::vector<fake::Reduction> all = fake::reductions();
+    return {all.begin() + static_cast<std::ptrdiff_t>(first), all.end()};
+}
+
+struct TwoNodes {
+    explicit TwoNodes(Mode mode) : running((fake::reduce = as_on_another_node, mode)) {
+        fake::reduce = [](const void*, void*, int) {};
+        REQUIRE_FALSE(agreement().one_node);
+        first = fake::reductions().size();
+    }
+    FreshLibrary library;
+    RunningEngine running;
+    size_t first;
+};
+
+}  // namespace
+
+TEST_CASE("segmented Allreduce: the segments cover the vector in order", "[pipeline][allreduce]") {
+    const Mode mode = GENERATE(Mode::alone, Mode::callers, Mode::thread);
+    const int count = GENERATE(as<int>{}, mib_of_floats, mib_of_floats + 1, 3 * mib_of_floats + 3);
+    const bool in_place = GENERATE(false, true);
+    INFO(count << " elements, in place " << in_place);
+    TwoNodes world(mode);
+    std::vector<float> input(static_cast<size_t>(count)), output(static_cast<size_t>(count));
+    const void* const send = in_place ? MPI_IN_PLACE : static_cast<const void*>(input.data());
+    const auto rc = segmented_allreduce(send, output.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    REQUIRE(rc.has_value());
+    CHECK(*rc == MPI_SUCCESS);
+    const std::vector<fake::Reduction> segments = segments_since(world.first);
+    CHECK(segments.size() == 4);
+    size_t next = 0;
+    for (const fake::Reduction& part : segments) {
+        CHECK(part.recvbuf == output.data() + next);
+        CHECK(part.sendbuf == (in_place ? MPI_IN_PLACE : static_cast<const void*>(input.data() + next)));
+        next += static_cast<size_t>(part.count);
+    }
+    CHECK(next == static_cast<size_t>(count));
+    CHECK(fake::most_active() <= static_cast<int>(segments_in_flight));
+}
+
+TEST_CASE("segmented Allreduce declines before it touches anything", "[pipeline][allreduce]") {
+    TwoNodes world(Mode::alone);
+    std::vector<float> buffer(mib_of_floats), other(mib_of_floats);
+    const auto declines = [&](const void* send, MPI_Count count, MPI_Datatype type, MPI_Comm comm) {
+        return !segmented_allreduce(send, other.data(), count, type, MPI_SUM, comm).has_value();
+    };
+    const MPI_Comm half = fake::communicator(1), inter = fake::communicator(2);
+    fake::facts_of(half).size = 1;
+    fake::facts_of(inter).inter = true;
+    CHECK(declines(buffer.data(), mib_of_floats - 1, MPI_FLOAT, MPI_COMM_WORLD));  // small
+    CHECK(declines(other.data(), mib_of_floats, MPI_FLOAT, MPI_COMM_WORLD));       // one buffer for both sides
+    CHECK(declines(buffer.data(), -1, MPI_FLOAT, MPI_COMM_WORLD));
+    CHECK(declines(buffer.data(), mib_of_floats, MPI_DATATYPE_NULL, MPI_COMM_WORLD));
+    CHECK(declines(buffer.data(), mib_of_floats, MPI_FLOAT, MPI_COMM_NULL));
+    CHECK(declines(buffer.data(), mib_of_floats, MPI_FLOAT, half));  // not known to span the nodes
+    CHECK(declines(buffer.data(), mib_of_floats, MPI_FLOAT, inter));
+    {
+        const DirectCall inside_the_library(Call::Comm_dup);
+        CHECK(declines(buffer.data(), mib_of_floats, MPI_FLOAT, MPI_COMM_WORLD));
+    }
+    CHECK(segments_since(world.first).empty());
+}
+
+TEST_CASE("segmented Allreduce on one node stays with the library", "[pipeline][allreduce]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::alone);
+    REQUIRE(agreement().one_node);
+    std::vector<float> input(mib_of_floats), output(mib_of_floats);
+    CHECK_FALSE(segmented_allreduce(input.data(), output.data(), mib_of_floats, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD)
+                    .has_value());
+}
+
+TEST_CASE("segmented Allreduce returns the first error, after all segments", "[pipeline][allreduce]") {
+    TwoNodes world(Mode::alone);
+    static int calls;
+    calls = 0;
+    real.Iallreduce = [](const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request* request) {
+        const int label = 100 + calls++;
+        const int error = label == 101 ? MPI_ERR_OTHER : label == 103 ? MPI_ERR_INTERN : MPI_SUCCESS;
+        return fake::issue(label, {.looks = 2, .error = error}, request);
+    };
+    std::vector<float> input(mib_of_floats), output(mib_of_floats);
+    const auto rc =
+        segmented_allreduce(input.data(), output.data(), mib_of_floats, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    REQUIRE(rc.has_value());
+    CHECK(*rc == MPI_ERR_OTHER);
+    CHECK(calls == 4);
+    for (int label = 100; label < 104; ++label) CHECK_FALSE(fake::is_active(label));
+}
