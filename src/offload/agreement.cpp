@@ -47,6 +47,7 @@ void maximum_over_world(const uint64_t mine[], uint64_t maximum[], const WaitPol
 [[noreturn]] void stop_job(int rank, int rank_that_speaks, const char* line) noexcept {
     if (rank == rank_that_speaks) {
         log_line(LogLevel::error, "%s", line);
+        usleep(200000);  // MPICH's launcher drops what it has not yet read when a rank aborts
         real.Abort(MPI_COMM_WORLD, 2);
     }
     for (;;) pause();  // the launcher ends us

@@ -187,8 +187,9 @@ class ErrorCollector {
 
 class Mixture {
   public:
-    Mixture(int count, MPI_Request requests[]) noexcept
-        : count_(count), requests_(requests), reals_(count, requests) {}
+    // once: a real request that was found is not looked at again, persistent or not.
+    Mixture(int count, MPI_Request requests[], bool once = false) noexcept
+        : count_(count), requests_(requests), reals_(count, requests), once_(once) {}
     bool usable() const noexcept { return reals_.usable(); }
 
     bool all_ready(bool owner, int* rc) noexcept;
@@ -207,6 +208,7 @@ class Mixture {
     int count_;
     MPI_Request* requests_;
     RealPart reals_;
+    bool once_;
     int real_rc_ = MPI_SUCCESS;
 };
 
@@ -300,6 +302,7 @@ bool Mixture::find_some(bool owner, int* outcount, int indices[], MPI_Status sta
             const MPI_Status& real_status = reals_.statuses()[i];
             const int place = reals_.place(places[i]);
             requests_[place] = reals_.handles()[places[i]];
+            if (once_) reals_.handles()[places[i]] = MPI_REQUEST_NULL;
             places[i] = place;
             copy_status(real_status, status_at(statuses, found));
             errors.add(found++, real_rc_ == MPI_SUCCESS ? MPI_SUCCESS : real_status.MPI_ERROR);
@@ -342,7 +345,8 @@ int test_all_of(int count, MPI_Request requests[], int* flag, MPI_Status statuse
 }
 
 // What MPI_Waitall has so far: each request is taken as it completes, so that none runs on when one fails. Not by
-// Testall, which MPICH 4.0 does not let see persistent collectives.
+// Testall, which in MPICH 4.0 refuses persistent collectives; and each once, because Testsome there reports a complete
+// persistent collective again and again.
 class WaitAll {
   public:
     WaitAll(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept
@@ -351,17 +355,22 @@ class WaitAll {
         if (!fits) {
             more_places_.reset(new (std::nothrow) int[static_cast<size_t>(count)]);
             more_found_.reset(new (std::nothrow) MPI_Status[static_cast<size_t>(count)]);
+            more_pending_.reset(new (std::nothrow) MPI_Request[static_cast<size_t>(count)]);
         }
+        pending_ = fits ? few_pending_ : more_pending_.get();
         places_ = fits ? few_places_ : more_places_.get();
         found_ = fits ? few_found_ : more_found_.get();
+        if (!usable()) return;
         for (int i = 0; i < count; ++i) {
+            pending_[i] = requests[i];
             left_ += requests[i] != MPI_REQUEST_NULL;
             if (statuses != MPI_STATUSES_IGNORE) set_empty(statuses + i);
         }
     }
-    bool usable() const noexcept { return places_ && found_; }
+    bool usable() const noexcept { return places_ && found_ && pending_; }
+    MPI_Request* pending() noexcept { return pending_; }  // null where taken
 
-    // some(&outcount, indices, statuses) is a Testsome over all requests. True when nothing is left.
+    // some(&outcount, indices, statuses) is a Testsome over pending(). True when nothing is left.
     template <class Testsome>
     bool look(Testsome some) noexcept {
         int found = 0;
@@ -384,6 +393,8 @@ class WaitAll {
   private:
     void take(int place, const MPI_Status& status, int error) noexcept {
         --left_;
+        requests_[place] = pending_[place];  // null, or the persistent request
+        pending_[place] = MPI_REQUEST_NULL;
         if (error != MPI_SUCCESS && !failed_) {
             failed_ = true;
             for (int i = 0; statuses_ != MPI_STATUSES_IGNORE && i < count_; ++i)
@@ -402,8 +413,11 @@ class WaitAll {
     int refused_ = MPI_SUCCESS;
     int* places_;
     MPI_Status* found_;
+    MPI_Request* pending_;
+    MPI_Request few_pending_[on_stack];
     int few_places_[on_stack];
     MPI_Status few_found_[on_stack];
+    std::unique_ptr<MPI_Request[]> more_pending_;
     std::unique_ptr<int[]> more_places_;
     std::unique_ptr<MPI_Status[]> more_found_;
 };
@@ -415,12 +429,12 @@ int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexce
     if (!any_virtual(count, requests)) {
         engine->run_until([&](bool owner) noexcept {
             return owner && all.look([&](int* found, int indices[], MPI_Status found_statuses[]) noexcept {
-                return real.Testsome(count, requests, found, indices, found_statuses);
+                return real.Testsome(count, all.pending(), found, indices, found_statuses);
             });
         });
         return all.result();
     }
-    Mixture mixture(count, requests);
+    Mixture mixture(count, all.pending(), true);
     if (!mixture.usable()) return MPI_ERR_NO_MEM;
     if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
     engine->run_until([&](bool owner) noexcept {

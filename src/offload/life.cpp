@@ -13,18 +13,20 @@ namespace {
 // Zero in a forked child, whatever the parent was doing: the child never touches the engine.
 std::atomic<uint32_t>* running = nullptr;
 
-HostView host;
-OffloadPlan plan;
+struct Decision {
+    HostView host;
+    OffloadPlan plan;
+};
 int app_level = MPI_THREAD_SINGLE;
 
-const OffloadPlan& decided_plan() noexcept {
-    static const bool decided = [] {
-        host = look_at_host();
-        plan = plan_offload(settings(), host);
-        return true;
+// Made on first use and never destroyed: the library is in processes that need none of it.
+Decision& decision() noexcept {
+    static Decision& made = *[] {
+        auto* fresh = new Decision{look_at_host(), {}};
+        fresh->plan = plan_offload(settings(), fresh->host);
+        return fresh;
     }();
-    (void)decided;
-    return plan;
+    return made;
 }
 
 bool make_engine() noexcept {
@@ -37,6 +39,7 @@ bool make_engine() noexcept {
 }
 
 void apply_wait_policy() noexcept {
+    const auto& [host, plan] = decision();
     const bool crowded = oversubscribed(host, plan);
     engine->wait = wait_policy(settings().wait, crowded);
     engine->callers_with_cpu = settings().wait == WaitMode::automatic
@@ -46,6 +49,7 @@ void apply_wait_policy() noexcept {
 }
 
 void start_offload_thread(int lib_provided) noexcept {
+    OffloadPlan& plan = decision().plan;
     if (!plan.own_thread) {
         count(Counter::decline_no_cpu, settings().offload == OffloadMode::automatic);
         return;
@@ -69,24 +73,24 @@ void read_tag_upper_bound() noexcept {
 }  // namespace
 
 int level_to_request(int level) noexcept {
-    return decided_plan().own_thread ? std::max(level, int{MPI_THREAD_MULTIPLE}) : level;
+    return decision().plan.own_thread ? std::max(level, int{MPI_THREAD_MULTIPLE}) : level;
 }
 
 void start_engine(int level, int lib_provided, int* app_provided) noexcept {
     app_level = std::min(level, lib_provided);
     if (app_provided) *app_provided = app_level;
-    decided_plan();
+    const Decision& made = decision();
     counting_enabled.store(settings().report.kind != ReportTarget::Kind::off,
                            std::memory_order_relaxed);
     if (!make_engine()) return;  // no memory: every call stays with the library
     apply_wait_policy();
-    agree_over_world(oversubscribed(host, plan), engine->wait);
+    agree_over_world(oversubscribed(made.host, made.plan), engine->wait);
     read_tag_upper_bound();
     engine->reset_window();
     start_offload_thread(lib_provided);
     engine->queues = engine->has_thread() || app_level == MPI_THREAD_MULTIPLE;
     running->store(1, std::memory_order_release);
-    log_line(LogLevel::info, "offload thread %s", plan.reason.c_str());
+    log_line(LogLevel::info, "offload thread %s", made.plan.reason.c_str());
 }
 
 void quiesce_engine() noexcept {
@@ -103,6 +107,6 @@ void stop_engine() noexcept {
 bool engine_runs() noexcept { return running && running->load(std::memory_order_relaxed) != 0; }
 bool engine_has_thread() noexcept { return engine_runs() && engine->has_thread(); }
 int app_thread_level() noexcept { return app_level; }
-std::string engine_reason() { return plan.reason; }
+std::string engine_reason() { return decision().plan.reason; }
 
 }  // namespace vecmpi

@@ -223,17 +223,42 @@ int allgather_bytes(unsigned n, const void* send, void* receive, MPI_Count block
     });
 }
 
-int pack_all(const void* from, MPI_Count count, MPI_Datatype type, char* to, MPI_Count bytes,
-             MPI_Comm comm) noexcept {
-    MPI_Count position = 0;
-    return real.Pack_c(from, count, type, to, bytes, &position, comm);
-}
+// A buffer that Pack and Unpack accept. They refuse MPI_BOTTOM: a type with absolute addresses is shifted, so that it
+// counts from an anchor.
+class PackableBuffer {
+  public:
+    PackableBuffer(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept
+        : address_(const_cast<void*>(buffer)), count_(count), type_(type) {
+        if (buffer != MPI_BOTTOM || count == 0) return;
+        address_ = &anchor_;
+        const MPI_Count shift = -static_cast<MPI_Count>(reinterpret_cast<intptr_t>(&anchor_));
+        real.Type_create_hindexed_c(1, &count, &shift, type, &type_);
+        real.Type_commit(&type_);
+        count_ = 1;
+        shifted_ = true;
+    }
+    ~PackableBuffer() {
+        if (shifted_) real.Type_free(&type_);
+    }
+    PackableBuffer(const PackableBuffer&) = delete;
+    PackableBuffer& operator=(const PackableBuffer&) = delete;
 
-int unpack_all(const char* from, MPI_Count bytes, void* to, MPI_Count count, MPI_Datatype type,
-               MPI_Comm comm) noexcept {
-    MPI_Count position = 0;
-    return real.Unpack_c(from, bytes, &position, to, count, type, comm);
-}
+    int pack(char* to, MPI_Count bytes, MPI_Comm comm) const noexcept {
+        MPI_Count position = 0;
+        return real.Pack_c(address_, count_, type_, to, bytes, &position, comm);
+    }
+    int unpack(const char* from, MPI_Count bytes, MPI_Comm comm) const noexcept {
+        MPI_Count position = 0;
+        return real.Unpack_c(from, bytes, &position, address_, count_, type_, comm);
+    }
+
+  private:
+    char anchor_ = 0;
+    void* address_;
+    MPI_Count count_;
+    MPI_Datatype type_;
+    bool shifted_ = false;
+};
 
 // ---- Reduce_scatter: the input is rearranged so that each segment is contiguous -----------------------------------
 
@@ -335,11 +360,11 @@ std::optional<int> segmented_bcast(void* buffer, MPI_Count count, MPI_Datatype d
     int rank = 0;
     real.Comm_rank(comm, &rank);
     if (rank == root) {
-        const int rc = pack_all(buffer, count, datatype, packed.get(), bytes, comm);
+        const int rc = PackableBuffer(buffer, count, datatype).pack(packed.get(), bytes, comm);
         return rc != MPI_SUCCESS ? rc : bcast_bytes(n, packed.get(), bytes, root, comm);
     }
     const int rc = bcast_bytes(n, packed.get(), bytes, root, comm);
-    return rc != MPI_SUCCESS ? rc : unpack_all(packed.get(), bytes, buffer, count, datatype, comm);
+    return rc != MPI_SUCCESS ? rc : PackableBuffer(buffer, count, datatype).unpack(packed.get(), bytes, comm);
 }
 
 std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
@@ -368,20 +393,21 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
         receive = packed_receive.get();
         if (!receive) return out_of_memory(comm);
         if (in_place)
-            rc = pack_all(advanced(recvbuf, rank * recvcount * receive_shape.extent), recvcount,
-                          recvtype, packed_receive.get() + rank * block, block, comm);
+            rc = PackableBuffer(advanced(recvbuf, rank * recvcount * receive_shape.extent), recvcount,
+                                recvtype)
+                     .pack(packed_receive.get() + rank * block, block, comm);
     }
     if (!in_place && !shape_of(sendtype).builtin) {
         packed_send = allocate<char>(static_cast<size_t>(block));
         send = packed_send.get();
         if (!send) return out_of_memory(comm);
-        rc = pack_all(sendbuf, sendcount, sendtype, packed_send.get(), block, comm);
+        rc = PackableBuffer(sendbuf, sendcount, sendtype).pack(packed_send.get(), block, comm);
     }
     if (rc != MPI_SUCCESS) return rc;
     rc = allgather_bytes(n, send, receive, block, ranks, comm);
     if (rc != MPI_SUCCESS || receive_shape.builtin) return rc;
-    return unpack_all(packed_receive.get(), block * ranks, recvbuf, recvcount * ranks, recvtype,
-                      comm);
+    return PackableBuffer(recvbuf, recvcount * ranks, recvtype)
+        .unpack(packed_receive.get(), block * ranks, comm);
 }
 
 std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,

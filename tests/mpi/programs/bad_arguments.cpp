@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Wrong arguments with MPI_ERRORS_RETURN: the call itself returns the class, nothing is posted. No call here may succeed.
+#include <vector>
+
+#include "battery.hpp"
+
+using namespace battery;
+
+namespace {
+
+int buffer[4];
+MPI_Comm comm;
+
+void note(int code, int expected, const char* what) {
+    check_class(code, expected, what);
+    topic(what).add(static_cast<uint64_t>(error_class(code)));
+}
+
+using Send = decltype(&MPI_Send);
+using Isend = decltype(&MPI_Isend);
+
+void bad_sends() {
+    constexpr Send sends[] = {MPI_Send, MPI_Ssend, MPI_Rsend};
+    for (const Send send : sends) {
+        note(send(buffer, 1, MPI_INT, world.size, 0, comm), MPI_ERR_RANK, "rank of a send");
+        note(send(buffer, 1, MPI_INT, -7, 0, comm), MPI_ERR_RANK, "negative rank of a send");
+        note(send(buffer, 1, MPI_INT, 0, -3, comm), MPI_ERR_TAG, "tag of a send");
+        note(send(buffer, -1, MPI_INT, 0, 0, comm), MPI_ERR_COUNT, "count of a send");
+        note(send(buffer, 1, MPI_DATATYPE_NULL, 0, 0, comm), MPI_ERR_TYPE, "type of a send");
+        note(send(nullptr, 1, MPI_INT, 0, 0, comm), MPI_ERR_BUFFER, "buffer of a send");
+        note(send(buffer, 1, MPI_INT, 0, 0, MPI_COMM_NULL), MPI_ERR_COMM, "comm of a send");
+    }
+}
+
+void bad_nonblocking_sends() {
+    constexpr Isend sends[] = {MPI_Isend, MPI_Issend, MPI_Irsend};
+    for (const Isend send : sends) {
+        MPI_Request r = MPI_REQUEST_NULL;
+        note(send(buffer, 1, MPI_INT, world.size, 0, comm, &r), MPI_ERR_RANK, "rank of an isend");
+        note(send(buffer, 1, MPI_INT, 0, -3, comm, &r), MPI_ERR_TAG, "tag of an isend");
+        note(send(buffer, -1, MPI_INT, 0, 0, comm, &r), MPI_ERR_COUNT, "count of an isend");
+        note(send(buffer, 1, MPI_DATATYPE_NULL, 0, 0, comm, &r), MPI_ERR_TYPE, "type of an isend");
+        note(send(nullptr, 1, MPI_INT, 0, 0, comm, &r), MPI_ERR_BUFFER, "buffer of an isend");
+        note(send(buffer, 1, MPI_INT, 0, 0, MPI_COMM_NULL, &r), MPI_ERR_COMM, "comm of an isend");
+        note(send(buffer, 1, MPI_INT, 0, 0, comm, nullptr), MPI_ERR_ARG, "request of an isend");
+    }
+}
+
+void uncommitted_type() {
+    MPI_Datatype type;
+    MPI_Request request;
+    MPI_Type_contiguous(2, MPI_INT, &type);
+    note(MPI_Isend(buffer, 1, type, 0, 0, comm, &request), MPI_ERR_TYPE, "uncommitted type");
+    note(MPI_Bcast(buffer, 1, type, 0, comm), MPI_ERR_TYPE, "uncommitted type in Bcast");
+    MPI_Type_free(&type);
+}
+
+void bad_receives() {
+    MPI_Request r = MPI_REQUEST_NULL;
+    MPI_Status s;
+    note(MPI_Recv(buffer, 1, MPI_INT, world.size, 0, comm, &s), MPI_ERR_RANK, "rank of a recv");
+    note(MPI_Recv(buffer, 1, MPI_INT, 0, -5, comm, &s), MPI_ERR_TAG, "tag of a recv");
+    note(MPI_Recv(buffer, -2, MPI_INT, 0, 0, comm, &s), MPI_ERR_COUNT, "count of a recv");
+    note(MPI_Irecv(buffer, 1, MPI_INT, world.size, 0, comm, &r), MPI_ERR_RANK, "rank of an irecv");
+    note(MPI_Irecv(buffer, 1, MPI_INT, 0, -5, comm, &r), MPI_ERR_TAG, "tag of an irecv");
+    note(MPI_Irecv(buffer, -2, MPI_INT, 0, 0, comm, &r), MPI_ERR_COUNT, "count of an irecv");
+    note(MPI_Irecv(buffer, 1, MPI_DATATYPE_NULL, 0, 0, comm, &r), MPI_ERR_TYPE, "type of an irecv");
+    note(MPI_Probe(world.size + 2, 0, comm, &s), MPI_ERR_RANK, "rank of a probe");
+    note(MPI_Recv_init(buffer, 1, MPI_INT, 99, 0, comm, &r), MPI_ERR_RANK, "rank of Recv_init");
+    note(MPI_Send_init(buffer, 1, MPI_INT, 0, -9, comm, &r), MPI_ERR_TAG, "tag of Send_init");
+    note(MPI_Sendrecv(buffer, 1, MPI_INT, 99, 0, buffer + 2, 1, MPI_INT, 0, 0, comm, &s),
+         MPI_ERR_RANK, "rank of Sendrecv");
+}
+
+void bad_collectives() {
+    MPI_Request r = MPI_REQUEST_NULL;
+    int out[4];
+    note(MPI_Bcast(buffer, 1, MPI_INT, world.size, comm), MPI_ERR_ROOT, "root of Bcast");
+    note(MPI_Bcast(buffer, -1, MPI_INT, 0, comm), MPI_ERR_COUNT, "count of Bcast");
+    note(MPI_Ibcast(buffer, 1, MPI_INT, -1, comm, &r), MPI_ERR_ROOT, "root of Ibcast");
+    note(MPI_Allreduce(buffer, out, 1, MPI_INT, MPI_OP_NULL, comm), MPI_ERR_OP, "op of Allreduce");
+    note(MPI_Iallreduce(buffer, out, 1, MPI_INT, MPI_OP_NULL, comm, &r), MPI_ERR_OP,
+         "op of Iallreduce");
+    note(MPI_Allreduce(buffer, out, 1, MPI_FLOAT, MPI_BAND, comm), MPI_ERR_OP, "op and type");
+    note(MPI_Allreduce(buffer, out, 1, MPI_DATATYPE_NULL, MPI_SUM, comm), MPI_ERR_OP,
+         "type of Allreduce");
+    note(MPI_Allreduce(buffer, buffer, 1, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER, "aliased buffers");
+    note(MPI_Iallreduce(buffer, buffer, 1, MPI_INT, MPI_SUM, comm, &r), MPI_ERR_BUFFER,
+         "aliased buffers of Iallreduce");
+    note(MPI_Barrier(MPI_COMM_NULL), MPI_ERR_COMM, "comm of Barrier");
+    note(MPI_Ibarrier(MPI_COMM_NULL, &r), MPI_ERR_COMM, "comm of Ibarrier");
+    note(MPI_Reduce(buffer, out, 1, MPI_INT, MPI_SUM, 77, comm), MPI_ERR_ROOT, "root of Reduce");
+}
+
+// Requests that no call made.
+void bad_requests() {
+    MPI_Request none = MPI_REQUEST_NULL;
+    MPI_Request strange = 0x2c000077;
+    note(MPI_Wait(&strange, MPI_STATUS_IGNORE), MPI_ERR_REQUEST, "strange request in Wait");
+    note(MPI_Waitall(1, &strange, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST, "strange request in Waitall");
+    note(MPI_Request_free(&strange), MPI_ERR_REQUEST, "strange request in Request_free");
+    note(MPI_Request_free(&none), MPI_ERR_REQUEST, "null request in Request_free");
+    note(MPI_Cancel(&none), MPI_ERR_REQUEST, "null request in Cancel");
+    note(MPI_Start(&none), MPI_ERR_REQUEST, "null request in Start");
+    note(MPI_Wait(nullptr, MPI_STATUS_IGNORE), MPI_ERR_ARG, "null pointer in Wait");
+    note(MPI_Waitall(-1, &none, MPI_STATUSES_IGNORE), MPI_ERR_COUNT, "count of Waitall");
+}
+
+// A request handle that was completed is stale: using it again is an error, not somebody else's request.
+void stale_request() {
+    MPI_Request request;
+    MPI_Request more;
+    int in = 0;
+    MPI_Irecv(&in, 1, MPI_INT, world.rank, 3, comm, &request);
+    check_class(MPI_Start(&request), MPI_ERR_REQUEST, "Start of a receive");
+    MPI_Isend(&world.rank, 1, MPI_INT, world.rank, 3, comm, &more);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Wait(&more, MPI_STATUS_IGNORE);
+    check_equal(in, world.rank, "element after an error");
+}
+
+// The library works on as before.
+void still_works() {
+    int sum = 0;
+    const int one = 1;
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+    check_equal(sum, world.size, "sum after all errors");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    begin(argc, argv);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);  // for what has no communicator
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    bad_sends();
+    bad_nonblocking_sends();
+    uncommitted_type();
+    bad_receives();
+    bad_collectives();
+    bad_requests();
+    stale_request();
+    still_works();
+    MPI_Comm_free(&comm);
+    return end();
+}

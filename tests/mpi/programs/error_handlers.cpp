@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// User error handlers: called once, on the right communicator, on the thread of the call. Each rank errs alone.
+#include <thread>
+#include <vector>
+
+#include "battery.hpp"
+
+using namespace battery;
+
+namespace {
+
+struct Called {
+    MPI_Comm comm;
+    int error_class;
+    std::thread::id thread;
+};
+std::vector<Called> calls;
+
+void handler(MPI_Comm* comm, int* code, ...) {
+    calls.push_back({*comm, error_class(*code), std::this_thread::get_id()});
+}
+
+// What the handler has seen since the last time.
+void expect_call(MPI_Comm comm, int expected_class, const char* what) {
+    check_equal(static_cast<int64_t>(calls.size()), 1, what);
+    check(calls[0].comm == comm, "communicator of the error handler");
+    check(calls[0].thread == std::this_thread::get_id(), "thread of the error handler");
+    check_equal(calls[0].error_class, expected_class, what);
+    topic(what).add(static_cast<uint64_t>(expected_class));
+    calls.clear();
+}
+
+void bad_calls(MPI_Comm comm) {
+    int value = 0;
+    MPI_Request request;
+    MPI_Send(&value, 1, MPI_INT, world.size, 0, comm);
+    expect_call(comm, MPI_ERR_RANK, "Send");
+    MPI_Isend(&value, 1, MPI_INT, 0, -4, comm, &request);
+    expect_call(comm, MPI_ERR_TAG, "Isend");
+    MPI_Irecv(&value, -1, MPI_INT, 0, 0, comm, &request);
+    expect_call(comm, MPI_ERR_COUNT, "Irecv");
+    MPI_Recv(&value, 1, MPI_DATATYPE_NULL, 0, 0, comm, MPI_STATUS_IGNORE);
+    expect_call(comm, MPI_ERR_TYPE, "Recv");
+    MPI_Bcast(&value, 1, MPI_INT, -1, comm);
+    expect_call(comm, MPI_ERR_ROOT, "Bcast");
+    MPI_Iallreduce(&value, &value, 1, MPI_INT, MPI_SUM, comm, &request);
+    expect_call(comm, MPI_ERR_BUFFER, "Iallreduce");
+}
+
+// Truncation shows at the end of the operation, in Recv or in Wait.
+void truncated(MPI_Comm comm) {
+    const int out[4] = {1, 2, 3, 4};
+    const int right = (world.rank + 1) % world.size;
+    const int left = (world.rank + world.size - 1) % world.size;
+    int in = 0;
+    MPI_Request request;
+    MPI_Request send;
+    MPI_Isend(out, 4, MPI_INT, right, 0, comm, &send);
+    MPI_Recv(&in, 1, MPI_INT, left, 0, comm, MPI_STATUS_IGNORE);
+    expect_call(comm, MPI_ERR_TRUNCATE, "truncated Recv");
+    MPI_Wait(&send, MPI_STATUS_IGNORE);
+    MPI_Irecv(&in, 1, MPI_INT, left, 0, comm, &request);
+    MPI_Isend(out, 4, MPI_INT, right, 0, comm, &send);
+    const int code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check_class(code, MPI_ERR_TRUNCATE, "truncated Wait");
+    // Which communicator MPICH asks for a Wait depends on the message; it is asked once.
+    check_equal(static_cast<int64_t>(calls.size()), 1, "calls for a truncated Wait");
+    calls.clear();
+    MPI_Wait(&send, MPI_STATUS_IGNORE);
+    check(calls.empty(), "no call for a good send");
+}
+
+// Two communicators with handlers of their own, one without.
+void several() {
+    MPI_Comm first;
+    MPI_Comm second;
+    MPI_Errhandler own;
+    MPI_Comm_create_errhandler(handler, &own);
+    MPI_Comm_dup(MPI_COMM_WORLD, &first);
+    MPI_Comm_dup(MPI_COMM_WORLD, &second);
+    MPI_Comm_set_errhandler(first, own);
+    MPI_Comm_set_errhandler(second, own);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, own);
+    MPI_Errhandler_free(&own);
+    bad_calls(first);
+    bad_calls(second);
+    bad_calls(MPI_COMM_WORLD);
+    truncated(second);
+    MPI_Comm_set_errhandler(first, MPI_ERRORS_RETURN);  // changed in between
+    int value = 0;
+    check_class(MPI_Send(&value, 1, MPI_INT, 99, 0, first), MPI_ERR_RANK, "code after a change");
+    check(calls.empty(), "the old handler is not called");
+    MPI_Comm_call_errhandler(second, MPI_ERR_OTHER);
+    expect_call(second, MPI_ERR_OTHER, "Comm_call_errhandler");
+    MPI_Comm_free(&first);
+    MPI_Comm_free(&second);
+}
+
+// A handler is inherited by Comm_dup.
+void inherited() {
+    MPI_Comm child;
+    MPI_Comm_dup(MPI_COMM_WORLD, &child);
+    int value = 0;
+    MPI_Send(&value, 1, MPI_INT, 99, 0, child);
+    expect_call(child, MPI_ERR_RANK, "inherited handler");
+    MPI_Comm_free(&child);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    begin(argc, argv);
+    several();
+    inherited();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    return end();
+}
