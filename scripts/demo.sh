@@ -97,7 +97,7 @@ build() {
 rows=()
 
 plan() {
-    local why
+    local why status=0
     rows+=("machine|$ranks||$ranks ranks, this machine")
     # Twice as many ranks as CPUs: what laptops and test machines do. Pointless to wait for on many.
     if [[ $quick == no ]] && ((cpus <= 4 && 2 * cpus != ranks)); then
@@ -105,11 +105,13 @@ plan() {
     fi
     ((hosts > 0)) || return 0
     if [[ $(id -u) == 0 ]] && ! need_packages lab; then return 0; fi
-    if why=$("$here/lab.sh" -n 1 -r "$rate" -- true 2>&1); then
+    why=$("$here/lab.sh" -n "$hosts" -r "$rate" -- true 2>&1) || status=$?
+    ((status != 2)) || die "--rate: $why" 2
+    if ((status == 0)); then
         # Hosts that share CPUs do not know of each other: let the kernel place their threads.
         rows+=("hosts|$hosts|VECMPI_OFFLOAD=on VECMPI_CPU=none|$hosts hosts, $rate")
     else
-        echo "no virtual hosts: $(tail -n 1 <<<"$why")"
+        echo "no runs over virtual hosts: $(tail -n 1 <<<"$why")"
     fi
 }
 
@@ -155,6 +157,7 @@ run_one() { # ROW MODE VARIANT REPEAT
     # shellcheck disable=SC2206 # settings are words
     [[ $3 == plain ]] || environment+=($settings)
     training_command "$place" "$ranks" "$2" "${environment[@]}"
+    : >"$file"
     "${command[@]}" >"$file" 2>&1 </dev/null &
     child=$!
     wait_for_run "run $((++runs))/$all_runs, $title, $2, $3" "$file" || status=$?

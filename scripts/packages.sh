@@ -1,5 +1,5 @@
-# shellcheck shell=bash
 # SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
 # Which Debian packages vecmpi needs, and how a script gets the missing ones. Source it; it does
 # nothing by itself. The names are those of Debian 12; `a|b` is satisfied by either.
 

@@ -116,6 +116,10 @@ inline void count_call(size_t call, Path path, uint64_t bytes) noexcept {
         count_call_event(call, path, bytes);
 }
 
+// From now on each counted call is a line of the log at level debug: name, path, bytes. Names come from above, since
+// base knows no MPI call.
+void trace_calls(const char* (*name_of_call)(size_t call)) noexcept;
+
 // All counters as one flat vector of 64-bit numbers, so that ranks can be summed; same length on all ranks.
 std::vector<uint64_t> counter_snapshot();
 

@@ -37,8 +37,8 @@ struct PathText {
 };
 inline constexpr PathText path_texts[] = {
     {"library", "passed to the MPI library as it was"},
-    {"direct", "blocking call served by the calling thread"},
-    {"inline", "nonblocking operation issued at once by the calling thread"},
+    {"direct", "call that the library executed on the calling thread, after all that was posted"},
+    {"inline", "operation issued at once by the calling thread, and waited for on our ladder"},
     {"queued", "operation issued from the queue by the engine"},
     {"segmented", "collective split into pipelined segments"},
 };

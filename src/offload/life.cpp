@@ -80,7 +80,10 @@ void start_engine(int level, int lib_provided, int* app_provided) noexcept {
     app_level = std::min(level, lib_provided);
     if (app_provided) *app_provided = app_level;
     const Decision& made = decision();
-    counting_enabled.store(settings().report.kind != ReportTarget::Kind::off,
+    const bool traced = log_wants(LogLevel::debug);
+    if (traced)
+        trace_calls([](size_t call) { return call_name(static_cast<Call>(call)); });
+    counting_enabled.store(traced || settings().report.kind != ReportTarget::Kind::off,
                            std::memory_order_relaxed);
     if (!make_engine()) return;  // no memory: every call stays with the library
     apply_wait_policy();

@@ -4,8 +4,7 @@
 #include <iterator>
 #include <map>
 
-#include "fake_lock.hpp"
-#include "fake_mpi.hpp"
+#include "fake_table.hpp"
 
 namespace fake {
 
@@ -17,7 +16,8 @@ std::map<MPI_Comm, Communicator> communicators;
 int questions = 0;
 int references = 0;
 
-constexpr unsigned group_bits = 0x88000000u;  // a group is the number of its communicator in the map
+constexpr unsigned group_bits =
+    0x88000000u;  // a group is the number of its communicator in the map
 
 Communicator copy_of(MPI_Comm comm) {
     const Locked lock;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lock of the fake MPI library. For fake_*.cpp only: it hides what it guards from the thread sanitizer.
+// The lock of the fake MPI library. For fake_*.cpp only: it hides what it guards from the thread
+// sanitizer.
 #pragma once
 
 #include <mutex>
@@ -17,8 +18,9 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 
 namespace fake {
 
-// The lock of the fake library. The thread sanitizer must not take it for an order between the threads of the program
-// under test, or it would miss what that program forgot: under the sanitizer the lock and what it guards are hidden.
+// The lock of the fake library. The thread sanitizer must not take it for an order between the
+// threads of the program under test, or it would miss what that program forgot: under the sanitizer
+// the lock and what it guards are hidden.
 class Locked {
   public:
     Locked() {

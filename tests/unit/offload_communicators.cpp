@@ -73,10 +73,12 @@ TEST_CASE("comm_traits: kinds of communicators and handlers", "[offload][communi
     }
 }
 
-TEST_CASE("comm_traits: more communicators than the cache has entries", "[offload][communicators]") {
+TEST_CASE("comm_traits: more communicators than the cache has entries",
+          "[offload][communicators]") {
     FreshLibrary library;
     RunningEngine running(Mode::alone);
-    for (int number = 1; number < 200; ++number) fake::facts_of(fake::communicator(number)).size = number;
+    for (int number = 1; number < 200; ++number)
+        fake::facts_of(fake::communicator(number)).size = number;
     for (int round = 0; round < 2; ++round)
         for (int number = 1; number < 200; ++number)
             REQUIRE(comm_traits(fake::communicator(number)).size == number);
@@ -85,7 +87,8 @@ TEST_CASE("comm_traits: more communicators than the cache has entries", "[offloa
 TEST_CASE("comm_traits: threads ask while another one forgets", "[offload][communicators]") {
     FreshLibrary library;
     RunningEngine running(Mode::callers);
-    for (int number = 1; number <= 4; ++number) fake::facts_of(fake::communicator(number)).size = number;
+    for (int number = 1; number <= 4; ++number)
+        fake::facts_of(fake::communicator(number)).size = number;
     std::atomic<bool> stop{false};
     std::vector<int> wrong(2, 0);
     std::vector<std::thread> askers;
@@ -93,7 +96,8 @@ TEST_CASE("comm_traits: threads ask while another one forgets", "[offload][commu
         askers.emplace_back([t, &wrong, &stop] {
             for (int i = 0; !stop; ++i) {
                 const int number = 1 + i % 4;
-                wrong[static_cast<size_t>(t)] += comm_traits(fake::communicator(number)).size != number;
+                wrong[static_cast<size_t>(t)] +=
+                    comm_traits(fake::communicator(number)).size != number;
             }
         });
     for (int i = 0; i < 2000; ++i) forget_comm_traits();
@@ -102,7 +106,8 @@ TEST_CASE("comm_traits: threads ask while another one forgets", "[offload][commu
     CHECK(wrong == std::vector<int>{0, 0});
 }
 
-TEST_CASE("an operation is queued only where the window has the same handler", "[offload][communicators]") {
+TEST_CASE("an operation is queued only where the window has the same handler",
+          "[offload][communicators]") {
     struct Row {
         MPI_Errhandler world, comm;
         bool queued;
@@ -124,11 +129,14 @@ TEST_CASE("an operation is queued only where the window has the same handler", "
     CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }
 
-// For the rest of the process the groups of communicators are compared; the other tests have none of another world.
-TEST_CASE("processes of another world are found once there can be any", "[offload][communicators]") {
+// For the rest of the process the groups of communicators are compared; the other tests have none
+// of another world.
+TEST_CASE("processes of another world are found once there can be any",
+          "[offload][communicators]") {
     FreshLibrary library;
     RunningEngine running(Mode::alone);
-    const MPI_Comm native = fake::communicator(1), mixed = fake::communicator(2), inter = fake::communicator(3);
+    const MPI_Comm native = fake::communicator(1), mixed = fake::communicator(2),
+                   inter = fake::communicator(3);
     fake::facts_of(mixed).foreign = true;
     fake::facts_of(inter).foreign = fake::facts_of(inter).inter = true;
     note_dynamic_processes();

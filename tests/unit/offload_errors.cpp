@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Failed operations and handles that nobody knows: what each completion call returns, and which MPI_ERROR fields it
-// writes (MPI 4.0, 3.2.5 and 3.7.5: only together with MPI_ERR_IN_STATUS).
+// Failed operations and handles that nobody knows: what each completion call returns, and which
+// MPI_ERROR fields it writes (MPI 4.0, 3.2.5 and 3.7.5: only together with MPI_ERR_IN_STATUS).
 #include <catch2/catch.hpp>
 
 #include "running_engine.hpp"
@@ -9,19 +9,21 @@ using namespace vecmpi;
 
 namespace {
 
-const auto stale = static_cast<MPI_Request>(0x2f00aaaau);     // virtual, but nobody's
+const auto stale = static_cast<MPI_Request>(0x2f00aaaau);    // virtual, but nobody's
 const auto unknown = static_cast<MPI_Request>(0xac00ffffu);  // the library does not know it
 
 // A virtual request that fails, one that does not, and a request of the library that fails.
 struct Three {
-    MPI_Request requests[3] = {queued(1, {.looks = 1, .error = MPI_ERR_TRUNCATE}), queued(2, {.looks = 1}),
+    MPI_Request requests[3] = {queued(1, {.looks = 1, .error = MPI_ERR_TRUNCATE}),
+                               queued(2, {.looks = 1}),
                                library_request(3, {.looks = 1, .error = MPI_ERR_OTHER})};
     int errors[3] = {MPI_ERR_TRUNCATE, MPI_SUCCESS, MPI_ERR_OTHER};
 };
 
 }  // namespace
 
-TEST_CASE("Wait returns the error of the operation and leaves MPI_ERROR alone", "[offload][errors]") {
+TEST_CASE("Wait returns the error of the operation and leaves MPI_ERROR alone",
+          "[offload][errors]") {
     const Mode mode = GENERATE(Mode::callers, Mode::thread);
     FreshLibrary library;
     RunningEngine running(mode);
@@ -35,7 +37,8 @@ TEST_CASE("Wait returns the error of the operation and leaves MPI_ERROR alone", 
     }
 }
 
-TEST_CASE("an error of the call itself comes with the completion of what was queued", "[offload][errors]") {
+TEST_CASE("an error of the call itself comes with the completion of what was queued",
+          "[offload][errors]") {
     const Mode mode = GENERATE(Mode::callers, Mode::thread);
     FreshLibrary library;
     RunningEngine running(mode);
@@ -51,18 +54,21 @@ TEST_CASE("Waitall returns MPI_ERR_IN_STATUS and writes every MPI_ERROR", "[offl
     FreshLibrary library;
     RunningEngine running(mode);
     Three three;
-    MPI_Request requests[5] = {MPI_REQUEST_NULL, three.requests[1], three.requests[0], MPI_REQUEST_NULL,
-                               three.requests[2]};
+    MPI_Request requests[5] = {MPI_REQUEST_NULL, three.requests[1], three.requests[0],
+                               MPI_REQUEST_NULL, three.requests[2]};
     SECTION("with statuses") {
         std::vector<MPI_Status> statuses(5, untouched_status());
         CHECK(wait_all(5, requests, statuses.data()) == MPI_ERR_IN_STATUS);
-        const int expected[5] = {MPI_SUCCESS, MPI_SUCCESS, MPI_ERR_TRUNCATE, MPI_SUCCESS, MPI_ERR_OTHER};
+        const int expected[5] = {MPI_SUCCESS, MPI_SUCCESS, MPI_ERR_TRUNCATE, MPI_SUCCESS,
+                                 MPI_ERR_OTHER};
         for (size_t i = 0; i < 5; ++i) CHECK(statuses[i].MPI_ERROR == expected[i]);
         CHECK(statuses[1].MPI_SOURCE == 2);
         CHECK(statuses[2].MPI_SOURCE == 1);
         CHECK(statuses[4].MPI_SOURCE == 3);
     }
-    SECTION("without statuses") { CHECK(wait_all(5, requests, MPI_STATUSES_IGNORE) == MPI_ERR_IN_STATUS); }
+    SECTION("without statuses") {
+        CHECK(wait_all(5, requests, MPI_STATUSES_IGNORE) == MPI_ERR_IN_STATUS);
+    }
     for (MPI_Request request : requests) CHECK(request == MPI_REQUEST_NULL);
 }
 
@@ -70,18 +76,21 @@ TEST_CASE("Waitall without a failure leaves MPI_ERROR alone", "[offload][errors]
     const Mode mode = GENERATE(Mode::callers, Mode::thread);
     FreshLibrary library;
     RunningEngine running(mode);
-    MPI_Request requests[3] = {queued(1, {.looks = 1}), MPI_REQUEST_NULL, library_request(2, {.looks = 1})};
+    MPI_Request requests[3] = {queued(1, {.looks = 1}), MPI_REQUEST_NULL,
+                               library_request(2, {.looks = 1})};
     std::vector<MPI_Status> statuses(3, untouched_status());
     CHECK(wait_all(3, requests, statuses.data()) == MPI_SUCCESS);
     for (const MPI_Status& status : statuses) CHECK(status.MPI_ERROR == -77);
 }
 
-TEST_CASE("Waitall returns when the last operation is complete, though the first failed", "[offload][errors]") {
+TEST_CASE("Waitall returns when the last operation is complete, though the first failed",
+          "[offload][errors]") {
     const bool mixed = GENERATE(false, true);
     FreshLibrary library;
     RunningEngine running(mixed ? Mode::callers : Mode::alone);
     const fake::Plan fails{.looks = 1, .error = MPI_ERR_OTHER}, late{.looks = 20};
-    MPI_Request requests[2] = {mixed ? queued(1, fails) : library_request(1, fails), library_request(2, late)};
+    MPI_Request requests[2] = {mixed ? queued(1, fails) : library_request(1, fails),
+                               library_request(2, late)};
     MPI_Status statuses[2] = {untouched_status(), untouched_status()};
     CHECK(wait_all(2, requests, statuses) == MPI_ERR_IN_STATUS);
     CHECK_FALSE(fake::is_active(2));
@@ -101,7 +110,8 @@ TEST_CASE("Testall with a failure", "[offload][errors]") {
     int flag = 0, rc = MPI_SUCCESS;
     while (!flag && rc == MPI_SUCCESS) rc = test_all(3, three.requests, &flag, statuses.data());
     CHECK(rc == MPI_ERR_IN_STATUS);
-    for (int i = 0; i < 3; ++i) CHECK(statuses[static_cast<size_t>(i)].MPI_ERROR == three.errors[i]);
+    for (int i = 0; i < 3; ++i)
+        CHECK(statuses[static_cast<size_t>(i)].MPI_ERROR == three.errors[i]);
 }
 
 TEST_CASE("Waitsome returns MPI_ERR_IN_STATUS for what it reports", "[offload][errors]") {
@@ -169,7 +179,8 @@ TEST_CASE("a stale virtual request gets the library's error, in all calls", "[of
     CHECK(requests[1] == stale);
 }
 
-TEST_CASE("a request that the library refuses: its error, and nothing of the rest is lost", "[offload][errors]") {
+TEST_CASE("a request that the library refuses: its error, and nothing of the rest is lost",
+          "[offload][errors]") {
     const Mode mode = GENERATE(Mode::callers, Mode::thread);
     FreshLibrary library;
     RunningEngine running(mode);
@@ -191,7 +202,8 @@ TEST_CASE("a request that the library refuses: its error, and nothing of the res
     CHECK(wait_one(&done[0], MPI_STATUS_IGNORE) == MPI_SUCCESS);  // still there, or null
 }
 
-TEST_CASE("the window lost a request to the library: whoever waits for it gets the error", "[offload][errors]") {
+TEST_CASE("the window lost a request to the library: whoever waits for it gets the error",
+          "[offload][errors]") {
     const Mode mode = GENERATE(Mode::callers, Mode::thread);
     FreshLibrary library;
     RunningEngine running(mode);

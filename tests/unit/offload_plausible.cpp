@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Table of calls: which ones the library surely takes (they may be queued), which it may refuse (they may not).
+// Table of calls: which ones the library surely takes (they may be queued), which it may refuse
+// (they may not).
 #include "offload/plausible.hpp"
 
 #include <catch2/catch.hpp>
@@ -82,27 +83,37 @@ TEST_CASE("plausible: point-to-point", "[offload][plausible]") {
             {"receive", Call::Irecv, message(), true},
             {"large count", Call::Isend_c, with(message(), [](F f) { f.count = 1LL << 40; }), true},
             {"negative count", Call::Isend, with(message(), [](F f) { f.count = -1; }), false},
-            {"no type", Call::Isend, with(message(), [](F f) { f.type = MPI_DATATYPE_NULL; }), false},
-            {"a communicator as type", Call::Isend, with(message(), [](F f) { f.type = MPI_COMM_WORLD; }), false},
-            {"derived type", Call::Isend, with(message(), [](F f) { f.type = derived_type; }), true},
+            {"no type", Call::Isend, with(message(), [](F f) { f.type = MPI_DATATYPE_NULL; }),
+             false},
+            {"a communicator as type", Call::Isend,
+             with(message(), [](F f) { f.type = MPI_COMM_WORLD; }), false},
+            {"derived type", Call::Isend, with(message(), [](F f) { f.type = derived_type; }),
+             true},
             {"null buffer", Call::Isend, with(message(), [](F f) { f.sendbuf = nullptr; }), false},
             {"null buffer, nothing to send", Call::Isend,
              with(message(), [](F f) { f.sendbuf = nullptr, f.count = 0; }), true},
             {"MPI_BOTTOM with a derived type", Call::Isend,
              with(message(), [](F f) { f.sendbuf = MPI_BOTTOM, f.type = derived_type; }), true},
-            {"to MPI_PROC_NULL", Call::Isend, with(message(), [](F f) { f.peer = MPI_PROC_NULL; }), true},
+            {"to MPI_PROC_NULL", Call::Isend, with(message(), [](F f) { f.peer = MPI_PROC_NULL; }),
+             true},
             {"to the last rank", Call::Isend, with(message(), [](F f) { f.peer = 2; }), true},
             {"beyond the last rank", Call::Isend, with(message(), [](F f) { f.peer = 3; }), false},
             {"to a negative rank", Call::Isend, with(message(), [](F f) { f.peer = -5; }), false},
-            {"to any source", Call::Isend, with(message(), [](F f) { f.peer = MPI_ANY_SOURCE; }), false},
-            {"from any source", Call::Irecv, with(message(), [](F f) { f.peer = MPI_ANY_SOURCE; }), true},
+            {"to any source", Call::Isend, with(message(), [](F f) { f.peer = MPI_ANY_SOURCE; }),
+             false},
+            {"from any source", Call::Irecv, with(message(), [](F f) { f.peer = MPI_ANY_SOURCE; }),
+             true},
             {"from any source, large count", Call::Irecv_c,
              with(message(), [](F f) { f.peer = MPI_ANY_SOURCE; }), true},
-            {"highest tag", Call::Isend, with(message(), [](F f) { f.tag = tag_upper_bound; }), true},
-            {"tag too high", Call::Isend, with(message(), [](F f) { f.tag = tag_upper_bound + 1; }), false},
+            {"highest tag", Call::Isend, with(message(), [](F f) { f.tag = tag_upper_bound; }),
+             true},
+            {"tag too high", Call::Isend, with(message(), [](F f) { f.tag = tag_upper_bound + 1; }),
+             false},
             {"negative tag", Call::Isend, with(message(), [](F f) { f.tag = -3; }), false},
-            {"send with any tag", Call::Isend, with(message(), [](F f) { f.tag = MPI_ANY_TAG; }), false},
-            {"receive with any tag", Call::Irecv, with(message(), [](F f) { f.tag = MPI_ANY_TAG; }), true},
+            {"send with any tag", Call::Isend, with(message(), [](F f) { f.tag = MPI_ANY_TAG; }),
+             false},
+            {"receive with any tag", Call::Irecv, with(message(), [](F f) { f.tag = MPI_ANY_TAG; }),
+             true},
         },
         three_ranks());
 }
@@ -113,13 +124,20 @@ TEST_CASE("plausible: both sides of a send-receive", "[offload][plausible]") {
         {
             {"exchange", Call::Isendrecv, exchange(), true},
             {"from any source with any tag", Call::Isendrecv,
-             with(exchange(), [](F f) { f.other_peer = MPI_ANY_SOURCE, f.other_tag = MPI_ANY_TAG; }), true},
-            {"to any source", Call::Isendrecv, with(exchange(), [](F f) { f.peer = MPI_ANY_SOURCE; }), false},
+             with(exchange(),
+                  [](F f) { f.other_peer = MPI_ANY_SOURCE, f.other_tag = MPI_ANY_TAG; }),
+             true},
+            {"to any source", Call::Isendrecv,
+             with(exchange(), [](F f) { f.peer = MPI_ANY_SOURCE; }), false},
             {"bad source", Call::Isendrecv, with(exchange(), [](F f) { f.other_peer = 3; }), false},
-            {"bad receive tag", Call::Isendrecv, with(exchange(), [](F f) { f.other_tag = -9; }), false},
-            {"bad receive count", Call::Isendrecv, with(exchange(), [](F f) { f.other_count = -1; }), false},
-            {"bad receive type", Call::Isendrecv, with(exchange(), [](F f) { f.other_type = MPI_DATATYPE_NULL; }), false},
-            {"null receive buffer", Call::Isendrecv, with(exchange(), [](F f) { f.recvbuf = nullptr; }), false},
+            {"bad receive tag", Call::Isendrecv, with(exchange(), [](F f) { f.other_tag = -9; }),
+             false},
+            {"bad receive count", Call::Isendrecv,
+             with(exchange(), [](F f) { f.other_count = -1; }), false},
+            {"bad receive type", Call::Isendrecv,
+             with(exchange(), [](F f) { f.other_type = MPI_DATATYPE_NULL; }), false},
+            {"null receive buffer", Call::Isendrecv,
+             with(exchange(), [](F f) { f.recvbuf = nullptr; }), false},
         },
         three_ranks());
 }
@@ -129,27 +147,34 @@ TEST_CASE("plausible: collectives", "[offload][plausible]") {
     check(
         {
             {"allreduce", Call::Iallreduce, reduction(), true},
-            {"in place", Call::Iallreduce, with(reduction(), [](F f) { f.sendbuf = MPI_IN_PLACE; }), true},
-            {"one buffer for both sides", Call::Iallreduce, with(reduction(), [](F f) { f.recvbuf = f.sendbuf; }), false},
+            {"in place", Call::Iallreduce, with(reduction(), [](F f) { f.sendbuf = MPI_IN_PLACE; }),
+             true},
+            {"one buffer for both sides", Call::Iallreduce,
+             with(reduction(), [](F f) { f.recvbuf = f.sendbuf; }), false},
             {"both buffers null, nothing to do", Call::Iallreduce,
              with(reduction(), [](F f) { f.sendbuf = f.recvbuf = nullptr, f.count = 0; }), true},
             {"no op", Call::Iallreduce, with(reduction(), [](F f) { f.op = MPI_OP_NULL; }), false},
             {"user op on a derived type", Call::Iallreduce,
              with(reduction(), [](F f) { f.op = user_op, f.type = derived_type; }), true},
-            {"sum of a derived type", Call::Iallreduce, with(reduction(), [](F f) { f.type = derived_type; }), false},
-            {"sum of doubles", Call::Iallreduce, with(reduction(), [](F f) { f.type = MPI_DOUBLE; }), true},
+            {"sum of a derived type", Call::Iallreduce,
+             with(reduction(), [](F f) { f.type = derived_type; }), false},
+            {"sum of doubles", Call::Iallreduce,
+             with(reduction(), [](F f) { f.type = MPI_DOUBLE; }), true},
             {"bits of doubles", Call::Iallreduce,
              with(reduction(), [](F f) { f.op = MPI_BAND, f.type = MPI_DOUBLE; }), false},
             {"bits of bytes: not in our list, so the library says", Call::Iallreduce,
              with(reduction(), [](F f) { f.op = MPI_BAND, f.type = MPI_BYTE; }), false},
             {"place of the largest pair", Call::Iallreduce,
              with(reduction(), [](F f) { f.op = MPI_MAXLOC, f.type = MPI_2INT; }), true},
-            {"place of the largest integer", Call::Iallreduce, with(reduction(), [](F f) { f.op = MPI_MAXLOC; }), false},
+            {"place of the largest integer", Call::Iallreduce,
+             with(reduction(), [](F f) { f.op = MPI_MAXLOC; }), false},
             {"last root", Call::Ireduce, with(reduction(), [](F f) { f.root = 2; }), true},
             {"root beyond", Call::Ireduce, with(reduction(), [](F f) { f.root = 3; }), false},
-            {"root MPI_ROOT inside one group", Call::Ireduce, with(reduction(), [](F f) { f.root = MPI_ROOT; }), false},
+            {"root MPI_ROOT inside one group", Call::Ireduce,
+             with(reduction(), [](F f) { f.root = MPI_ROOT; }), false},
             {"counts in arrays", Call::Ialltoallv,
-             with(reduction(), [](F f) { f.vector_form = true, f.reduces = false, f.count = -1; }), true},
+             with(reduction(), [](F f) { f.vector_form = true, f.reduces = false, f.count = -1; }),
+             true},
         },
         three_ranks());
 }
@@ -160,15 +185,20 @@ TEST_CASE("plausible: inter-communicators", "[offload][plausible]") {
     using F = CallFacts&;
     check(
         {
-            {"root MPI_ROOT", Call::Ireduce, with(reduction(), [](F f) { f.root = MPI_ROOT; }), true},
-            {"root MPI_PROC_NULL", Call::Ireduce, with(reduction(), [](F f) { f.root = MPI_PROC_NULL; }), true},
-            {"to the last of the remote group", Call::Isend, with(message(), [](F f) { f.peer = 2; }), true},
-            {"beyond the remote group", Call::Isend, with(message(), [](F f) { f.peer = 3; }), false},
+            {"root MPI_ROOT", Call::Ireduce, with(reduction(), [](F f) { f.root = MPI_ROOT; }),
+             true},
+            {"root MPI_PROC_NULL", Call::Ireduce,
+             with(reduction(), [](F f) { f.root = MPI_PROC_NULL; }), true},
+            {"to the last of the remote group", Call::Isend,
+             with(message(), [](F f) { f.peer = 2; }), true},
+            {"beyond the remote group", Call::Isend, with(message(), [](F f) { f.peer = 3; }),
+             false},
         },
         comm);
 }
 
-TEST_CASE("plausible: nothing is taken for a communicator of unknown size", "[offload][plausible]") {
+TEST_CASE("plausible: nothing is taken for a communicator of unknown size",
+          "[offload][plausible]") {
     const CommTraits freed;  // as comm_traits() reports one that the library refuses
     CHECK_FALSE(plausible(Call::Isend, message(), freed, tag_upper_bound));
     CHECK_FALSE(plausible(Call::Iallreduce, reduction(), freed, tag_upper_bound));

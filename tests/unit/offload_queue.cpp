@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the call to the library: what is issued at once, what waits in the queue, and that the order of each program
-// thread is kept whichever way its calls go.
+// From the call to the library: what is issued at once, what waits in the queue, and that the order
+// of each program thread is kept whichever way its calls go.
 #include <catch2/catch.hpp>
 #include <random>
 
@@ -23,7 +23,8 @@ bool in_order(const std::vector<int>& labels, int thread) {
     return true;
 }
 
-// Posts in batches and completes each batch; sizes by chance, so that some are issued inline and some are queued.
+// Posts in batches and completes each batch; sizes by chance, so that some are issued inline and
+// some are queued.
 void post_many(int thread, int batches, unsigned seed, int* failures) {
     std::mt19937 random(seed);
     int label = thread * labels_per_thread;
@@ -31,9 +32,11 @@ void post_many(int thread, int batches, unsigned seed, int* failures) {
         std::vector<MPI_Request> requests(1 + random() % 20, MPI_REQUEST_NULL);
         for (MPI_Request& request : requests) {
             const fake::Plan plan{.looks = 1 + static_cast<int>(random() % 4)};
-            if (post_fake(++label, plan, &request, random() % 2 ? large() : small()) != MPI_SUCCESS) ++*failures;
+            if (post_fake(++label, plan, &request, random() % 2 ? large() : small()) != MPI_SUCCESS)
+                ++*failures;
         }
-        if (wait_all(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+        if (wait_all(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE) !=
+            MPI_SUCCESS)
             ++*failures;
     }
 }
@@ -61,7 +64,8 @@ TEST_CASE("threads post together: each keeps its order, one issues at a time", "
     CHECK(fake::most_at_once() == 1);
 }
 
-TEST_CASE("one program thread: a call is issued at once, and the request is the library's", "[offload][queue]") {
+TEST_CASE("one program thread: a call is issued at once, and the request is the library's",
+          "[offload][queue]") {
     FreshLibrary library;
     RunningEngine running(Mode::alone);
     MPI_Request request = MPI_REQUEST_NULL;
@@ -112,7 +116,8 @@ TEST_CASE("what is posted while another thread leaves the engine is issued", "[o
     FreshLibrary library;
     RunningEngine running(Mode::callers);
     MPI_Request late = MPI_REQUEST_NULL;
-    // The waiting thread has drained the queue and looks at its own request: now a second thread posts.
+    // The waiting thread has drained the queue and looks at its own request: now a second thread
+    // posts.
     fake::inside_test = [&late] {
         if (late != MPI_REQUEST_NULL) return;
         std::thread([&late] { post_fake(2, {.looks = 1}, &late); }).join();
@@ -124,7 +129,8 @@ TEST_CASE("what is posted while another thread leaves the engine is issued", "[o
     CHECK(wait_one(&late, MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }
 
-TEST_CASE("a call with implausible arguments gets its error from the library at once", "[offload][queue]") {
+TEST_CASE("a call with implausible arguments gets its error from the library at once",
+          "[offload][queue]") {
     FreshLibrary library;
     RunningEngine running(Mode::thread);
     CallFacts facts = large();
@@ -135,7 +141,8 @@ TEST_CASE("a call with implausible arguments gets its error from the library at 
     CHECK(fake::thread_of(fake::What::issue, 1) == std::this_thread::get_id());
 }
 
-TEST_CASE("a communicator with an error handler of its own is served on the caller's thread", "[offload][queue]") {
+TEST_CASE("a communicator with an error handler of its own is served on the caller's thread",
+          "[offload][queue]") {
     const Mode mode = GENERATE(Mode::alone, Mode::callers, Mode::thread);
     FreshLibrary library;
     const MPI_Comm comm = fake::communicator(1);
@@ -249,7 +256,8 @@ TEST_CASE("run_twin returns the errors of the call and of the operation", "[offl
     FreshLibrary library;
     RunningEngine running(mode);
     CHECK(run_fake(1, {.issue_error = MPI_ERR_COUNT}, MPI_STATUS_IGNORE) == MPI_ERR_COUNT);
-    CHECK(run_fake(2, {.looks = 2, .error = MPI_ERR_TRUNCATE}, MPI_STATUS_IGNORE) == MPI_ERR_TRUNCATE);
+    CHECK(run_fake(2, {.looks = 2, .error = MPI_ERR_TRUNCATE}, MPI_STATUS_IGNORE) ==
+          MPI_ERR_TRUNCATE);
     MPI_Status status = untouched_status();
     CHECK(run_fake(3, {.no_request = true}, &status) == MPI_SUCCESS);
     CHECK(is_empty(status));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a program does with requests besides completing them: persistent ones, free, cancel, look, partitions.
+// What a program does with requests besides completing them: persistent ones, free, cancel, look,
+// partitions.
 #include <catch2/catch.hpp>
 
 #include "running_engine.hpp"
@@ -98,7 +99,36 @@ TEST_CASE("persistent: an error of MPI_Start comes with the completion", "[offlo
     CHECK(request_free(&request) == MPI_SUCCESS);
 }
 
-TEST_CASE("persistent requests stay the library's where no thread serves them", "[offload][requests]") {
+TEST_CASE("persistent: complete when started, which Testsome does not see", "[offload][requests]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    MPI_Request request = made_persistent(1, {.quirk = fake::Quirk::proc_null});
+    for (int round = 0; round < 2; ++round) {
+        MPI_Status status = untouched_status();
+        CHECK(start(&request) == MPI_SUCCESS);
+        CHECK(wait_one(&request, &status) == MPI_SUCCESS);
+        CHECK(status.MPI_SOURCE == 1);
+    }
+    CHECK(request_free(&request) == MPI_SUCCESS);
+}
+
+TEST_CASE("persistent: a collective is complete once a start", "[offload][requests]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    MPI_Request request =
+        made_persistent(1, {.looks = 3, .quirk = fake::Quirk::persistent_collective});
+    for (int round = 0; round < 3; ++round) {
+        CHECK(start(&request) == MPI_SUCCESS);
+        CHECK(wait_all(1, &request, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+        int index = 0;
+        CHECK(wait_any(1, &request, &index, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        CHECK(index == MPI_UNDEFINED);
+    }
+    CHECK(request_free(&request) == MPI_SUCCESS);
+}
+
+TEST_CASE("persistent requests stay the library's where no thread serves them",
+          "[offload][requests]") {
     const Mode mode = GENERATE(Mode::alone, Mode::callers);
     FreshLibrary library;
     RunningEngine running(mode);
@@ -109,7 +139,8 @@ TEST_CASE("persistent requests stay the library's where no thread serves them", 
     CHECK(request_free(&request) == MPI_SUCCESS);
 }
 
-TEST_CASE("persistent requests of a communicator with its own handler stay the library's", "[offload][requests]") {
+TEST_CASE("persistent requests of a communicator with its own handler stay the library's",
+          "[offload][requests]") {
     FreshLibrary library;
     const MPI_Comm comm = fake::communicator(1);
     fake::facts_of(comm).handler = fake::user_handler;
@@ -277,7 +308,8 @@ TEST_CASE("Request_get_status of null, real and inactive requests", "[offload][r
     CHECK(request_free(&inactive) == MPI_SUCCESS);
 }
 
-TEST_CASE("partitioned: Pready goes to the started request, Parrived is true when all is there", "[offload][requests]") {
+TEST_CASE("partitioned: Pready goes to the started request, Parrived is true when all is there",
+          "[offload][requests]") {
     FreshLibrary library;
     RunningEngine running(Mode::thread);
     MPI_Request request = made_persistent(1);

@@ -25,7 +25,8 @@ TEST_CASE("virtual requests lie where MPICH makes no handle", "[offload][slots]"
 
 TEST_CASE("is_virtual", "[offload][slots]") {
     CHECK_FALSE(is_virtual(MPI_REQUEST_NULL));
-    for (uint32_t value : {0u, 0x2bffffffu, 0x30000000u, 0x6c000000u, 0x6c000010u, 0xac000000u, 0xec000001u, 0xffffffffu})
+    for (uint32_t value : {0u, 0x2bffffffu, 0x30000000u, 0x6c000000u, 0x6c000010u, 0xac000000u,
+                           0xec000001u, 0xffffffffu})
         CHECK_FALSE(is_virtual(static_cast<MPI_Request>(value)));
     CHECK(is_virtual(static_cast<MPI_Request>(0x2c000001u)));
     CHECK(is_virtual(static_cast<MPI_Request>(0x2fffffffu)));
@@ -106,7 +107,8 @@ TEST_CASE("SlotPool: threads never hold the same slot", "[offload][slots]") {
         std::vector<Slot*> held;
         for (int round = 0; round < rounds; ++round) {
             Slot* slot = pool.take();
-            if (holders[pool.index(slot)].exchange(me, std::memory_order_relaxed) != 0) ++collisions;
+            if (holders[pool.index(slot)].exchange(me, std::memory_order_relaxed) != 0)
+                ++collisions;
             slot->error = me;  // a plain write: the sanitizer sees whether the hand-over orders it
             held.push_back(slot);
             if (held.size() == held_at_once) give_back(me, held);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The offload thread: parks when nothing is pending, wakes, never parks on pending work, stands back; life and fork.
+// The offload thread: parks when nothing is pending, wakes, never parks on pending work, stands
+// back; life and fork.
 #include <dirent.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,7 +41,9 @@ bool sleeps_undisturbed() {
            field_of_thread("voluntary_ctxt_switches") == before;
 }
 
-int counter(Counter which) { return static_cast<int>(counter_snapshot()[static_cast<size_t>(which)]); }
+int counter(Counter which) {
+    return static_cast<int>(counter_snapshot()[static_cast<size_t>(which)]);
+}
 
 }  // namespace
 
@@ -53,7 +56,8 @@ TEST_CASE("the idle thread parks, and wakes for a call", "[offload][thread]") {
         CHECK(fake::calls_of_testsome() == round - 1);
         MPI_Request request = queued(round, {.looks = 1});
         // Nobody helps: the thread wakes, issues, looks.
-        REQUIRE(eventually([&] { return engine->pool.find(request)->state.load() == SlotState::done; }));
+        REQUIRE(eventually(
+            [&] { return engine->pool.find(request)->state.load() == SlotState::done; }));
         CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
         CHECK(fake::thread_of(fake::What::issue, round) != std::this_thread::get_id());
     }
@@ -76,17 +80,20 @@ TEST_CASE("the thread goes on looking while something is pending", "[offload][th
     RunningEngine running(Mode::thread, own_cpu);
     MPI_Request request = queued(1);
     REQUIRE(eventually([] { return fake::calls_of_testsome() > 2000; }));  // through all its rests
-    MPI_Request second = queued(2, {.looks = 1});                              // which a new call ends
+    MPI_Request second = queued(2, {.looks = 1});                          // which a new call ends
     REQUIRE(eventually([&] { return engine->pool.find(second)->state.load() == SlotState::done; }));
     fake::complete(1);
-    REQUIRE(eventually([&] { return engine->pool.find(request)->state.load() == SlotState::done; }));
+    REQUIRE(
+        eventually([&] { return engine->pool.find(request)->state.load() == SlotState::done; }));
     CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     CHECK(wait_one(&second, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     CHECK(eventually(sleeps_undisturbed));
 }
 
-// A program thread took the command from the queue and has not put it into the window yet: nothing is to be seen.
-TEST_CASE("the thread does not park while a command is between queue and window", "[offload][thread]") {
+// A program thread took the command from the queue and has not put it into the window yet: nothing
+// is to be seen.
+TEST_CASE("the thread does not park while a command is between queue and window",
+          "[offload][thread]") {
     FreshLibrary library;
     fake::inside_issue = [](int) { usleep(20000); };
     RunningEngine running(Mode::thread);
@@ -108,7 +115,9 @@ TEST_CASE("calls that race with parking are never forgotten", "[offload][thread]
     RunningEngine running(Mode::thread);
     for (int i = 0; i < 3000; ++i) {
         MPI_Request request = queued(i, {.looks = 1});
-        if (i % 3 == 0) { const DirectCall drains_it(Call::Comm_dup); }
+        if (i % 3 == 0) {
+            const DirectCall drains_it(Call::Comm_dup);
+        }
         Slot* slot = engine->pool.find(request);
         REQUIRE(eventually([slot] { return slot->state.load() == SlotState::done; }));
         REQUIRE(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
@@ -191,7 +200,8 @@ bool child_uses_only_the_library() {
     const int no_arguments = 0;
     MPI_Request request = MPI_REQUEST_NULL;
     const int rc = post(make_operation(Call::Isend, issue, no_arguments, large()), &request);
-    if (engine_runs() || engine_has_thread() || rc != MPI_SUCCESS || issued != 1 || is_virtual(request))
+    if (engine_runs() || engine_has_thread() || rc != MPI_SUCCESS || issued != 1 ||
+        is_virtual(request))
         return false;
     if (twin_serves(MPI_COMM_WORLD) || collective_twin_serves(MPI_COMM_WORLD)) return false;
     { const DirectCall scope(Call::Comm_dup); }

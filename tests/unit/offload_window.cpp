@@ -41,14 +41,16 @@ TEST_CASE("every request of a long window is looked at within one turn", "[offlo
         fake::complete(label);
         Slot* slot = engine->pool.find(requests[static_cast<size_t>(label)]);
         // One more: the turn may begin in the middle, and then its last look is a short one.
-        for (int look = 0; look < turns + 1 && slot->state.load() != SlotState::done; ++look) step_as_owner();
+        for (int look = 0; look < turns + 1 && slot->state.load() != SlotState::done; ++look)
+            step_as_owner();
         CHECK(slot->state.load() == SlotState::done);
     }
     for (int label = 0; label < count; ++label) fake::complete(label);
     CHECK(wait_all(count, requests.data(), MPI_STATUSES_IGNORE) == MPI_SUCCESS);
 }
 
-TEST_CASE("a long window completes in any order, each request with its own status", "[offload][window]") {
+TEST_CASE("a long window completes in any order, each request with its own status",
+          "[offload][window]") {
     const Mode mode = GENERATE(Mode::callers, Mode::thread);
     const unsigned seed = std::random_device{}();
     INFO("seed " << seed);
@@ -110,7 +112,8 @@ TEST_CASE("all slots may be active at once", "[offload][window]") {
         Slot* probe = engine->pool.take();
         if (!probe) break;
         engine->pool.give(probe);
-        REQUIRE(post_fake(static_cast<int>(requests.size()), {.looks = 1}, &request) == MPI_SUCCESS);
+        REQUIRE(post_fake(static_cast<int>(requests.size()), {.looks = 1}, &request) ==
+                MPI_SUCCESS);
         REQUIRE(is_virtual(request));
         requests.push_back(request);
     }
@@ -121,5 +124,6 @@ TEST_CASE("all slots may be active at once", "[offload][window]") {
     CHECK(post_fake(-1, {.looks = 1}, &one_more) == MPI_SUCCESS);
     CHECK_FALSE(is_virtual(one_more));
     CHECK(wait_one(&one_more, MPI_STATUS_IGNORE) == MPI_SUCCESS);
-    CHECK(wait_all(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    CHECK(wait_all(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE) ==
+          MPI_SUCCESS);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allreduce in segments over the fake library, on two nodes as far as the ranks' agreement knows. The other collectives
-// are cut only where the environment says so: the MPI tests run them.
+// Allreduce in segments over the fake library, on two nodes as far as the ranks' agreement knows.
+// The other collectives are cut only where the environment says so: the MPI tests run them.
 #include <catch2/catch.hpp>
 #include <cstdint>
 
@@ -14,8 +14,9 @@ namespace {
 
 constexpr int mib_of_floats = 1 << 18;
 
-// In MPI_Init the ranks compare 64-bit words by a maximum. The other rank of this fake world has another node's name:
-// the words that hold it and its complement come out larger than ours, the rest is equal.
+// In MPI_Init the ranks compare 64-bit words by a maximum. The other rank of this fake world has
+// another node's name: the words that hold it and its complement come out larger than ours, the
+// rest is equal.
 void as_on_another_node(const void* sendbuf, void* recvbuf, int count) {
     constexpr int node_name = 2;
     auto* const words = static_cast<uint64_t*>(recvbuf);
@@ -50,7 +51,8 @@ TEST_CASE("segmented Allreduce: the segments cover the vector in order", "[pipel
     TwoNodes world(mode);
     std::vector<float> input(static_cast<size_t>(count)), output(static_cast<size_t>(count));
     const void* const send = in_place ? MPI_IN_PLACE : static_cast<const void*>(input.data());
-    const auto rc = segmented_allreduce(send, output.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    const auto rc =
+        segmented_allreduce(send, output.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     REQUIRE(rc.has_value());
     CHECK(*rc == MPI_SUCCESS);
     const std::vector<fake::Reduction> segments = segments_since(world.first);
@@ -58,7 +60,8 @@ TEST_CASE("segmented Allreduce: the segments cover the vector in order", "[pipel
     size_t next = 0;
     for (const fake::Reduction& part : segments) {
         CHECK(part.recvbuf == output.data() + next);
-        CHECK(part.sendbuf == (in_place ? MPI_IN_PLACE : static_cast<const void*>(input.data() + next)));
+        CHECK(part.sendbuf ==
+              (in_place ? MPI_IN_PLACE : static_cast<const void*>(input.data() + next)));
         next += static_cast<size_t>(part.count);
     }
     CHECK(next == static_cast<size_t>(count));
@@ -75,7 +78,8 @@ TEST_CASE("segmented Allreduce declines before it touches anything", "[pipeline]
     fake::facts_of(half).size = 1;
     fake::facts_of(inter).inter = true;
     CHECK(declines(buffer.data(), mib_of_floats - 1, MPI_FLOAT, MPI_COMM_WORLD));  // small
-    CHECK(declines(other.data(), mib_of_floats, MPI_FLOAT, MPI_COMM_WORLD));       // one buffer for both sides
+    CHECK(declines(other.data(), mib_of_floats, MPI_FLOAT,
+                   MPI_COMM_WORLD));  // one buffer for both sides
     CHECK(declines(buffer.data(), -1, MPI_FLOAT, MPI_COMM_WORLD));
     CHECK(declines(buffer.data(), mib_of_floats, MPI_DATATYPE_NULL, MPI_COMM_WORLD));
     CHECK(declines(buffer.data(), mib_of_floats, MPI_FLOAT, MPI_COMM_NULL));
@@ -93,22 +97,27 @@ TEST_CASE("segmented Allreduce on one node stays with the library", "[pipeline][
     RunningEngine running(Mode::alone);
     REQUIRE(agreement().one_node);
     std::vector<float> input(mib_of_floats), output(mib_of_floats);
-    CHECK_FALSE(segmented_allreduce(input.data(), output.data(), mib_of_floats, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD)
+    CHECK_FALSE(segmented_allreduce(input.data(), output.data(), mib_of_floats, MPI_FLOAT, MPI_SUM,
+                                    MPI_COMM_WORLD)
                     .has_value());
 }
 
-TEST_CASE("segmented Allreduce returns the first error, after all segments", "[pipeline][allreduce]") {
+TEST_CASE("segmented Allreduce returns the first error, after all segments",
+          "[pipeline][allreduce]") {
     TwoNodes world(Mode::alone);
     static int calls;
     calls = 0;
-    real.Iallreduce = [](const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request* request) {
+    real.Iallreduce = [](const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm,
+                         MPI_Request* request) {
         const int label = 100 + calls++;
-        const int error = label == 101 ? MPI_ERR_OTHER : label == 103 ? MPI_ERR_INTERN : MPI_SUCCESS;
+        const int error = label == 101   ? MPI_ERR_OTHER
+                          : label == 103 ? MPI_ERR_INTERN
+                                         : MPI_SUCCESS;
         return fake::issue(label, {.looks = 2, .error = error}, request);
     };
     std::vector<float> input(mib_of_floats), output(mib_of_floats);
-    const auto rc =
-        segmented_allreduce(input.data(), output.data(), mib_of_floats, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    const auto rc = segmented_allreduce(input.data(), output.data(), mib_of_floats, MPI_FLOAT,
+                                        MPI_SUM, MPI_COMM_WORLD);
     REQUIRE(rc.has_value());
     CHECK(*rc == MPI_ERR_OTHER);
     CHECK(calls == 4);

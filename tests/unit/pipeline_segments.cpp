@@ -59,7 +59,8 @@ struct Row {
 }  // namespace
 
 TEST_CASE("segment: the parts cover the vector exactly", "[pipeline][segments]") {
-    for (int64_t elements : {0LL, 1LL, 2LL, 3LL, 7LL, 8LL, 9LL, 63LL, 64LL, 65LL, 1000003LL, 3LL << 40})
+    for (int64_t elements :
+         {0LL, 1LL, 2LL, 3LL, 7LL, 8LL, 9LL, 63LL, 64LL, 65LL, 1000003LL, 3LL << 40})
         for (unsigned n : {1u, 2u, 3u, 4u, 7u, 8u, 63u, 64u}) {
             INFO(elements << " elements in " << n << " segments");
             int64_t next = 0, smallest = INT64_MAX, largest = 0, before = INT64_MAX;
@@ -89,7 +90,8 @@ TEST_CASE("number_of_segments", "[pipeline][segments]") {
     const Settings automatic = with_path(CollectivePath::automatic);
     const Settings nothing_set;
     Settings both_ranges = with_segments(4);
-    both_ranges.allreduce.ranges = {{0, SIZE_MAX, CollectivePath::segmented}, {0, 64 * kib, CollectivePath::mpi}};
+    both_ranges.allreduce.ranges = {{0, SIZE_MAX, CollectivePath::segmented},
+                                    {0, 64 * kib, CollectivePath::mpi}};
 
     const std::vector<Row> rows = {
         {"fixed number", floats(mib), with_segments(4), 4},
@@ -100,28 +102,36 @@ TEST_CASE("number_of_segments", "[pipeline][segments]") {
         {"nothing", floats(0), with_segments(4), 0, Counter::decline_small},
         {"fixed size divides", floats(mib), with_segment_bytes(256 * kib), 4},
         {"fixed size leaves a rest", floats(mib + 4), with_segment_bytes(256 * kib), 5},
-        {"fixed size of the whole", floats(mib), with_segment_bytes(mib), 0, Counter::decline_small},
-        {"fixed size beyond the whole", floats(mib), with_segment_bytes(4 * mib), 0, Counter::decline_small},
+        {"fixed size of the whole", floats(mib), with_segment_bytes(mib), 0,
+         Counter::decline_small},
+        {"fixed size beyond the whole", floats(mib), with_segment_bytes(4 * mib), 0,
+         Counter::decline_small},
         {"segmented, nothing else set", floats(mib), with_path(CollectivePath::segmented), 4},
         {"library path", floats(mib), with_path(CollectivePath::mpi), 0, Counter::decline_setting},
         {"one rank", one_rank, with_segments(4), 0, Counter::decline_setting},
         {"reproducible", floats(mib), reproducible, 0, Counter::decline_reproducible},
         {"reproducible does not concern Bcast", floats(mib, Segmented::bcast), reproducible, 4},
-        {"reproducible does not concern Allgather", floats(mib, Segmented::allgather), reproducible, 4},
-        {"reproducible Reduce", floats(mib, Segmented::reduce), reproducible, 0, Counter::decline_reproducible},
+        {"reproducible does not concern Allgather", floats(mib, Segmented::allgather), reproducible,
+         4},
+        {"reproducible Reduce", floats(mib, Segmented::reduce), reproducible, 0,
+         Counter::decline_reproducible},
         {"reproducible Reduce_scatter", floats(mib, Segmented::reduce_scatter), reproducible, 0,
          Counter::decline_reproducible},
         {"ranges: small", floats(64 * kib - 4), both_ranges, 0, Counter::decline_setting},
         {"ranges: from the bound", floats(64 * kib), both_ranges, 4},
         {"auto on one node", floats(64 * mib), automatic, 0, Counter::decline_layout},
-        {"auto over nodes, small", over_nodes(floats(mib - 4)), automatic, 0, Counter::decline_small},
+        {"auto over nodes, small", over_nodes(floats(mib - 4)), automatic, 0,
+         Counter::decline_small},
         {"auto over nodes", over_nodes(floats(mib)), automatic, 4},
         {"auto over nodes, nothing set", over_nodes(floats(mib)), nothing_set, 4},
-        {"auto Bcast", over_nodes(floats(64 * mib, Segmented::bcast)), automatic, 0, Counter::decline_small},
-        {"auto Reduce", over_nodes(floats(64 * mib, Segmented::reduce)), automatic, 0, Counter::decline_small},
-        {"auto Reduce_scatter", over_nodes(floats(64 * mib, Segmented::reduce_scatter)), automatic, 0,
+        {"auto Bcast", over_nodes(floats(64 * mib, Segmented::bcast)), automatic, 0,
          Counter::decline_small},
-        {"auto Allgather", over_nodes(floats(64 * mib, Segmented::allgather)), automatic, 0, Counter::decline_small},
+        {"auto Reduce", over_nodes(floats(64 * mib, Segmented::reduce)), automatic, 0,
+         Counter::decline_small},
+        {"auto Reduce_scatter", over_nodes(floats(64 * mib, Segmented::reduce_scatter)), automatic,
+         0, Counter::decline_small},
+        {"auto Allgather", over_nodes(floats(64 * mib, Segmented::allgather)), automatic, 0,
+         Counter::decline_small},
     };
     for (const Row& row : rows) {
         INFO(row.what);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine over the fake library for the life of a test, and short forms of what a program does with it.
+// The engine over the fake library for the life of a test, and short forms of what a program does
+// with it.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -19,7 +20,8 @@ class RunningEngine {
   public:
     explicit RunningEngine(Mode mode, bool own_cpu = false) {
         using namespace vecmpi;
-        // Less than MPI_THREAD_MULTIPLE from the library: start_engine() makes no thread, whatever this host has.
+        // Less than MPI_THREAD_MULTIPLE from the library: start_engine() makes no thread, whatever
+        // this host has.
         start_engine(MPI_THREAD_SERIALIZED, MPI_THREAD_SERIALIZED, nullptr);
         REQUIRE(engine_runs());
         engine->wait = yielding;
@@ -51,7 +53,8 @@ struct FreshLibrary {
     FreshLibrary() { fake::reset(); }
 };
 
-// ---- operations -----------------------------------------------------------------------------------
+// ---- operations
+// -----------------------------------------------------------------------------------
 
 inline vecmpi::CallFacts message(MPI_Count bytes, MPI_Comm comm = MPI_COMM_WORLD) {
     static const char buffer = 0;
@@ -90,7 +93,8 @@ inline int run_fake(int label, const fake::Plan& plan, MPI_Status* status,
         vecmpi::make_operation(vecmpi::Call::Isend, issue_fake, arguments, facts), status);
 }
 
-// A virtual request. Without an offload thread, as if another program thread were the owner just then.
+// A virtual request. Without an offload thread, as if another program thread were the owner just
+// then.
 inline MPI_Request queued(int label, const fake::Plan& plan = {}) {
     MPI_Request request = MPI_REQUEST_NULL;
     const bool has_thread = vecmpi::engine->has_thread();
@@ -116,7 +120,8 @@ inline MPI_Request made_persistent(int label, const fake::Plan& plan = {}) {
     return request;
 }
 
-// Until something that another thread does has happened. The limit only ends a test that would hang.
+// Until something that another thread does has happened. The limit only ends a test that would
+// hang.
 template <class Condition>
 bool eventually(Condition condition) {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);

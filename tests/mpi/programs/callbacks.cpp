@@ -71,13 +71,10 @@ void attributes() {
     topic("attributes").add(static_cast<uint64_t>(copies * 100 + deletions));
 }
 
-int applications = 0;
-
 // Asks for the type, and uses cheap calls that a library may make here.
 void operation(void* in, void* inout, int* count, MPI_Datatype* type) {
     int bytes = 0;
     int flag = 0;
-    ++applications;
     MPI_Type_size(*type, &bytes);
     MPI_Initialized(&flag);
     check_equal(bytes, 8, "type size in an operator");
@@ -104,7 +101,6 @@ void operators() {
         }
         topic("operators").add_bytes(out.data(), out.size() * sizeof(int64_t));
     }
-    check(world.size == 1 || applications > 0, "the operator was called");
     MPI_Op_free(&op);
 }
 

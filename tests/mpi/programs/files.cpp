@@ -65,7 +65,10 @@ void nonblocking(MPI_File file, MPI_Comm comm, Random& own) {
     MPI_Irecv(&message, 1, MPI_INT, left(), 12, comm, &requests[0]);
     MPI_File_iwrite_at(file, place(world.rank, 3), out.data(), width, MPI_INT, &requests[1]);
     MPI_Isend(&world.rank, 1, MPI_INT, right(), 12, comm, &requests[2]);
-    complete(own, requests);
+    // Testall of MPICH 4.0.2 can free the request of a file twice.
+    if (own.chance(50)) MPI_Waitall(3, requests.data(), MPI_STATUSES_IGNORE);
+    else
+        for (MPI_Request& each : requests) MPI_Wait(&each, MPI_STATUS_IGNORE);
     check_equal(message, left(), "message beside Iwrite");
     MPI_File_sync(file);
     MPI_Barrier(MPI_COMM_WORLD);

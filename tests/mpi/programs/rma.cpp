@@ -61,7 +61,7 @@ void fence(MPI_Comm comm) {
 }
 
 void accumulate(MPI_Comm comm) {
-    int counter[2] = {0, 0};
+    alignas(16) int counter[2] = {0, 0};
     MPI_Win win;
     MPI_Win_create(counter, sizeof counter, sizeof(int), MPI_INFO_NULL, comm, &win);
     Outstanding outstanding(comm);
@@ -118,14 +118,15 @@ void requests(MPI_Comm comm, Random& own) {
 
 // Post, start, complete, wait around the ring.
 void active_target(MPI_Comm comm) {
-    int exposed = -1;
+    // MPICH 4.0.2 loses puts to a window that does not begin at a multiple of 8 bytes.
+    alignas(16) int exposed[4] = {-1, -1, -1, -1};
     MPI_Win win;
     MPI_Group all;
     MPI_Group to;
     MPI_Group from;
     const int right_rank = right();
     const int left_rank = left();
-    MPI_Win_create(&exposed, sizeof exposed, sizeof(int), MPI_INFO_NULL, comm, &win);
+    MPI_Win_create(exposed, sizeof exposed, sizeof(int), MPI_INFO_NULL, comm, &win);
     MPI_Comm_group(comm, &all);
     MPI_Group_incl(all, 1, &right_rank, &to);
     MPI_Group_incl(all, 1, &left_rank, &from);
@@ -136,8 +137,8 @@ void active_target(MPI_Comm comm) {
     MPI_Win_complete(win);
     MPI_Win_wait(win);
     outstanding.finish();
-    check_equal(exposed, left_rank, "put of the left");
-    topic("active").add(static_cast<uint64_t>(exposed));
+    check_equal(exposed[0], left_rank, "put of the left");
+    topic("active").add(static_cast<uint64_t>(exposed[0]));
     for (MPI_Group* group : {&all, &to, &from}) MPI_Group_free(group);
     MPI_Win_free(&win);
 }
