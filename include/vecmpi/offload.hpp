@@ -44,6 +44,7 @@ struct CallFacts {
     bool collective = false;
     bool reduces = false;  // op is given
     bool vector_form = false;  // counts come in arrays: not looked at
+    bool type_arrays = false;  // datatypes come in arrays: the mpi_f08 bindings pass copies that end with the call
 };
 
 struct Operation {

@@ -118,6 +118,7 @@ def call_facts(prototype):
             "vector_form",
             "true" if any(has(name) and has(name).is_array() for name in COUNT_ARRAYS) else None,
         ),
+        ("type_arrays", "true" if has("sendtypes") else None),
     ]
     return [f".{member} = {value}" for member, value in facts if value is not None]
 

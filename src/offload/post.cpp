@@ -39,6 +39,7 @@ int issue_owned(const Operation& operation, MPI_Request* app_request) noexcept {
 // Why an operation cannot be queued, or number_of_counters if it can.
 Counter reason_not_to_queue(const Operation& operation) noexcept {
     const CallFacts& facts = operation.facts;
+    if (facts.type_arrays) return Counter::decline_arrays;
     if (facts.comm != MPI_COMM_NULL) {
         if (!is_comm_handle(facts.comm)) return Counter::decline_arguments;
         const CommTraits traits = comm_traits(facts.comm);

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 class Case:
     program: str
     argument: str = ""
-    least_ranks: int = 1
-    most_ranks: int = 99
-    # Expected to end the job; its standard error then contains this.
-    aborts: str = ""
+    ranks: tuple = (1, 2, 3, 4, 5)
+    aborts: bool = False  # expected to end the job
+    says: str = ""  # what standard error then contains, where the launcher still passes it on
 
     @property
     def name(self):
@@ -23,8 +22,39 @@ CASES = [
     Case("probes"),
     Case("persistent"),
     Case("partitioned"),
+    Case("cancel"),
+    Case("generalized"),
+    Case("many_requests"),
+    Case("truncation"),
+    Case("bad_arguments", ranks=(1, 2, 4)),
+    Case("error_handlers", ranks=(1, 2, 4)),
+    Case("fatal", "isend", ranks=(2,), aborts=True, says="Invalid rank"),
+    Case("fatal", "allreduce", ranks=(2,), aborts=True, says="Null MPI_Op"),
+    Case("fatal", "wait", ranks=(2,), aborts=True, says="truncated"),
+    Case("fatal", "abort", ranks=(2,), aborts=True, says="MPI_Abort"),
+    Case("fatal", "exit", ranks=(2,), aborts=True),
     Case("collectives", "blocking"),
     Case("collectives", "nonblocking"),
     Case("collectives", "mixed"),
     Case("collectives", "persistent"),
+    Case("neighbourhood"),
+    Case("intercomm", ranks=(2, 3, 4, 5)),
+    Case("comm_order"),
+    Case("large_count", ranks=(1, 2, 4)),
+    Case("threads_messages"),
+    Case("threads_comms"),
+    Case("callbacks", ranks=(1, 2, 4)),
+    Case("rma"),
+    Case("files"),
+    Case("levels", ranks=(1, 4)),
+    Case("levels", "single", ranks=(1, 4)),
+    Case("levels", "funneled", ranks=(1, 4)),
+    Case("levels", "serialized", ranks=(1, 4)),
+    Case("levels", "multiple", ranks=(1, 4)),
+    Case("levels", "thread", ranks=(1, 4)),
+    Case("sessions", "alone", ranks=(1, 2, 5)),
+    Case("sessions", "beside", ranks=(1, 2, 5)),
+    Case("dynamic", ranks=(1, 2, 4)),
+    Case("forks", ranks=(1, 2, 4)),
+    Case("finalize_active", ranks=(1, 2, 4)),
 ]

@@ -14,6 +14,7 @@ using vecmpi::real;
 std::function<void(int)> inside_issue;
 std::function<void()> inside_testsome;
 std::function<void()> inside_test;
+std::function<void()> inside_question;
 std::function<void(const void*, void*, int)> reduce;
 
 namespace {
@@ -147,6 +148,7 @@ void reset() {
     inside_issue = nullptr;
     inside_testsome = nullptr;
     inside_test = nullptr;
+    inside_question = nullptr;
     reduce = nullptr;
     real = vecmpi::RealFunctions{};
     fill_completion();

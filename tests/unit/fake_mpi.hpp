@@ -67,6 +67,7 @@ int most_active();   // requests that were active at the same time
 extern std::function<void(int label)> inside_issue;
 extern std::function<void()> inside_testsome;
 extern std::function<void()> inside_test;
+extern std::function<void()> inside_question;  // MPI_Comm_test_inter
 
 // ---- communicators
 // --------------------------------------------------------------------------------

@@ -129,6 +129,27 @@ TEST_CASE("what is posted while another thread leaves the engine is issued", "[o
     CHECK(wait_one(&late, MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }
 
+TEST_CASE("what is posted when the owner has just left is issued", "[offload][queue]") {
+    FreshLibrary library;
+    const MPI_Comm comm = fake::communicator(1);
+    fake::facts_of(comm).size =
+        1 << 26;  // too large for the cache: the library is asked every time
+    RunningEngine running(Mode::callers);
+    int questions = 0;
+    // The second question comes after the poster found the engine taken, before it queues the
+    // command.
+    fake::inside_question = [&questions] {
+        if (++questions == 2) engine->leave();
+    };
+    MPI_Request request = MPI_REQUEST_NULL;
+    engine->own();
+    CHECK(post_fake(1, {.looks = 1}, &request, large(comm)) == MPI_SUCCESS);
+    CHECK(questions == 2);
+    CHECK(is_virtual(request));
+    CHECK(fake::is_active(1));
+    CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
 TEST_CASE("a call with implausible arguments gets its error from the library at once",
           "[offload][queue]") {
     FreshLibrary library;
