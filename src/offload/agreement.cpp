@@ -36,13 +36,20 @@ bool same_on_all(const uint64_t maximum[], Field field) noexcept {
     return maximum[field] == ~maximum[field + 1];
 }
 
+void wait_for(MPI_Request* request, const WaitPolicy& policy) noexcept {
+    Ladder ladder(policy);
+    for (int done = 0; !done; ladder.rest()) real.Test(request, &done, MPI_STATUS_IGNORE);
+}
+
 // The library's blocking Allreduce would spin, for milliseconds where the node is oversubscribed.
 void maximum_over_world(const uint64_t mine[], uint64_t maximum[], const WaitPolicy& policy) noexcept {
     MPI_Request request = MPI_REQUEST_NULL;
     real.Iallreduce(mine, maximum, number_of_fields, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD, &request);
-    Ladder ladder(policy);
-    for (int done = 0; !done; ladder.rest()) real.Test(&request, &done, MPI_STATUS_IGNORE);
+    wait_for(&request, policy);
 }
+
+// A rank may wait long for the others here, and the library would let it sleep in its launcher's barrier.
+constexpr WaitPolicy patient{100, 100, 1000, 50, 1000};
 
 [[noreturn]] void stop_job(int rank, int rank_that_speaks, const char* line) noexcept {
     if (rank == rank_that_speaks) {
@@ -56,6 +63,12 @@ void maximum_over_world(const uint64_t mine[], uint64_t maximum[], const WaitPol
 }  // namespace
 
 const Agreement& agreement() noexcept { return agreed; }
+
+void meet_before_finalize() noexcept {
+    if (agreed.one_node) return;
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (real.Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS) wait_for(&request, patient);
+}
 
 void forget_agreement() noexcept { agreed = Agreement{}; }
 

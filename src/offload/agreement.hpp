@@ -10,4 +10,8 @@ namespace vecmpi {
 void agree_over_world(bool this_node_is_oversubscribed, const WaitPolicy& policy) noexcept;
 void forget_agreement() noexcept;
 
+// Where several nodes are joined, ranks enter the real MPI_Finalize together: MPICH 4.0 over TCP closes its connections
+// there, and a rank that is through leaves without answering one that came later, which then waits for ever.
+void meet_before_finalize() noexcept;
+
 }  // namespace vecmpi

@@ -99,6 +99,7 @@ void start_engine(int level, int lib_provided, int* app_provided) noexcept {
 void quiesce_engine() noexcept {
     { DirectCall everything_issued(Call::Finalize); }
     engine->stop_thread();
+    meet_before_finalize();
     forget_comm_traits();
     forget_agreement();
 }
