@@ -26,9 +26,12 @@ namespace vecmpi {
 using IssueFunction = int (*)(const void* arguments, MPI_Request* mpi_request) noexcept;
 constexpr size_t max_argument_bytes = 128;
 
+// No communicator argument: a value that is no communicator's handle, nor MPI_COMM_NULL, which a program may pass.
+constexpr MPI_Comm no_comm_argument = static_cast<MPI_Comm>(0x80000000u);
+
 // What can be said of a call's arguments without asking the library. Absent arguments keep their defaults.
 struct CallFacts {
-    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm comm = no_comm_argument;
     MPI_Count count = 0;  // of the buffer; of the send side where there are two
     MPI_Count other_count = 0;
     MPI_Datatype type = MPI_BYTE;

@@ -40,7 +40,7 @@ int issue_owned(const Operation& operation, MPI_Request* app_request) noexcept {
 Counter reason_not_to_queue(const Operation& operation) noexcept {
     const CallFacts& facts = operation.facts;
     if (facts.type_arrays) return Counter::decline_arrays;
-    if (facts.comm != MPI_COMM_NULL) {
+    if (facts.comm != no_comm_argument) {
         if (!is_comm_handle(facts.comm)) return Counter::decline_arguments;
         const CommTraits traits = comm_traits(facts.comm);
         if (!window_serves(traits.handler)) return Counter::decline_error_handler;
