@@ -61,8 +61,8 @@ configure_and_build() { # FOLDER CMAKE_OPTION...
 
 unit_with() { # SANITIZERS
     local folder=$build/unit-${1//,/-}
-    cmake -S "$top" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DVECMPI_TOOLS=OFF \
-        -DCMAKE_CXX_FLAGS="-fsanitize=$1 -fno-sanitize-recover=all" &&
+    cmake -S "$top" -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=None -DVECMPI_TOOLS=OFF \
+        -DCMAKE_CXX_FLAGS="-O1 -g1 -fsanitize=$1 -fno-sanitize-recover=all" &&
         cmake --build "$folder" -j2 --target vecmpi_unit || return 1
     "$folder/tests/unit/vecmpi_unit"
 }
