@@ -59,13 +59,25 @@ void* advanced(const void* buffer, MPI_Count bytes) noexcept {
                                    static_cast<uintptr_t>(bytes));
 }
 
+// Found out by packing nothing: the library itself refuses a type that is not committed, before any rank waits.
+bool is_committed(MPI_Datatype type, MPI_Comm comm) noexcept {
+    if ((static_cast<unsigned>(type) >> 26) == 0x13u) return true;
+    char nothing = 0;
+    int position = 0;
+    return real.Pack(&nothing, 0, type, &nothing, 0, &position, comm) == MPI_SUCCESS;
+}
+
 // Facts that every segmented collective needs of its communicator; nothing where it cannot be cut at all.
 std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Count count) noexcept {
     const auto comm_bits = static_cast<unsigned>(comm);
     if (is_reentrant() || !engine_runs() || count < 0 || !is_valid_type(type)) return std::nullopt;
     if ((comm_bits >> 30) == 0 || ((comm_bits >> 26) & 0xfu) != 1) return std::nullopt;
     const CommTraits traits = comm_traits(comm);
-    if (!traits.inter && traits.world_only) return traits;
+    if (!traits.inter && traits.world_only) {
+        const bool errors_return = traits.handler != CommTraits::Handler::fatal;
+        if (errors_return && !is_committed(type, comm)) return std::nullopt;
+        return traits;
+    }
     vecmpi::count(Counter::decline_foreign);
     return std::nullopt;
 }
