@@ -102,16 +102,17 @@ void hand_over(MPI_Comm comm) {
     topic("handover").add_bytes(in.data(), in.size() * sizeof(int));
 }
 
-// One thread waits in a receive while another sends what it waits for.
+// One thread waits in a receive while another sends what the neighbour waits for. Not to the rank itself: plain MPICH
+// 4.0.2 hung there once in some thousand runs.
 void receive_while_sending(MPI_Comm comm) {
     for (int round = 0; round < 20; ++round) {
         int in = -1;
         std::thread receiver([&] {
-            MPI_Recv(&in, 1, MPI_INT, world.rank, 91, comm, MPI_STATUS_IGNORE);
+            MPI_Recv(&in, 1, MPI_INT, left(), 91, comm, MPI_STATUS_IGNORE);
         });
-        MPI_Send(&round, 1, MPI_INT, world.rank, 91, comm);
+        MPI_Send(&round, 1, MPI_INT, right(), 91, comm);
         receiver.join();
-        check_equal(in, round, "message between threads of one rank");
+        check_equal(in, round, "message received by one thread while another sends");
     }
 }
 
