@@ -192,10 +192,10 @@ struct WaitPolicy {
 // Pure.
 WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept;
 
-// One climb: call rest() after each unsuccessful look, reset() after a success.
+// One climb: call rest() after each unsuccessful look, reset() after a success. Keeps a reference to the policy.
 class Ladder {
   public:
-    explicit Ladder(const WaitPolicy& policy) noexcept : policy_(policy) {}
+    explicit constexpr Ladder(const WaitPolicy& policy) noexcept : policy_(policy) {}
     void rest() noexcept {
         if (steps_ < policy_.spins) {
             ++steps_;

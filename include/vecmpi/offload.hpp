@@ -73,7 +73,8 @@ int post(const Operation& operation, MPI_Request* app_request) noexcept;
 int run_twin(const Operation& operation, MPI_Status* status) noexcept;
 
 // True where a blocking point-to-point call on this communicator may run as its twin; else the caller uses the
-// real blocking function. Declines re-entrant calls and communicators with an error handler of their own.
+// real blocking function. Declines re-entrant calls, communicators with an error handler of their own, and everything
+// where the library itself waits as well.
 bool twin_serves(MPI_Comm comm) noexcept;
 
 // True where blocking collectives on this communicator run as their nonblocking twins. Equal on all ranks of the
@@ -95,6 +96,9 @@ class DirectCall {
 
 // True inside a real function that we called on this thread: hand the call on untouched.
 bool is_reentrant() noexcept;
+
+// True where the engine's loop called the library on this thread: the loop rests, the library need not.
+bool owns_engine() noexcept;
 
 // ---- requests (MPI 4.0, 3.7.3-3.7.5, 3.8, 3.9, 4.2) -------------------------------------------
 
@@ -131,8 +135,8 @@ void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept;
 // Calls look(context) as the owner of the engine until it returns true, resting on the ladder between.
 void wait_until(bool (*look)(void* context), void* context) noexcept;
 
-// After a look of the program's own loop (Test, Iprobe) that found nothing: on an oversubscribed node whoever must send
-// has no CPU while the program asks again.
+// After a look of the program's own loop (Iprobe) that found nothing: on an oversubscribed node whoever must send has no
+// CPU while the program asks again.
 void rest_after_failing_look() noexcept;
 
 // ---- communicators ---------------------------------------------------------------------------
@@ -164,7 +168,7 @@ const BoundLibrary& bind_real_functions() noexcept;
 // What all ranks of MPI_COMM_WORLD found out together in MPI_Init.
 struct Agreement {
     bool valid = false;            // false before MPI_Init and from MPI_Finalize on
-    bool twin_collectives = false; // some node is oversubscribed
+    bool twin_collectives = false; // some node is oversubscribed and its library spins
     bool one_node = true;
     int nodes = 1;                 // 1, or 2 for "more than one"
 };
@@ -172,8 +176,12 @@ const Agreement& agreement() noexcept;
 
 // Thread level to ask the library for when the program asked for app_level: raised for the offload thread.
 int level_to_request(int app_level) noexcept;
-// After the real MPI_Init_thread. *app_provided: what the program is told. Collective over MPI_COMM_WORLD.
-void start_engine(int app_level, int lib_provided, int* app_provided) noexcept;
+// How the library should rest in its own waits: as blocked program threads do, but never asleep, since a poll cannot
+// tell a wait from a test.
+WaitPolicy library_wait_policy() noexcept;
+// After the real MPI_Init_thread. library_rests: its waits follow library_wait_policy(). *app_provided: what the program
+// is told. Collective over MPI_COMM_WORLD.
+void start_engine(int app_level, int lib_provided, bool library_rests, int* app_provided) noexcept;
 // Before the real MPI_Finalize: issues what is queued, forgets what rests on MPI_COMM_WORLD, joins the thread. The
 // engine still serves the library's callbacks, each call in its caller's thread.
 void quiesce_engine() noexcept;

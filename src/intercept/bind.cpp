@@ -9,6 +9,7 @@
 #include <cstring>
 #include <string>
 
+#include "elsewhere.hpp"
 #include "entries.hpp"
 #include "vecmpi/intercept.hpp"
 #include "vecmpi/offload.hpp"
@@ -51,32 +52,12 @@ EntryFunction served_target(Call call, bool served) noexcept {
 // ---- without vecmpi
 // -------------------------------------------------------------------------------
 
-bool is_ours(void* address) noexcept {
-    Dl_info theirs;
-    Dl_info ours;
-    return dladdr(address, &theirs) != 0 && dladdr(vecmpi_first_calls, &ours) != 0 &&
-           theirs.dli_fbase == ours.dli_fbase;
-}
-
 // What the program would have called without this library: the next definition in the loader's
 // order, so that tools preloaded behind this library stay in place; in a library that came with
 // RTLD_LOCAL, its own.
 EntryFunction untouched_target(const BoundLibrary& library, const char* symbol) noexcept {
     void* next = dlsym(RTLD_NEXT, symbol);
     return as_entry(next != nullptr ? next : dlsym(library.handle, symbol));
-}
-
-// A function that another library than the MPI library defines, such as MPI_Status_c2f08 in the
-// Fortran one.
-EntryFunction target_elsewhere(const char* symbol) {
-    if (void* next = dlsym(RTLD_NEXT, symbol)) return as_entry(next);
-    for (const LoadedLibrary& library : loaded_libraries()) {
-        void* handle = handle_of_loaded(library);
-        void* found = handle != nullptr ? dlsym(handle, symbol) : nullptr;
-        if (found != nullptr && !is_ours(found)) return as_entry(found);
-        if (handle != nullptr) dlclose(handle);
-    }
-    return nullptr;
 }
 
 // ---- failures
@@ -151,7 +132,7 @@ EntryFunction bind_first_call(size_t entry) {
     EntryFunction target = vecmpi_entry_slots[entry].load(std::memory_order_acquire);
     if (target != first_call_of(entry)) return target;
     const std::string symbol = symbol_of(entry);
-    target = target_elsewhere(symbol.c_str());
+    target = as_entry(defined_elsewhere(symbol.c_str()));
     if (target == nullptr) abort_with(symbol + " is not in " + library.soname);
     bind_if_unbound(entry, target);
     return target;

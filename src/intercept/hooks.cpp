@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hand-written handlers: calls that change what vecmpi knows (life, communicators, error handlers) and blocking calls
 // whose twin is more than one operation. Generated handlers do the rest.
+#include "progress.hpp"
 #include "report.hpp"
 #include "vecmpi/intercept.hpp"
 #include "vecmpi/offload.hpp"
@@ -14,12 +15,20 @@ namespace {
 
 // ---- Init and Finalize (MPI 4.0, 11.2 and 11.6.2) ----------------------------------------------
 
+// One poll tells whether the library's polls come through here.
+bool library_rests() noexcept {
+    int found;
+    real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+    return library_polls_seen();
+}
+
 int initialise_world(int* argc, char*** argv, int app_level, int* app_provided) noexcept {
     if (is_reentrant()) return real.Init_thread(argc, argv, app_level, app_provided);
     int lib_provided = MPI_THREAD_SINGLE;
+    rest_in_library(library_wait_policy());
     const int rc = real.Init_thread(argc, argv, level_to_request(app_level), &lib_provided);
     if (rc != MPI_SUCCESS) return rc;
-    start_engine(app_level, lib_provided, app_provided);
+    start_engine(app_level, lib_provided, library_rests(), app_provided);
     bind_entries(true);
     return MPI_SUCCESS;
 }
@@ -120,6 +129,7 @@ int serve_Finalize() noexcept {
     const int rc = real.Finalize();
     bind_entries(false);
     stop_engine();
+    stop_resting_in_library();
     return rc;
 }
 

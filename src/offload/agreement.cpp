@@ -21,7 +21,7 @@ enum Field : unsigned {
     settings_hash_inverse,
     node_hash,
     node_hash_inverse,
-    is_oversubscribed,
+    some_rank_wants_twins,
     settings_problem,  // world size - rank where a setting is bad: the lowest such rank wins
     number_of_fields
 };
@@ -72,7 +72,7 @@ void meet_before_finalize() noexcept {
 
 void forget_agreement() noexcept { agreed = Agreement{}; }
 
-void agree_over_world(bool this_node_is_oversubscribed, const WaitPolicy& policy) noexcept {
+void agree_over_world(bool wants_twins, const WaitPolicy& policy) noexcept {
     int rank = 0, size = 1;
     real.Comm_rank(MPI_COMM_WORLD, &rank);
     real.Comm_size(MPI_COMM_WORLD, &size);
@@ -83,7 +83,7 @@ void agree_over_world(bool this_node_is_oversubscribed, const WaitPolicy& policy
         ~own.agreement_hash,
         node,
         ~node,
-        this_node_is_oversubscribed,
+        wants_twins,
         own.problem.empty() ? 0 : static_cast<uint64_t>(size - rank)};
     uint64_t maximum[number_of_fields];
     std::copy(mine, mine + number_of_fields, maximum);
@@ -92,7 +92,7 @@ void agree_over_world(bool this_node_is_oversubscribed, const WaitPolicy& policy
         stop_job(rank, size - static_cast<int>(maximum[settings_problem]), own.problem.c_str());
     if (!same_on_all(maximum, settings_hash))
         stop_job(rank, 0, "VECMPI_ settings that all ranks must share differ between ranks");
-    agreed.twin_collectives = size > 1 && maximum[is_oversubscribed] != 0;
+    agreed.twin_collectives = size > 1 && maximum[some_rank_wants_twins] != 0;
     agreed.one_node = same_on_all(maximum, node_hash);
     agreed.nodes = agreed.one_node ? 1 : 2;
     agreed.valid = true;

@@ -70,7 +70,7 @@ bool look_once(Attempt attempt) noexcept {
         finished = attempt(true);
     }
     engine->leave();
-    if (!finished) rest_after_failing_look();
+    if (!finished) engine->give_way_if_crowded();
     return finished;
 }
 
@@ -86,7 +86,7 @@ bool look_at_slot(Ready ready) noexcept {
         engine->leave();
     }
     if (ready()) return true;
-    rest_after_failing_look();
+    engine->give_way_if_crowded();
     return false;
 }
 
@@ -491,15 +491,16 @@ int complete_some(bool blocking, int incount, MPI_Request requests[], int* outco
     return rc;
 }
 
-// Library's own call: no engine, or the library itself is asking about its own requests.
+// The library's own call: no engine is needed, or the library itself is asking about its own requests.
 bool hand_on(int count, const MPI_Request requests[]) noexcept {
-    return !engine_runs() || (is_reentrant() && !any_virtual(count, requests));
+    if (!engine_runs() || engine->library_waits_as_well()) return true;
+    return is_reentrant() && !any_virtual(count, requests);
 }
 
 }  // namespace
 
 void rest_after_failing_look() noexcept {
-    if (engine_runs() && engine->yields_at_once) Ladder::give_way();
+    if (engine_runs() && !engine->library_rests) engine->give_way_if_crowded();
 }
 
 void wait_until(bool (*look)(void* context), void* context) noexcept {

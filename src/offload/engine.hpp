@@ -54,6 +54,11 @@ class Engine {
             ladder.rest();
     }
 
+    // After a failing look of a Test: on an oversubscribed node whoever must send has no CPU meanwhile.
+    void give_way_if_crowded() const noexcept {
+        if (yields_at_once) Ladder::give_way();
+    }
+
     // attempt(is_owner) -> finished. Called again and again, as the owner where this thread can be it.
     template <class Attempt>
     void run_until(Attempt attempt) noexcept;
@@ -63,12 +68,17 @@ class Engine {
     void stop_thread() noexcept;
     bool has_thread() const noexcept { return has_thread_; }
     bool thread_spins() const noexcept { return has_thread_ && plan_.own_cpu; }
+    // The library waits as well as our loop would, and nobody else needs the engine meanwhile.
+    bool library_waits_as_well() const noexcept {
+        return library_rests && !queues && wait.max_sleep_us == 0;
+    }
 
     SlotPool pool;
     WaitPolicy wait;             // of blocked program threads
     bool yields_at_once = false;  // oversubscribed: failing Tests give the CPU away
     uint32_t callers_with_cpu = UINT32_MAX;  // more blocked threads than these yield at once
     bool queues = false;          // virtual requests exist: a thread of its own, or MPI_THREAD_MULTIPLE
+    bool library_rests = false;   // the library's own waits follow our ladder
     int tag_upper_bound = 32767;
 
   private:

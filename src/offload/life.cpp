@@ -76,7 +76,15 @@ int level_to_request(int level) noexcept {
     return decision().plan.own_thread ? std::max(level, int{MPI_THREAD_MULTIPLE}) : level;
 }
 
-void start_engine(int level, int lib_provided, int* app_provided) noexcept {
+WaitPolicy library_wait_policy() noexcept {
+    const auto& [host, plan] = decision();
+    WaitPolicy policy = wait_policy(settings().wait, oversubscribed(host, plan));
+    if (policy.max_sleep_us != 0) policy.yields = UINT32_MAX;
+    policy.sleep_us = policy.max_sleep_us = 0;
+    return policy;
+}
+
+void start_engine(int level, int lib_provided, bool library_rests, int* app_provided) noexcept {
     app_level = std::min(level, lib_provided);
     if (app_provided) *app_provided = app_level;
     const Decision& made = decision();
@@ -87,7 +95,8 @@ void start_engine(int level, int lib_provided, int* app_provided) noexcept {
                            std::memory_order_relaxed);
     if (!make_engine()) return;  // no memory: every call stays with the library
     apply_wait_policy();
-    agree_over_world(oversubscribed(made.host, made.plan), engine->wait);
+    engine->library_rests = library_rests;
+    agree_over_world(oversubscribed(made.host, made.plan) && !library_rests, engine->wait);
     read_tag_upper_bound();
     engine->reset_window();
     start_offload_thread(lib_provided);

@@ -22,6 +22,16 @@ int issue_unowned(const Operation& operation, MPI_Request* app_request) noexcept
     return operation.issue(operation.arguments, app_request);
 }
 
+// Nobody else needs the engine: nothing to own, nothing queued.
+int issue_by_library(const Operation& operation, MPI_Request* app_request) noexcept {
+    ++this_thread.inside;
+    const int rc = operation.issue(operation.arguments, app_request);
+    --this_thread.inside;
+    count(Counter::issued_inline);
+    count_call(call_index(operation.call), Path::inline_issue, payload_bytes(operation.facts));
+    return rc;
+}
+
 // Issues on this thread as the owner, after everything that was queued. The program gets the real request.
 int issue_owned(const Operation& operation, MPI_Request* app_request) noexcept {
     int rc;
@@ -105,6 +115,7 @@ bool window_serves(CommTraits::Handler handler) noexcept {
 
 int post(const Operation& operation, MPI_Request* app_request) noexcept {
     if (!engine_runs()) return operation.issue(operation.arguments, app_request);
+    if (engine->library_waits_as_well()) return issue_by_library(operation, app_request);
     if (has_user_handler(operation.facts.comm)) {
         count(Counter::decline_error_handler);
         return issue_unowned(operation, app_request);
@@ -141,9 +152,11 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept {
 }
 
 bool is_reentrant() noexcept { return this_thread.inside != 0; }
+bool owns_engine() noexcept { return this_thread.owns_engine; }
 
 bool twin_serves(MPI_Comm comm) noexcept {
-    if (is_reentrant() || !engine_runs() || !is_comm_handle(comm)) return false;
+    if (is_reentrant() || !engine_runs() || engine->library_waits_as_well()) return false;
+    if (!is_comm_handle(comm)) return false;
     if (comm_traits(comm).handler != CommTraits::Handler::user) return true;
     count(Counter::decline_error_handler);
     return false;

@@ -126,7 +126,7 @@ int request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexc
     }
     const SlotState state = state_of(slot);
     *flag = state == SlotState::done || state == SlotState::inactive;
-    if (!*flag) rest_after_failing_look();
+    if (!*flag) engine->give_way_if_crowded();
     if (state == SlotState::inactive)
         return real.Request_get_status(MPI_REQUEST_NULL, flag, status);
     if (state != SlotState::done) return MPI_SUCCESS;

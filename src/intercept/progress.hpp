@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the MPI library rests in its own waits. Not a door: src/intercept only.
+#pragma once
+
+#include "vecmpi/base.hpp"
+
+namespace vecmpi {
+
+// From now on the library's progress polls rest on the ladder when they find nothing. Before the real MPI_Init, which
+// waits too.
+void rest_in_library(const WaitPolicy& policy) noexcept;
+
+// True once a poll came through here: only libraries that call UCX (MPICH's ch4:ucx) do.
+bool library_polls_seen() noexcept;
+
+// The library polls at its own speed again.
+void stop_resting_in_library() noexcept;
+
+}  // namespace vecmpi
