@@ -143,6 +143,7 @@ struct HostView {
     int cpus_of_node = 1;        // online CPUs of the node, or the cgroup's CPU quota where lower
     int local_ranks = 0;         // from the launcher's environment; 0: unknown
     int local_rank = 0;
+    bool is_whole_job = false;   // the launcher says that no rank is on another node
     int threads_per_rank = 1;    // OMP_NUM_THREADS; all CPUs of the mask where an OpenMP runtime is loaded and it is unset
     std::vector<int> numa_node;  // of each entry of cpus; empty where there is one node or no libnuma
 };

@@ -179,6 +179,9 @@ int level_to_request(int app_level) noexcept;
 // How the library should rest in its own waits: as blocked program threads do, but never asleep, since a poll cannot
 // tell a wait from a test.
 WaitPolicy library_wait_policy() noexcept;
+// True where all ranks share one node and its CPUs are too few: each handshake of a rendezvous waits for a rank that has
+// no CPU.
+bool handshakes_are_slow() noexcept;
 // After the real MPI_Init_thread. library_rests: its waits follow library_wait_policy(). *app_provided: what the program
 // is told. Collective over MPI_COMM_WORLD.
 void start_engine(int app_level, int lib_provided, bool library_rests, int* app_provided) noexcept;

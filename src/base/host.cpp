@@ -60,6 +60,7 @@ HostView look() {
     LauncherView launcher = launcher_view(environ);
     host.local_ranks = launcher.local_ranks;
     host.local_rank = launcher.local_rank;
+    host.is_whole_job = launcher.local_ranks > 0 && launcher.job_ranks == launcher.local_ranks;
     host.cpus_of_node = cpus_for_ranks(host.cpus, launcher);
     host.threads_per_rank = threads_of_rank(host.cpus.size());
     if (number_of_numa_nodes() > 1)

@@ -15,6 +15,7 @@ struct LauncherView {
     int local_ranks = 0;  // 0: a launcher that does not say
     int local_rank = 0;
     int cpus_of_node = 0;  // CPUs of the job on this node; 0: it does not say
+    int job_ranks = 0;     // on all nodes; 0: it does not say
 };
 
 // Pure. A process without a launcher is a singleton: one local rank.

@@ -3,6 +3,7 @@
 // up yet.
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -94,7 +95,8 @@ LauncherView launcher_view(const char* const* environment) {
     for (const Names& names : pairs) {
         int local_ranks = number_in(environment, names.local_ranks);
         int local_rank = number_in(environment, names.local_rank);
-        if (is_place(local_ranks, local_rank)) return {local_ranks, local_rank, 0};
+        if (is_place(local_ranks, local_rank))
+            return {local_ranks, local_rank, 0, std::max(number_in(environment, "PMI_SIZE"), 0)};
     }
     if (LauncherView slurm = slurm_view(environment); slurm.local_ranks > 0) return slurm;
     return {is_environment_of_rank(environment) ? 0 : 1, 0, 0};

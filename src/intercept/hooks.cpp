@@ -15,10 +15,12 @@ namespace {
 
 // ---- Init and Finalize (MPI 4.0, 11.2 and 11.6.2) ----------------------------------------------
 
-// One poll tells whether the library's polls come through here.
+// A look for a message that nobody sent makes the library poll: does the poll come through here? (MPI_COMM_SELF would do
+// without a poll.)
 bool library_rests() noexcept {
-    int found;
-    real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+    int rank = 0, found;
+    real.Comm_rank(MPI_COMM_WORLD, &rank);
+    real.Iprobe(rank, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
     return library_polls_seen();
 }
 
@@ -26,6 +28,7 @@ int initialise_world(int* argc, char*** argv, int app_level, int* app_provided) 
     if (is_reentrant()) return real.Init_thread(argc, argv, app_level, app_provided);
     int lib_provided = MPI_THREAD_SINGLE;
     rest_in_library(library_wait_policy());
+    const EagerUcx eager(handshakes_are_slow());
     const int rc = real.Init_thread(argc, argv, level_to_request(app_level), &lib_provided);
     if (rc != MPI_SUCCESS) return rc;
     start_engine(app_level, lib_provided, library_rests(), app_provided);

@@ -4,6 +4,7 @@
 #include "progress.hpp"
 
 #include <atomic>
+#include <cstdlib>
 
 #include "elsewhere.hpp"
 #include "vecmpi/offload.hpp"
@@ -70,9 +71,22 @@ void stop_resting_in_library() noexcept {
         target.store(own, std::memory_order_relaxed);
 }
 
+namespace {
+constexpr const char* rendezvous_threshold = "UCX_RNDV_THRESH";
+}
+
+EagerUcx::EagerUcx(bool wanted) noexcept
+    : set_(wanted && std::getenv(rendezvous_threshold) == nullptr) {
+    if (set_) setenv(rendezvous_threshold, "128K", 0);
+}
+
+EagerUcx::~EagerUcx() {
+    if (set_) unsetenv(rendezvous_threshold);
+}
+
 }  // namespace vecmpi
 
 // UCX's prototype: unsigned ucp_worker_progress(ucp_worker_h), the handle being a pointer.
-extern "C" unsigned ucp_worker_progress(void* worker) noexcept {
+extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker) noexcept {
     return vecmpi::target.load(std::memory_order_acquire)(worker);
 }

@@ -79,9 +79,15 @@ int level_to_request(int level) noexcept {
 WaitPolicy library_wait_policy() noexcept {
     const auto& [host, plan] = decision();
     WaitPolicy policy = wait_policy(settings().wait, oversubscribed(host, plan));
+    if (policy.spins <= 1) policy.spins = 0;  // a second poll at once: 39 instead of 22 us for 16 KiB Allreduce, 4 ranks
     if (policy.max_sleep_us != 0) policy.yields = UINT32_MAX;
     policy.sleep_us = policy.max_sleep_us = 0;
     return policy;
+}
+
+bool handshakes_are_slow() noexcept {
+    const auto& [host, plan] = decision();
+    return host.is_whole_job && host.local_ranks > 1 && oversubscribed(host, plan);
 }
 
 void start_engine(int level, int lib_provided, bool library_rests, int* app_provided) noexcept {

@@ -94,6 +94,8 @@ TEST_CASE("launcher_view knows the launchers", "[base][host]") {
         CHECK(view.local_rank == test.local_rank);
     }
     CHECK(launcher_view(nullptr).local_ranks == 1);
+    CHECK(view_of({"PMI_SIZE=8", "MPI_LOCALNRANKS=4", "MPI_LOCALRANKID=3"}).job_ranks == 8);
+    CHECK(view_of({"MPI_LOCALNRANKS=4", "MPI_LOCALRANKID=3"}).job_ranks == 0);
     CHECK(view_of({"SLURM_STEP_TASKS_PER_NODE=2", "SLURM_LOCALID=1", "SLURM_CPUS_ON_NODE=12"})
               .cpus_of_node == 12);
 }
