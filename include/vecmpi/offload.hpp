@@ -132,7 +132,7 @@ void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept;
 
 // ---- waiting on something other than a request ------------------------------------------------
 
-// Calls look(context) as the owner of the engine until it returns true, resting on the ladder between.
+// Calls look(context), which may call the library, until it returns true, resting on the ladder between.
 void wait_until(bool (*look)(void* context), void* context) noexcept;
 
 // After a look of the program's own loop (Iprobe) that found nothing: on an oversubscribed node whoever must send has no

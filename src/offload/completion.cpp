@@ -344,13 +344,13 @@ int test_all_of(int count, MPI_Request requests[], int* flag, MPI_Status statuse
     return *flag ? mixture.finish_all(statuses) : MPI_SUCCESS;
 }
 
-// What MPI_Waitall has so far: each request is taken as it completes, so that none runs on when one fails. Not by
-// Testall, which in MPICH 4.0 refuses persistent collectives; and each once, because Testsome there reports a complete
-// persistent collective again and again.
+// What MPI_Waitall has so far: each request is taken as it completes, so that none runs on when one fails. And each once,
+// because Testsome in MPICH 4.0 reports a complete persistent collective again and again.
 class WaitAll {
   public:
-    WaitAll(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept
-        : count_(count), requests_(requests), statuses_(statuses) {
+    // some_failed: a Testall has completed some requests, one of them with an error, and filled their statuses.
+    WaitAll(int count, MPI_Request requests[], MPI_Status statuses[], bool some_failed) noexcept
+        : count_(count), requests_(requests), statuses_(statuses), failed_(some_failed) {
         const bool fits = count <= on_stack;
         if (!fits) {
             more_places_.reset(new (std::nothrow) int[static_cast<size_t>(count)]);
@@ -364,7 +364,7 @@ class WaitAll {
         for (int i = 0; i < count; ++i) {
             pending_[i] = requests[i];
             left_ += requests[i] != MPI_REQUEST_NULL;
-            if (statuses != MPI_STATUSES_IGNORE) set_empty(statuses + i);
+            if (statuses != MPI_STATUSES_IGNORE && !some_failed) set_empty(statuses + i);
         }
     }
     bool usable() const noexcept { return places_ && found_ && pending_; }
@@ -409,7 +409,7 @@ class WaitAll {
     MPI_Request* requests_;
     MPI_Status* statuses_;
     int left_ = 0;
-    bool failed_ = false;
+    bool failed_;
     int refused_ = MPI_SUCCESS;
     int* places_;
     MPI_Status* found_;
@@ -422,10 +422,26 @@ class WaitAll {
     std::unique_ptr<MPI_Status[]> more_found_;
 };
 
+// Testall takes them all at once, unless one fails while others are pending: then false, with those that are complete
+// taken. Refuses persistent collectives and partitioned requests in MPICH 4.0.
+bool take_all_at_once(int count, MPI_Request requests[], MPI_Status statuses[], int* rc) noexcept {
+    int flag = 0;
+    engine->run_until([&](bool owner) noexcept {
+        if (!owner) return false;
+        *rc = real.Testall(count, requests, &flag, statuses);
+        return flag != 0 || *rc != MPI_SUCCESS;
+    });
+    return flag != 0 || *rc != MPI_ERR_IN_STATUS;
+}
+
 int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
-    WaitAll all(count, requests, statuses);
+    int rc = MPI_SUCCESS;
+    const bool at_once = !engine->persistent_requests.load(std::memory_order_relaxed) &&
+                         !any_virtual(count, requests);
+    if (at_once && take_all_at_once(count, requests, statuses, &rc)) return rc;
+    WaitAll all(count, requests, statuses, at_once);
     if (!all.usable()) return MPI_ERR_NO_MEM;
-    if (all.nothing_left()) return MPI_SUCCESS;
+    if (all.nothing_left()) return rc;
     if (!any_virtual(count, requests)) {
         engine->run_until([&](bool owner) noexcept {
             return owner && all.look([&](int* found, int indices[], MPI_Status found_statuses[]) noexcept {

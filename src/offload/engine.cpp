@@ -44,6 +44,7 @@ void Engine::own() noexcept {
 
 void Engine::push(Slot* slot) noexcept {
     slot->state.store(SlotState::posted, std::memory_order_relaxed);
+    unissued_.fetch_add(1, std::memory_order_relaxed);
     queue_.bounded_push(static_cast<uint16_t>(pool.index(slot)));  // as many places as slots: never full
     if (!has_thread_) return;
     // Pairs with the fence in park(): either it sees the command or we see it parked.
@@ -56,26 +57,23 @@ void Engine::push(Slot* slot) noexcept {
     }
 }
 
-// Without a thread, what others queued while we held the engine would wait for somebody's next call.
-void Engine::leave() noexcept {
-    release();
-    if (!queues || has_thread_) return;
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the queue's push before a failed try_own
-    while (!queue_.empty() && try_own()) {
+void Engine::issue_left_over() noexcept {
+    do {
+        if (!try_own()) return;
         {
             OwnerScope scope;
             drain();
         }
-        release();
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-    }
+        owned_.exchange(0, std::memory_order_seq_cst);
+    } while (!queue_.empty());
 }
 
-bool Engine::drain() noexcept {
+bool Engine::drain_queue() noexcept {
     bool any = false;
     uint16_t index;
     while (queue_.pop(index)) {
         issue(pool.at(index));
+        unissued_.fetch_sub(1, std::memory_order_release);
         any = true;
     }
     return any;

@@ -22,7 +22,7 @@ int issue_unowned(const Operation& operation, MPI_Request* app_request) noexcept
     return operation.issue(operation.arguments, app_request);
 }
 
-// Nobody else needs the engine: nothing to own, nothing queued.
+// Nobody else needs the engine: nothing to own, nothing queued, nothing held.
 int issue_by_library(const Operation& operation, MPI_Request* app_request) noexcept {
     ++this_thread.inside;
     const int rc = operation.issue(operation.arguments, app_request);
@@ -116,6 +116,7 @@ bool window_serves(CommTraits::Handler handler) noexcept {
 int post(const Operation& operation, MPI_Request* app_request) noexcept {
     if (!engine_runs()) return operation.issue(operation.arguments, app_request);
     if (engine->library_waits_as_well()) return issue_by_library(operation, app_request);
+    if (engine->queues && engine->alone()) return issue_by_library(operation, app_request);
     if (has_user_handler(operation.facts.comm)) {
         count(Counter::decline_error_handler);
         return issue_unowned(operation, app_request);
@@ -131,7 +132,9 @@ int post(const Operation& operation, MPI_Request* app_request) noexcept {
 int run_twin(const Operation& operation, MPI_Status* status) noexcept {
     MPI_Request request = MPI_REQUEST_NULL;
     int rc;
-    if (engine->try_own()) {
+    if (engine->queues && engine->alone()) {
+        rc = issue_by_library(operation, &request);
+    } else if (engine->try_own()) {
         count(Counter::taken_over, engine->has_thread());
         rc = issue_owned(operation, &request);
     } else {
@@ -170,7 +173,7 @@ bool collective_twin_serves(MPI_Comm comm) noexcept {
 
 DirectCall::DirectCall(Call call) noexcept : outermost_(!is_reentrant() && engine_runs()) {
     if (!outermost_) return;
-    if (engine->queues) {
+    if (engine->queues && !engine->alone()) {
         engine->own();
         {
             OwnerScope scope;
