@@ -72,7 +72,7 @@ TEST_CASE("Waitall returns MPI_ERR_IN_STATUS and writes every MPI_ERROR", "[offl
     for (MPI_Request request : requests) CHECK(request == MPI_REQUEST_NULL);
 }
 
-TEST_CASE("Waitall without a failure leaves MPI_ERROR alone", "[offload][errors]") {
+TEST_CASE("Waitall without a failure clears MPI_ERROR, as MPICH does", "[offload][errors]") {
     const Mode mode = GENERATE(Mode::callers, Mode::thread);
     FreshLibrary library;
     RunningEngine running(mode);
@@ -80,7 +80,7 @@ TEST_CASE("Waitall without a failure leaves MPI_ERROR alone", "[offload][errors]
                                library_request(2, {.looks = 1})};
     std::vector<MPI_Status> statuses(3, untouched_status());
     CHECK(wait_all(3, requests, statuses.data()) == MPI_SUCCESS);
-    for (const MPI_Status& status : statuses) CHECK(status.MPI_ERROR == -77);
+    for (const MPI_Status& status : statuses) CHECK(status.MPI_ERROR == MPI_SUCCESS);
 }
 
 TEST_CASE("Waitall returns when the last operation is complete, though the first failed",
