@@ -217,6 +217,17 @@ class Ladder {
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_us) noexcept;
 void futex_wake_all(std::atomic<uint32_t>& word) noexcept;
 
+// Full fences in pairs where one side runs often and the other seldom: the light one costs nothing, the heavy one a
+// system call (membarrier(2), private expedited) that runs a fence on every CPU with a thread of this process.
+bool asymmetric_fences_work() noexcept;  // asks the kernel on first use
+inline void light_fence(bool asymmetric) noexcept {
+    if (asymmetric)
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    else
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+void heavy_fence(bool asymmetric) noexcept;
+
 // ---- loaded libraries ----------------------------------------------------------------------
 
 struct LoadedLibrary {

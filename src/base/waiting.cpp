@@ -2,6 +2,7 @@
 // The one ladder of waiting, and parking on a word. Inside one process only: the futexes are
 // private.
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -82,6 +83,17 @@ void Ladder::climb() noexcept {
     if (length_us < policy_.max_sleep_us)
         ++steps_;  // stops here at the longest, so it never overflows
     sleep_us(std::min<uint64_t>(length_us, std::max(policy_.max_sleep_us, policy_.sleep_us)));
+}
+
+bool asymmetric_fences_work() noexcept {
+    static const bool work =
+        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    return work;
+}
+
+void heavy_fence(bool asymmetric) noexcept {
+    if (asymmetric) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_us) noexcept {

@@ -5,9 +5,7 @@
 
 #include <pthread.h>
 
-#include <boost/lockfree/queue.hpp>
-
-#include "slots.hpp"
+#include "command_queue.hpp"
 
 namespace vecmpi {
 
@@ -87,6 +85,7 @@ class Engine {
     void run_until(Attempt attempt) noexcept;
 
     // --- life
+    void expect_many_producers(bool many) noexcept { queue_.expect_many_producers(many); }
     bool start_thread(const OffloadPlan& plan) noexcept;
     void stop_thread() noexcept;
     bool has_thread() const noexcept { return has_thread_; }
@@ -135,11 +134,10 @@ class Engine {
     MPI_Request window_requests_[slot_count];
     uint16_t window_slots_[slot_count];
 
-    boost::lockfree::queue<uint16_t, boost::lockfree::fixed_sized<true>,
-                           boost::lockfree::capacity<slot_count>>
-        queue_;
+    CommandQueue queue_;
 
     bool has_thread_ = false;
+    bool asymmetric_ = false;  // fences between push() and the thread that parks
     OffloadPlan plan_;
     pthread_t thread_{};
 };

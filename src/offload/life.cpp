@@ -105,6 +105,7 @@ void start_engine(int level, int lib_provided, bool library_rests, int* app_prov
     agree_over_world(oversubscribed(made.host, made.plan) && !library_rests, engine->wait);
     read_tag_upper_bound();
     engine->reset_window();
+    engine->expect_many_producers(app_level == MPI_THREAD_MULTIPLE);
     start_offload_thread(lib_provided);
     engine->queues = engine->has_thread() || app_level == MPI_THREAD_MULTIPLE;
     running->store(1, std::memory_order_release);

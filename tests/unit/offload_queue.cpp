@@ -285,3 +285,21 @@ TEST_CASE("a lone thread does not overtake what is queued", "[offload][queue]") 
     CHECK(wait_one(&first, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     CHECK(fake::labels_of(fake::What::issue) == std::vector<int>{1, 2});
 }
+
+TEST_CASE("one producer: the ring keeps the order", "[offload][queue]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread, GENERATE(false, true));
+    REQUIRE(engine->queue_empty());
+    engine->expect_many_producers(false);
+    constexpr int rounds = 50, batch = 40;
+    for (int round = 0; round < rounds; ++round) {
+        std::vector<MPI_Request> requests(batch, MPI_REQUEST_NULL);
+        for (int i = 0; i < batch; ++i)
+            REQUIRE(post_fake(round * batch + i + 1, {.looks = 1 + i % 3}, &requests[static_cast<size_t>(i)]) ==
+                    MPI_SUCCESS);
+        REQUIRE(wait_all(batch, requests.data(), MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    }
+    const std::vector<int> labels = fake::labels_of(fake::What::issue);
+    REQUIRE(labels.size() == rounds * batch);
+    for (int i = 0; i < rounds * batch; ++i) CHECK(labels[static_cast<size_t>(i)] == i + 1);
+}

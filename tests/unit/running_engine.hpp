@@ -24,6 +24,7 @@ class RunningEngine {
         // this host has.
         start_engine(MPI_THREAD_SERIALIZED, MPI_THREAD_SERIALIZED, false, nullptr);
         REQUIRE(engine_runs());
+        engine->expect_many_producers(true);
         engine->wait = yielding;
         engine->yields_at_once = true;
         if (mode == Mode::thread) {
