@@ -153,6 +153,7 @@ struct OffloadPlan {
     bool own_thread = false;
     bool own_cpu = false;  // a CPU that no program thread needs: the thread may spin
     int cpu = -1;          // pin there; -1: inherit the mask
+    std::vector<int> mask; // where the thread may go when the CPU turns out to be crowded
     std::string reason;    // one line for the report and vecmpi-info
 };
 // Pure.
@@ -169,8 +170,28 @@ int numa_node_of_cpu(int cpu) noexcept;
 // Prefers pages of [address, address+bytes) on that node; no effect without libnuma or with node -1.
 void prefer_numa_node(void* address, size_t bytes, int node) noexcept;
 
-// Pins the calling thread; false where the system refuses.
-bool pin_this_thread(int cpu) noexcept;
+// Keeps the calling thread on these CPUs; false where the system refuses.
+bool keep_this_thread_on(const std::vector<int>& cpus) noexcept;
+
+// A thread that spins on a CPU which others want as well: tells so from how often it was pushed off. Not for threads
+// that sleep.
+class CrowdedCpu {
+  public:
+    // Call after each look in vain: costs a system call in some thousand.
+    bool noticed() noexcept {
+        if (++looks_ % looks_between_checks != 0) return false;
+        return check();
+    }
+
+  private:
+    static constexpr uint32_t looks_between_checks = 4096;
+    bool check() noexcept;
+    uint32_t looks_ = 0;
+    uint64_t window_began_us_ = 0;
+    uint64_t switches_then_ = 0;
+};
+// Pure. A competitor takes a time slice of 3 or 4 ms in turn; what else runs on an idle CPU now and then does not.
+bool is_crowded(uint64_t involuntary_switches, uint64_t elapsed_us) noexcept;
 
 // ---- waiting -------------------------------------------------------------------------------
 

@@ -99,6 +99,8 @@ bool is_reentrant() noexcept;
 
 // True where the engine's loop called the library on this thread: the loop rests, the library need not.
 bool owns_engine() noexcept;
+// A poll of the library moved something. True as owns_engine().
+bool note_library_events(unsigned events) noexcept;
 
 // ---- requests (MPI 4.0, 3.7.3-3.7.5, 3.8, 3.9, 4.2) -------------------------------------------
 

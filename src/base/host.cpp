@@ -96,16 +96,18 @@ HostView look_at_host() noexcept {
     }
 }
 
-bool pin_this_thread(int cpu) noexcept {
-    if (cpu < 0 || cpu >= most_cpus) return false;
-    cpu_set_t* mask = CPU_ALLOC(cpu + 1);
+bool keep_this_thread_on(const std::vector<int>& cpus) noexcept {
+    const int last = cpus.empty() ? -1 : *std::max_element(cpus.begin(), cpus.end());
+    if (last < 0 || last >= most_cpus) return false;
+    cpu_set_t* mask = CPU_ALLOC(last + 1);
     if (mask == nullptr) return false;
-    size_t bytes = CPU_ALLOC_SIZE(cpu + 1);
+    size_t bytes = CPU_ALLOC_SIZE(last + 1);
     CPU_ZERO_S(bytes, mask);
-    CPU_SET_S(cpu, bytes, mask);
-    bool pinned = sched_setaffinity(0, bytes, mask) == 0;
+    for (int cpu : cpus)
+        if (cpu >= 0) CPU_SET_S(cpu, bytes, mask);
+    bool kept = sched_setaffinity(0, bytes, mask) == 0;
     CPU_FREE(mask);
-    return pinned;
+    return kept;
 }
 
 }  // namespace vecmpi

@@ -114,7 +114,9 @@ OffloadPlan plan_off(std::string reason) {
 
 }  // namespace
 
-OffloadPlan plan_offload(const Settings& settings, const HostView& host) {
+namespace {
+
+OffloadPlan plan_without_mask(const Settings& settings, const HostView& host) {
     if (settings.offload == OffloadMode::off) return plan_off("VECMPI_OFFLOAD=off");
     Share share = share_of(host);
     if (settings.cpu.kind == CpuChoice::Kind::list && !settings.cpu.cpus.empty()) {
@@ -134,6 +136,14 @@ OffloadPlan plan_offload(const Settings& settings, const HostView& host) {
         plan.cpu = last_free_cpu(host, share.ranks);
         plan.reason = "on: CPU " + std::to_string(plan.cpu) + " is free";
     }
+    return plan;
+}
+
+}  // namespace
+
+OffloadPlan plan_offload(const Settings& settings, const HostView& host) {
+    OffloadPlan plan = plan_without_mask(settings, host);
+    plan.mask = host.cpus;
     return plan;
 }
 

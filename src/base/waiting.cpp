@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -83,6 +84,30 @@ void Ladder::climb() noexcept {
     if (length_us < policy_.max_sleep_us)
         ++steps_;  // stops here at the longest, so it never overflows
     sleep_us(std::min<uint64_t>(length_us, std::max(policy_.max_sleep_us, policy_.sleep_us)));
+}
+
+bool is_crowded(uint64_t involuntary_switches, uint64_t elapsed_us) noexcept {
+    constexpr uint64_t most_in_window = 6, window_us = 100000;
+    return involuntary_switches > most_in_window * std::max<uint64_t>(elapsed_us, window_us) / window_us;
+}
+
+bool CrowdedCpu::check() noexcept {
+    constexpr uint64_t window_us = 200000;
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    const auto switches = static_cast<uint64_t>(usage.ru_nivcsw);
+    timespec time{};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    const uint64_t now_us =
+        static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
+    const uint64_t elapsed_us = now_us - window_began_us_;
+    const bool first = window_began_us_ == 0;
+    const bool crowded = !first && is_crowded(switches - switches_then_, elapsed_us);
+    if (first || elapsed_us > window_us) {
+        window_began_us_ = now_us;
+        switches_then_ = switches;
+    }
+    return crowded;
 }
 
 bool asymmetric_fences_work() noexcept {

@@ -31,7 +31,7 @@ unsigned resting_progress(void* worker) noexcept {
     const unsigned events = ucx_progress.load(std::memory_order_acquire)(worker);
     if (!seen.load(std::memory_order_relaxed)) [[unlikely]]
         seen.store(true, std::memory_order_relaxed);
-    if (owns_engine()) return events;  // the engine's own loop rests, and knows better when
+    if (note_library_events(events)) return events;  // the engine's own loop rests, and knows better when
     if (events != 0)
         library_ladder.reset();
     else

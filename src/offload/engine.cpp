@@ -5,6 +5,9 @@
 #include <signal.h>
 
 #include <cstring>
+#include <utility>
+
+#include "naps.hpp"
 
 namespace vecmpi {
 
@@ -19,9 +22,6 @@ enum Rest : uint32_t { awake, parked, dozing };
 // Looks in vain before the thread rests between looks: about 10 ms with a CPU of its own, so that a program that posts
 // once in an iteration pays no wake (3 to 20 us). None without a CPU of its own, or the program would lose its CPU to it.
 constexpr uint32_t own_cpu_looks = 200000;
-// Rests are short while something may soon move (50 us at 1 Gbit/s are 6 KiB), long after a tenth of a second.
-constexpr uint32_t short_dozes = 1000;
-constexpr uint64_t short_doze_us = 50, long_doze_us = 1000;
 
 // What a persistent slot issues: the request was made by X_init and is started again.
 int issue_start(const void*, MPI_Request* mpi_request) noexcept { return real.Start(mpi_request); }
@@ -50,7 +50,7 @@ void Engine::push(Slot* slot) noexcept {
     light_fence(asymmetric_);  // pairs with park_if_idle(): either it sees the command or we see it parked
     const uint32_t rest = parked_.load(std::memory_order_relaxed);
     // A short rest on a shared CPU is left alone: the wake costs the program more than it gains.
-    if (rest == parked || (rest == dozing && plan_.own_cpu)) {
+    if (rest == parked || (rest == dozing && thread_spins())) {
         parked_.store(awake, std::memory_order_relaxed);
         futex_wake_all(parked_);
     }
@@ -179,6 +179,7 @@ bool Engine::poll() noexcept {
 
 bool Engine::start_thread(const OffloadPlan& plan) noexcept {
     plan_ = plan;
+    spins_.store(plan.own_cpu, std::memory_order_relaxed);
     asymmetric_ = asymmetric_fences_work();
     stop_.store(false, std::memory_order_relaxed);
     sigset_t all, before;  // the program's signals belong to the program's threads
@@ -205,22 +206,36 @@ void* Engine::thread_entry(void* engine) noexcept {
 
 void Engine::thread_main() noexcept {
     pthread_setname_np(pthread_self(), "vecmpi");
-    if (plan_.cpu >= 0) pin_this_thread(plan_.cpu);
+    if (plan_.cpu >= 0) keep_this_thread_on({plan_.cpu});
     ++this_thread.inside;  // whatever runs on this thread is the library's or a callback's
-    const uint32_t busy_looks = plan_.own_cpu ? own_cpu_looks : 0;
+    uint32_t busy_looks = plan_.own_cpu ? own_cpu_looks : 0;
     uint32_t looks_in_vain = 0;
+    Naps naps;
+    CrowdedCpu crowd;
     while (!stop_.load(std::memory_order_relaxed)) {
         if (thread_turn()) {
             looks_in_vain = 0;
+            naps.restart();
         } else if (looks_in_vain < busy_looks) {
             ++looks_in_vain;
             cpu_pause();
+            if (!crowd.noticed()) continue;
+            share_cpu();
+            busy_looks = 0;
         } else if (park_if_idle()) {
             looks_in_vain = 0;
         } else {
-            doze(looks_in_vain++ - busy_looks);
+            doze(naps.next_us(std::exchange(this_thread.library_events, 0)));
         }
     }
+}
+
+// The CPU was not ours alone after all: other jobs, threads that nobody told us of, hosts that share a machine.
+void Engine::share_cpu() noexcept {
+    spins_.store(false, std::memory_order_relaxed);
+    keep_this_thread_on(plan_.mask);
+    count(Counter::thread_shares);
+    log_line(LogLevel::info, "offload thread: CPU %d is wanted by others, so it rests between looks", plan_.cpu);
 }
 
 // One look, unless a program thread runs the loop itself or there is nothing to do.
@@ -253,11 +268,11 @@ bool Engine::park_if_idle() noexcept {
 }
 
 // Rests between looks at what is pending.
-void Engine::doze(uint32_t looks_in_vain) noexcept {
+void Engine::doze(uint64_t length_us) noexcept {
     parked_.store(dozing, std::memory_order_relaxed);
     // No heavy fence, which would disturb the program: a command that slips through waits as long as the rest.
-    if (queue_.empty() || !plan_.own_cpu)
-        futex_wait(parked_, dozing, looks_in_vain < short_dozes ? short_doze_us : long_doze_us);
+    if (queue_.empty() || !thread_spins())
+        futex_wait(parked_, dozing, length_us);
     parked_.store(awake, std::memory_order_relaxed);
 }
 

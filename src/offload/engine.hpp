@@ -16,6 +16,7 @@ constexpr unsigned testsome_window = 64;
 struct ThreadState {
     int inside = 0;           // >0: calls from here are the library's own or a callback's
     bool owns_engine = false;  // this thread holds the engine right now
+    uint64_t library_events = 0;  // what the library's polls under the engine's loop moved
 };
 extern thread_local constinit ThreadState this_thread
     __attribute__((tls_model("initial-exec")));
@@ -89,7 +90,7 @@ class Engine {
     bool start_thread(const OffloadPlan& plan) noexcept;
     void stop_thread() noexcept;
     bool has_thread() const noexcept { return has_thread_; }
-    bool thread_spins() const noexcept { return has_thread_ && plan_.own_cpu; }
+    bool thread_spins() const noexcept { return has_thread_ && spins_.load(std::memory_order_relaxed); }
     // The library waits as well as our loop would, and nobody else needs the engine meanwhile.
     bool library_waits_as_well() const noexcept {
         return library_rests && !queues && wait.max_sleep_us == 0;
@@ -112,7 +113,8 @@ class Engine {
     bool park_if_idle() noexcept;
     bool drain_queue() noexcept;
     void issue_left_over() noexcept;
-    void doze(uint32_t looks_in_vain) noexcept;
+    void doze(uint64_t length_us) noexcept;
+    void share_cpu() noexcept;
     void release() noexcept { owned_.store(0, std::memory_order_release); }
     void refuse_window(uint32_t base, int looked_at) noexcept;
     void finish(Slot* slot, const MPI_Status& status, int error) noexcept;
@@ -137,6 +139,7 @@ class Engine {
     CommandQueue queue_;
 
     bool has_thread_ = false;
+    std::atomic<bool> spins_{false};  // the thread has its CPU to itself; it takes that back when it finds otherwise
     bool asymmetric_ = false;  // fences between push() and the thread that parks
     OffloadPlan plan_;
     pthread_t thread_{};

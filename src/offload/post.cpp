@@ -156,6 +156,10 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept {
 
 bool is_reentrant() noexcept { return this_thread.inside != 0; }
 bool owns_engine() noexcept { return this_thread.owns_engine; }
+bool note_library_events(unsigned events) noexcept {
+    this_thread.library_events += events;
+    return this_thread.owns_engine;
+}
 
 bool twin_serves(MPI_Comm comm) noexcept {
     if (is_reentrant() || !engine_runs() || engine->library_waits_as_well()) return false;

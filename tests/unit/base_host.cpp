@@ -147,14 +147,15 @@ TEST_CASE("look_at_host agrees with the kernel", "[base][host]") {
     CHECK(affinity_of(getpid()) == host.cpus);
 }
 
-TEST_CASE("pin_this_thread pins the calling thread only", "[base][host]") {
+TEST_CASE("keep_this_thread_on keeps the calling thread only", "[base][host]") {
     std::vector<int> all = affinity_of(0);
     REQUIRE_FALSE(all.empty());
     std::vector<int> pinned;
     bool refused = true;
     std::thread([&] {
-        if (pin_this_thread(all.back())) pinned = affinity_of(0);
-        refused = !pin_this_thread(-1) && !pin_this_thread(1 << 20) && !pin_this_thread(60000);
+        if (keep_this_thread_on({all.back()})) pinned = affinity_of(0);
+        refused = !keep_this_thread_on({-1}) && !keep_this_thread_on({}) &&
+                  !keep_this_thread_on({1 << 20}) && !keep_this_thread_on({60000});
     }).join();
     CHECK(pinned == std::vector<int>{all.back()});
     CHECK(refused);

@@ -125,3 +125,16 @@ TEST_CASE("futex_wake_all wakes every waiter", "[base][waiting]") {
     third.join();
     SUCCEED("all woke");
 }
+
+TEST_CASE("is_crowded: a competitor's time slices, not an idle CPU's odd jobs", "[base][waiting]") {
+    struct Case {
+        uint64_t switches, elapsed_us;
+        bool crowded;
+    };
+    for (const Case& test : {Case{0, 1000, false}, Case{3, 1000, false}, Case{6, 100000, false},
+                             Case{7, 100000, true}, Case{12, 200000, false}, Case{25, 200000, true},
+                             Case{30, 1000000, false}, Case{100, 1000000, true}}) {
+        CAPTURE(test.switches, test.elapsed_us);
+        CHECK(is_crowded(test.switches, test.elapsed_us) == test.crowded);
+    }
+}

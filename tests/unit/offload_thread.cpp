@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "offload/naps.hpp"
 #include "running_engine.hpp"
 
 using namespace vecmpi;
@@ -227,4 +228,17 @@ TEST_CASE("a forked child never touches the engine", "[offload][thread]") {
     if (held) engine->leave();
     fake::complete(1);
     CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
+TEST_CASE("Naps: longer while little moves, shorter while much does", "[offload][thread]") {
+    Naps naps;
+    for (uint64_t expected : {100, 200, 400, 400}) CHECK(naps.next_us(3) == expected);
+    for (uint64_t expected : {200, 100, 50, 50}) CHECK(naps.next_us(1000) == expected);
+    naps.restart();
+    CHECK(naps.next_us(0) == 100);
+    for (int i = 0; i < 249; ++i) CHECK(naps.next_us(0) <= 400);
+    CHECK(naps.next_us(0) == 1000);
+    CHECK(naps.next_us(1) == 400);
+    naps.restart();
+    CHECK(naps.next_us(0) == 100);
 }
