@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Door of src/base: settings, log, counters, topology, waiting, loaded libraries. Knows nothing of MPI calls.
+// Door of src/base: settings, log, counters, topology, waiting, loaded libraries. Knows nothing of
+// MPI calls.
 #pragma once
 
 #include <atomic>
@@ -87,7 +88,8 @@ std::string quote_json(std::string_view text);
 // ---- log -----------------------------------------------------------------------------------
 
 // One line on standard error, "vecmpi: " or "vecmpi[rank]: " first, written with one write(2).
-void log_line(LogLevel level, const char* format, ...) noexcept __attribute__((format(printf, 2, 3)));
+void log_line(LogLevel level, const char* format, ...) noexcept
+    __attribute__((format(printf, 2, 3)));
 bool log_wants(LogLevel level) noexcept;
 void set_log_rank(int world_rank) noexcept;
 
@@ -104,7 +106,8 @@ enum class Counter : uint16_t {
 extern std::atomic<bool> counting_enabled;
 void count_event(Counter counter, uint64_t add) noexcept;
 inline void count(Counter counter, uint64_t add = 1) noexcept {
-    if (counting_enabled.load(std::memory_order_relaxed)) [[unlikely]] count_event(counter, add);
+    if (counting_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+        count_event(counter, add);
 }
 
 // How a call was served. Kept for each MPI function: calls and bytes (0 where unknown).
@@ -116,11 +119,12 @@ inline void count_call(size_t call, Path path, uint64_t bytes) noexcept {
         count_call_event(call, path, bytes);
 }
 
-// From now on each counted call is a line of the log at level debug: name, path, bytes. Names come from above, since
-// base knows no MPI call.
+// From now on each counted call is a line of the log at level debug: name, path, bytes. Names come
+// from above, since base knows no MPI call.
 void trace_calls(const char* (*name_of_call)(size_t call)) noexcept;
 
-// All counters as one flat vector of 64-bit numbers, so that ranks can be summed; same length on all ranks.
+// All counters as one flat vector of 64-bit numbers, so that ranks can be summed; same length on
+// all ranks.
 std::vector<uint64_t> counter_snapshot();
 
 struct ReportFacts {
@@ -139,22 +143,24 @@ std::string format_json(const ReportFacts& facts, const std::vector<uint64_t>& t
 
 // What a process can know of its place on the node before MPI_Init.
 struct HostView {
-    std::vector<int> cpus;       // affinity mask, ascending
-    int cpus_of_node = 1;        // online CPUs of the node, or the cgroup's CPU quota where lower
-    int local_ranks = 0;         // from the launcher's environment; 0: unknown
+    std::vector<int> cpus;  // affinity mask, ascending
+    int cpus_of_node = 1;   // online CPUs of the node, or the cgroup's CPU quota where lower
+    int local_ranks = 0;    // from the launcher's environment; 0: unknown
     int local_rank = 0;
-    bool is_whole_job = false;   // the launcher says that no rank is on another node
-    int threads_per_rank = 1;    // OMP_NUM_THREADS; all CPUs of the mask where an OpenMP runtime is loaded and it is unset
-    std::vector<int> numa_node;  // of each entry of cpus; empty where there is one node or no libnuma
+    bool is_whole_job = false;  // the launcher says that no rank is on another node
+    int threads_per_rank = 1;   // OMP_NUM_THREADS; all CPUs of the mask where an OpenMP runtime is
+                                // loaded and it is unset
+    std::vector<int>
+        numa_node;  // of each entry of cpus; empty where there is one node or no libnuma
 };
 HostView look_at_host() noexcept;
 
 struct OffloadPlan {
     bool own_thread = false;
-    bool own_cpu = false;  // a CPU that no program thread needs: the thread may spin
-    int cpu = -1;          // pin there; -1: inherit the mask
-    std::vector<int> mask; // where the thread may go when the CPU turns out to be crowded
-    std::string reason;    // one line for the report and vecmpi-info
+    bool own_cpu = false;   // a CPU that no program thread needs: the thread may spin
+    int cpu = -1;           // pin there; -1: inherit the mask
+    std::vector<int> mask;  // where the thread may go when the CPU turns out to be crowded
+    std::string reason;     // one line for the report and vecmpi-info
 };
 // Pure.
 OffloadPlan plan_offload(const Settings& settings, const HostView& host);
@@ -167,14 +173,15 @@ int cpus_of_rank(const HostView& host) noexcept;
 
 // NUMA node of a CPU through libnuma if it is installed (loaded on first use); -1 unknown.
 int numa_node_of_cpu(int cpu) noexcept;
-// Prefers pages of [address, address+bytes) on that node; no effect without libnuma or with node -1.
+// Prefers pages of [address, address+bytes) on that node; no effect without libnuma or with node
+// -1.
 void prefer_numa_node(void* address, size_t bytes, int node) noexcept;
 
 // Keeps the calling thread on these CPUs; false where the system refuses.
 bool keep_this_thread_on(const std::vector<int>& cpus) noexcept;
 
-// A thread that spins on a CPU which others want as well: tells so from how often it was pushed off. Not for threads
-// that sleep.
+// A thread that spins on a CPU which others want as well: tells so from how often it was pushed
+// off. Not for threads that sleep.
 class CrowdedCpu {
   public:
     // Call after each look in vain: costs a system call in some thousand.
@@ -190,7 +197,8 @@ class CrowdedCpu {
     uint64_t window_began_us_ = 0;
     uint64_t switches_then_ = 0;
 };
-// Pure. A competitor takes a time slice of 3 or 4 ms in turn; what else runs on an idle CPU now and then does not.
+// Pure. A competitor takes a time slice of 3 or 4 ms in turn; what else runs on an idle CPU now and
+// then does not.
 bool is_crowded(uint64_t involuntary_switches, uint64_t elapsed_us) noexcept;
 
 // ---- waiting -------------------------------------------------------------------------------
@@ -214,7 +222,8 @@ struct WaitPolicy {
 // Pure.
 WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept;
 
-// One climb: call rest() after each unsuccessful look, reset() after a success. Keeps a reference to the policy.
+// One climb: call rest() after each unsuccessful look, reset() after a success. Keeps a reference
+// to the policy.
 class Ladder {
   public:
     explicit constexpr Ladder(const WaitPolicy& policy) noexcept : policy_(policy) {}
@@ -234,12 +243,14 @@ class Ladder {
     uint32_t steps_ = 0;
 };
 
-// Parks until the word differs from `expected`, a wake, or the timeout (0: none). Inside one process only.
+// Parks until the word differs from `expected`, a wake, or the timeout (0: none). Inside one
+// process only.
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_us) noexcept;
 void futex_wake_all(std::atomic<uint32_t>& word) noexcept;
 
-// Full fences in pairs where one side runs often and the other seldom: the light one costs nothing, the heavy one a
-// system call (membarrier(2), private expedited) that runs a fence on every CPU with a thread of this process.
+// Full fences in pairs where one side runs often and the other seldom: the light one costs nothing,
+// the heavy one a system call (membarrier(2), private expedited) that runs a fence on every CPU
+// with a thread of this process.
 bool asymmetric_fences_work() noexcept;  // asks the kernel on first use
 inline void light_fence(bool asymmetric) noexcept {
     if (asymmetric)

@@ -4,8 +4,9 @@
 
 namespace vecmpi {
 
-// Points every entry at the real function (served == false) or at its handler where the engine has one.
-// Entries of class `hook` marked `always` (Init, Finalize, Session_*) are served in both states.
+// Points every entry at the real function (served == false) or at its handler where the engine has
+// one. Entries of class `hook` marked `always` (Init, Finalize, Session_*) are served in both
+// states.
 void bind_entries(bool served) noexcept;
 
 }  // namespace vecmpi

@@ -7,7 +7,8 @@
 //   slot            storage of one queued operation: arguments, status, completion flag
 //   virtual request the MPI_Request that the program gets for a slot; a value MPICH never produces
 //   engine          queue, window of active requests and the loop over them; one owner at a time
-//   owner           the thread that holds the engine: the offload thread, or a program thread inside a call
+//   owner           the thread that holds the engine: the offload thread, or a program thread
+//   inside a call
 #pragma once
 
 #include <mpi.h>
@@ -26,10 +27,12 @@ namespace vecmpi {
 using IssueFunction = int (*)(const void* arguments, MPI_Request* mpi_request) noexcept;
 constexpr size_t max_argument_bytes = 128;
 
-// No communicator argument: a value that is no communicator's handle, nor MPI_COMM_NULL, which a program may pass.
+// No communicator argument: a value that is no communicator's handle, nor MPI_COMM_NULL, which a
+// program may pass.
 constexpr MPI_Comm no_comm_argument = static_cast<MPI_Comm>(0x80000000u);
 
-// What can be said of a call's arguments without asking the library. Absent arguments keep their defaults.
+// What can be said of a call's arguments without asking the library. Absent arguments keep their
+// defaults.
 struct CallFacts {
     MPI_Comm comm = no_comm_argument;
     MPI_Count count = 0;  // of the buffer; of the send side where there are two
@@ -45,9 +48,10 @@ struct CallFacts {
     const void* sendbuf = nullptr;  // or the only buffer
     const void* recvbuf = nullptr;
     bool collective = false;
-    bool reduces = false;  // op is given
+    bool reduces = false;      // op is given
     bool vector_form = false;  // counts come in arrays: not looked at
-    bool type_arrays = false;  // datatypes come in arrays: the mpi_f08 bindings pass copies that end with the call
+    bool type_arrays =
+        false;  // datatypes come in arrays: the mpi_f08 bindings pass copies that end with the call
 };
 
 struct Operation {
@@ -66,23 +70,25 @@ Operation make_operation(Call call, IssueFunction issue, const Arguments& argume
     return {call, issue, &arguments, sizeof(Arguments), facts};
 }
 
-// Nonblocking call: issues it or puts it on the queue; *app_request is real or virtual (MPI 4.0, 3.7 and 6.12).
+// Nonblocking call: issues it or puts it on the queue; *app_request is real or virtual
+// (MPI 4.0, 3.7 and 6.12).
 int post(const Operation& operation, MPI_Request* app_request) noexcept;
 
 // Blocking call as its nonblocking twin: returns when it is complete. Waits on the ladder.
 int run_twin(const Operation& operation, MPI_Status* status) noexcept;
 
-// True where a blocking point-to-point call on this communicator may run as its twin; else the caller uses the
-// real blocking function. Declines re-entrant calls, communicators with an error handler of their own, and everything
-// where the library itself waits as well.
+// True where a blocking point-to-point call on this communicator may run as its twin; else the
+// caller uses the real blocking function. Declines re-entrant calls, communicators with an error
+// handler of their own, and everything where the library itself waits as well.
 bool twin_serves(MPI_Comm comm) noexcept;
 
-// True where blocking collectives on this communicator run as their nonblocking twins. Equal on all ranks of the
-// communicator: MPI does not match a blocking collective with a nonblocking one (MPI 4.0, 6.12).
+// True where blocking collectives on this communicator run as their nonblocking twins. Equal on all
+// ranks of the communicator: MPI does not match a blocking collective with a nonblocking one
+// (MPI 4.0, 6.12).
 bool collective_twin_serves(MPI_Comm comm) noexcept;
 
-// A call that the library executes on the caller's thread: everything posted before is issued first, and what the
-// library calls from inside goes straight to the real functions.
+// A call that the library executes on the caller's thread: everything posted before is issued
+// first, and what the library calls from inside goes straight to the real functions.
 class DirectCall {
   public:
     explicit DirectCall(Call call) noexcept;
@@ -97,7 +103,8 @@ class DirectCall {
 // True inside a real function that we called on this thread: hand the call on untouched.
 bool is_reentrant() noexcept;
 
-// True where the engine's loop called the library on this thread: the loop rests, the library need not.
+// True where the engine's loop called the library on this thread: the loop rests, the library need
+// not.
 bool owns_engine() noexcept;
 // A poll of the library moved something. True as owns_engine().
 bool note_library_events(unsigned events) noexcept;
@@ -128,17 +135,18 @@ int pready_range(int low, int high, MPI_Request request) noexcept;
 int pready_list(int length, const int partitions[], MPI_Request request) noexcept;
 int parrived(MPI_Request request, int partition, int* flag) noexcept;
 
-// After a real persistent request was made on comm: gives the program a virtual one in its place where the offload
-// thread serves it, else leaves it.
+// After a real persistent request was made on comm: gives the program a virtual one in its place
+// where the offload thread serves it, else leaves it.
 void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept;
 
 // ---- waiting on something other than a request ------------------------------------------------
 
-// Calls look(context), which may call the library, until it returns true, resting on the ladder between.
+// Calls look(context), which may call the library, until it returns true, resting on the ladder
+// between.
 void wait_until(bool (*look)(void* context), void* context) noexcept;
 
-// After a look of the program's own loop (Iprobe) that found nothing: on an oversubscribed node whoever must send has no
-// CPU while the program asks again.
+// After a look of the program's own loop (Iprobe) that found nothing: on an oversubscribed node
+// whoever must send has no CPU while the program asks again.
 void rest_after_failing_look() noexcept;
 
 // ---- communicators ---------------------------------------------------------------------------
@@ -169,30 +177,31 @@ const BoundLibrary& bind_real_functions() noexcept;
 
 // What all ranks of MPI_COMM_WORLD found out together in MPI_Init.
 struct Agreement {
-    bool valid = false;            // false before MPI_Init and from MPI_Finalize on
-    bool twin_collectives = false; // some node is oversubscribed and its library spins
+    bool valid = false;             // false before MPI_Init and from MPI_Finalize on
+    bool twin_collectives = false;  // some node is oversubscribed and its library spins
     bool one_node = true;
-    int nodes = 1;                 // 1, or 2 for "more than one"
+    int nodes = 1;  // 1, or 2 for "more than one"
 };
 const Agreement& agreement() noexcept;
 
-// Thread level to ask the library for when the program asked for app_level: raised for the offload thread.
+// Thread level to ask the library for when the program asked for app_level: raised for the offload
+// thread.
 int level_to_request(int app_level) noexcept;
-// How the library should rest in its own waits: as blocked program threads do, but never asleep, since a poll cannot
-// tell a wait from a test.
+// How the library should rest in its own waits: as blocked program threads do, but never asleep,
+// since a poll cannot tell a wait from a test.
 WaitPolicy library_wait_policy() noexcept;
-// True where all ranks share one node and its CPUs are too few: each handshake of a rendezvous waits for a rank that has
-// no CPU.
+// True where all ranks share one node and its CPUs are too few: each handshake of a rendezvous
+// waits for a rank that has no CPU.
 bool handshakes_are_slow() noexcept;
-// After the real MPI_Init_thread. library_rests: its waits follow library_wait_policy(). *app_provided: what the program
-// is told. Collective over MPI_COMM_WORLD.
+// After the real MPI_Init_thread. library_rests: its waits follow library_wait_policy().
+// *app_provided: what the program is told. Collective over MPI_COMM_WORLD.
 void start_engine(int app_level, int lib_provided, bool library_rests, int* app_provided) noexcept;
-// Before the real MPI_Finalize: issues what is queued, forgets what rests on MPI_COMM_WORLD, joins the thread. The
-// engine still serves the library's callbacks, each call in its caller's thread.
+// Before the real MPI_Finalize: issues what is queued, forgets what rests on MPI_COMM_WORLD, joins
+// the thread. The engine still serves the library's callbacks, each call in its caller's thread.
 void quiesce_engine() noexcept;
 // After the real MPI_Finalize.
 void stop_engine() noexcept;
-bool engine_runs() noexcept;      // false in a forked child, before start and after stop
+bool engine_runs() noexcept;  // false in a forked child, before start and after stop
 bool engine_has_thread() noexcept;
 int app_thread_level() noexcept;  // what MPI_Query_thread tells the program
 std::string engine_reason();      // why the thread is on or off, one line

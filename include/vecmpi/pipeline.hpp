@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Door of src/pipeline: blocking collectives as pipelined segments of their nonblocking twin (Castelló et al.,
-// Accelerating distributed DNN training with pipelined MPI Allreduce, Cluster Computing 24, 2021, listings 1 and 2).
+// Door of src/pipeline: blocking collectives as pipelined segments of their nonblocking twin
+// (Castelló et al., Accelerating distributed DNN training with pipelined MPI Allreduce, Cluster
+// Computing 24, 2021, listings 1 and 2).
 #pragma once
 
 #include <mpi.h>
@@ -9,9 +10,10 @@
 
 namespace vecmpi {
 
-// Each serves one call whole and returns its error code, or declines before it touched data: nothing. All ranks of
-// the communicator decide alike: the decision rests on settings that are agreed, on the communicator's size, and on
-// counts and sizes that MPI demands to be equal. Counts are in elements of the datatype, as in the MPI standard.
+// Each serves one call whole and returns its error code, or declines before it touched data:
+// nothing. All ranks of the communicator decide alike: the decision rests on settings that are
+// agreed, on the communicator's size, and on counts and sizes that MPI demands to be equal. Counts
+// are in elements of the datatype, as in the MPI standard.
 
 std::optional<int> segmented_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
                                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;

@@ -34,7 +34,8 @@ void count_call_event(size_t call, Path path, uint64_t bytes) noexcept {
     if (bytes != 0) add_relaxed(bytes_index(call, path), bytes);
     if (name_of_traced_call)
         log_line(LogLevel::debug, "%s %s %llu bytes", name_of_traced_call(call),
-                 path_texts[static_cast<size_t>(path)].name, static_cast<unsigned long long>(bytes));
+                 path_texts[static_cast<size_t>(path)].name,
+                 static_cast<unsigned long long>(bytes));
 }
 
 void trace_calls(const char* (*name_of_call)(size_t call)) noexcept {

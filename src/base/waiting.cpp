@@ -88,7 +88,8 @@ void Ladder::climb() noexcept {
 
 bool is_crowded(uint64_t involuntary_switches, uint64_t elapsed_us) noexcept {
     constexpr uint64_t most_in_window = 6, window_us = 100000;
-    return involuntary_switches > most_in_window * std::max<uint64_t>(elapsed_us, window_us) / window_us;
+    return involuntary_switches >
+           most_in_window * std::max<uint64_t>(elapsed_us, window_us) / window_us;
 }
 
 bool CrowdedCpu::check() noexcept {

@@ -24,7 +24,8 @@ void* defined_elsewhere(const char* symbol) noexcept {
     for (const LoadedLibrary& library : loaded_libraries()) {
         void* handle = handle_of_loaded(library);
         void* found = handle != nullptr ? dlsym(handle, symbol) : nullptr;
-        if (found != nullptr && !is_ours(found)) return found;  // keeps the handle: the library stays loaded
+        if (found != nullptr && !is_ours(found))
+            return found;  // keeps the handle: the library stays loaded
         if (handle != nullptr) dlclose(handle);
     }
     return nullptr;

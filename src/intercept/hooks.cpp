@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hand-written handlers: calls that change what vecmpi knows (life, communicators, error handlers) and blocking calls
-// whose twin is more than one operation. Generated handlers do the rest.
+// Hand-written handlers: calls that change what vecmpi knows (life, communicators, error handlers)
+// and blocking calls whose twin is more than one operation. Generated handlers do the rest.
 #include "progress.hpp"
 #include "report.hpp"
 #include "vecmpi/intercept.hpp"
-#include "vecmpi/offload.hpp"
 #include "vecmpi/mpi_handlers.hpp"
 #include "vecmpi/mpi_operations.hpp"
+#include "vecmpi/offload.hpp"
 #include "vecmpi/pipeline.hpp"
 
 namespace vecmpi {
@@ -15,8 +15,8 @@ namespace {
 
 // ---- Init and Finalize (MPI 4.0, 11.2 and 11.6.2) ----------------------------------------------
 
-// A look for a message that nobody sent makes the library poll: does the poll come through here? (MPI_COMM_SELF would do
-// without a poll.)
+// A look for a message that nobody sent makes the library poll: does the poll come through here?
+// (MPI_COMM_SELF would do without a poll.)
 bool library_rests() noexcept {
     int rank = 0, found;
     real.Comm_rank(MPI_COMM_WORLD, &rank);
@@ -36,14 +36,13 @@ int initialise_world(int* argc, char*** argv, int app_level, int* app_provided) 
     return MPI_SUCCESS;
 }
 
-// ---- Sendrecv: both sides posted, then completed (MPICH 4.0's Irecv from MPI_PROC_NULL leaves an empty status, so
-// that case is the library's) ------------------------------------------------
+// ---- Sendrecv: both sides posted, then completed (MPICH 4.0's Irecv from MPI_PROC_NULL leaves an
+// empty status, so that case is the library's) ------------------------------------------------
 
 template <class SendArguments, class ReceiveArguments>
-int exchange(IssueFunction issue_send, const SendArguments& send,
-             const CallFacts& send_facts, IssueFunction issue_receive,
-             const ReceiveArguments& receive, const CallFacts& receive_facts,
-             MPI_Status* status) noexcept {
+int exchange(IssueFunction issue_send, const SendArguments& send, const CallFacts& send_facts,
+             IssueFunction issue_receive, const ReceiveArguments& receive,
+             const CallFacts& receive_facts, MPI_Status* status) noexcept {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int rc = post(make_operation(Call::Irecv, issue_receive, receive, receive_facts), &requests[0]);
     if (rc != MPI_SUCCESS) return rc;
@@ -71,7 +70,8 @@ CallFacts message_facts(const void* buffer, MPI_Comm comm, MPI_Count count, MPI_
     return facts;
 }
 
-// ---- Probe: looks until there is a message --------------------------------------------------------
+// ---- Probe: looks until there is a message
+// --------------------------------------------------------
 
 struct ProbeLook {
     int source, tag;
@@ -96,7 +96,8 @@ int probe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* 
     return look.rc;
 }
 
-// What the program changes of a communicator is forgotten before and after: another thread may ask in between.
+// What the program changes of a communicator is forgotten before and after: another thread may ask
+// in between.
 template <class LibraryCall>
 int changing_communicator(Call call, LibraryCall library_call) noexcept {
     DirectCall scope(call);
@@ -124,7 +125,8 @@ int serve_Init_thread(int* argc, char*** argv, int required, int* provided) noex
     return initialise_world(argc, argv, required, provided);
 }
 
-// The library runs the program's delete callbacks first, and they may still use requests: the engine outlives them.
+// The library runs the program's delete callbacks first, and they may still use requests: the
+// engine outlives them.
 int serve_Finalize() noexcept {
     if (is_reentrant() || !engine_runs()) return real.Finalize();
     print_report();
@@ -136,8 +138,8 @@ int serve_Finalize() noexcept {
     return rc;
 }
 
-// Sessions alone have no MPI_COMM_WORLD whose ranks could agree on anything: until MPI_Init is called too, every call
-// goes to the library as it is.
+// Sessions alone have no MPI_COMM_WORLD whose ranks could agree on anything: until MPI_Init is
+// called too, every call goes to the library as it is.
 int serve_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) noexcept {
     note_dynamic_processes();
     return real.Session_init(info, errhandler, session);
@@ -159,9 +161,10 @@ int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, in
     }
     const IsendArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
     const IrecvArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-    return exchange(issue_Isend, send, message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag),
-                    issue_Irecv, receive,
-                    message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag), status);
+    return exchange(issue_Isend, send,
+                    message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag), issue_Irecv,
+                    receive, message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag),
+                    status);
 }
 
 int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
@@ -174,9 +177,10 @@ int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
     }
     const Isend_cArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
     const Irecv_cArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-    return exchange(issue_Isend_c, send, message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag),
-                    issue_Irecv_c, receive,
-                    message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag), status);
+    return exchange(issue_Isend_c, send,
+                    message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag), issue_Irecv_c,
+                    receive, message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag),
+                    status);
 }
 
 int serve_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
@@ -211,7 +215,8 @@ int serve_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
     return probe(source, tag, comm, message, status);
 }
 
-// ---- communicators -----------------------------------------------------------------------------------
+// ---- communicators
+// -----------------------------------------------------------------------------------
 
 int serve_Comm_free(MPI_Comm* comm) noexcept {
     return changing_communicator(Call::Comm_free, [&]() noexcept { return real.Comm_free(comm); });
@@ -229,8 +234,8 @@ int serve_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) noexcept
 }
 
 int serve_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) noexcept {
-    return changing_communicator(
-        Call::Errhandler_set, [&]() noexcept { return real.Errhandler_set(comm, errhandler); });
+    return changing_communicator(Call::Errhandler_set,
+                                 [&]() noexcept { return real.Errhandler_set(comm, errhandler); });
 }
 
 int serve_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Interposes ucp_worker_progress, which MPICH's ch4:ucx calls in every wait of its own and which never gives the CPU
-// away: Init, communicator creation, RMA synchronisation, blocking collectives. Must not be used to make progress.
+// Interposes ucp_worker_progress, which MPICH's ch4:ucx calls in every wait of its own and which
+// never gives the CPU away: Init, communicator creation, RMA synchronisation, blocking collectives.
+// Must not be used to make progress.
 #include "progress.hpp"
 
 #include <atomic>
@@ -16,8 +17,8 @@ using ProgressFunction = unsigned (*)(void* worker);
 
 unsigned find_and_progress(void* worker) noexcept;
 
-// What the symbol leads to: find_and_progress, then UCX's own function or resting_progress. Relaxed: each value may be
-// called by any thread at any time.
+// What the symbol leads to: find_and_progress, then UCX's own function or resting_progress.
+// Relaxed: each value may be called by any thread at any time.
 constinit std::atomic<ProgressFunction> target{find_and_progress};
 // UCX's own function. Stored with release before target leads away from find_and_progress.
 constinit std::atomic<ProgressFunction> ucx_progress{nullptr};
@@ -31,7 +32,8 @@ unsigned resting_progress(void* worker) noexcept {
     const unsigned events = ucx_progress.load(std::memory_order_acquire)(worker);
     if (!seen.load(std::memory_order_relaxed)) [[unlikely]]
         seen.store(true, std::memory_order_relaxed);
-    if (note_library_events(events)) return events;  // the engine's own loop rests, and knows better when
+    if (note_library_events(events))
+        return events;  // the engine's own loop rests, and knows better when
     if (events != 0)
         library_ladder.reset();
     else
@@ -47,7 +49,8 @@ bool find_ucx() noexcept {
     return ucx_progress.load(std::memory_order_relaxed) != nullptr;
 }
 
-// Whoever calls was linked to UCX, so there is a definition; without one no caller could have a worker either.
+// Whoever calls was linked to UCX, so there is a definition; without one no caller could have a
+// worker either.
 unsigned find_and_progress(void* worker) noexcept {
     if (!find_ucx()) return 0;
     ProgressFunction expected = find_and_progress;
@@ -87,6 +90,7 @@ EagerUcx::~EagerUcx() {
 }  // namespace vecmpi
 
 // UCX's prototype: unsigned ucp_worker_progress(ucp_worker_h), the handle being a pointer.
-extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker) noexcept {
+extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(
+    void* worker) noexcept {
     return vecmpi::target.load(std::memory_order_acquire)(worker);
 }

@@ -6,8 +6,8 @@
 
 namespace vecmpi {
 
-// From now on the library's progress polls rest on the ladder when they find nothing. Before the real MPI_Init, which
-// waits too.
+// From now on the library's progress polls rest on the ladder when they find nothing. Before the
+// real MPI_Init, which waits too.
 void rest_in_library(const WaitPolicy& policy) noexcept;
 
 // True once a poll came through here: only libraries that call UCX (MPICH's ch4:ucx) do.
@@ -16,8 +16,9 @@ bool library_polls_seen() noexcept;
 // The library polls at its own speed again.
 void stop_resting_in_library() noexcept;
 
-// While it lives, UCX finds a higher threshold for rendezvous in the environment, unless the user set one: 64 KiB by
-// Allreduce on 4 ranks on 2 CPUs take 36 us instead of 80. UCX reads it once, in MPI_Init.
+// While it lives, UCX finds a higher threshold for rendezvous in the environment, unless the user
+// set one: 64 KiB by Allreduce on 4 ranks on 2 CPUs take 36 us instead of 80. UCX reads it once, in
+// MPI_Init.
 class EagerUcx {
   public:
     explicit EagerUcx(bool wanted) noexcept;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums the counters of all ranks with the library's Ireduce, waiting on our ladder, and writes the report on rank 0.
+// Sums the counters of all ranks with the library's Ireduce, waiting on our ladder, and writes the
+// report on rank 0.
 #include "report.hpp"
 
 #include <cstdio>
@@ -76,8 +77,9 @@ void print_report() noexcept {
     for (size_t call = 0; call < number_of_calls; ++call)
         facts.call_names.push_back(call_name(static_cast<Call>(call)));
     facts.notes.push_back("offload thread of rank 0 " + engine_reason());
-    write_report(settings().report.kind == ReportTarget::Kind::json ? format_json(facts, totals)
-                                                                    : format_summary(facts, totals));
+    write_report(settings().report.kind == ReportTarget::Kind::json
+                     ? format_json(facts, totals)
+                     : format_summary(facts, totals));
 }
 
 }  // namespace vecmpi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Handlers of the collectives that may be cut into segments: the pipeline serves the call whole, or the generated
-// collective_X does (twin or the library itself). Decides nothing else.
+// Handlers of the collectives that may be cut into segments: the pipeline serves the call whole, or
+// the generated collective_X does (twin or the library itself). Decides nothing else.
 #include "vecmpi/mpi_handlers.hpp"
 #include "vecmpi/pipeline.hpp"
 

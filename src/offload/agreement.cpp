@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the ranks of MPI_COMM_WORLD find out together in MPI_Init: one small maximum over all. Decisions that must be
-// equal on all ranks rest on this and on the arguments of the call, on nothing else.
+// What the ranks of MPI_COMM_WORLD find out together in MPI_Init: one small maximum over all.
+// Decisions that must be equal on all ranks rest on this and on the arguments of the call, on
+// nothing else.
 #include "agreement.hpp"
 
 #include <unistd.h>
@@ -42,13 +43,16 @@ void wait_for(MPI_Request* request, const WaitPolicy& policy) noexcept {
 }
 
 // The library's blocking Allreduce would spin, for milliseconds where the node is oversubscribed.
-void maximum_over_world(const uint64_t mine[], uint64_t maximum[], const WaitPolicy& policy) noexcept {
+void maximum_over_world(const uint64_t mine[], uint64_t maximum[],
+                        const WaitPolicy& policy) noexcept {
     MPI_Request request = MPI_REQUEST_NULL;
-    real.Iallreduce(mine, maximum, number_of_fields, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD, &request);
+    real.Iallreduce(mine, maximum, number_of_fields, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD,
+                    &request);
     wait_for(&request, policy);
 }
 
-// A rank may wait long for the others here, and the library would let it sleep in its launcher's barrier.
+// A rank may wait long for the others here, and the library would let it sleep in its launcher's
+// barrier.
 constexpr WaitPolicy patient{100, 100, 1000, 50, 1000};
 
 [[noreturn]] void stop_job(int rank, int rank_that_speaks, const char* line) noexcept {
@@ -98,7 +102,8 @@ void agree_over_world(bool wants_twins, const WaitPolicy& policy) noexcept {
     agreed.valid = true;
     set_log_rank(rank);
     if (rank == 0)
-        for (const std::string& warning : own.warnings) log_line(LogLevel::warn, "%s", warning.c_str());
+        for (const std::string& warning : own.warnings)
+            log_line(LogLevel::warn, "%s", warning.c_str());
 }
 
 }  // namespace vecmpi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The queue of commands: slot indices from program threads to the owner of the engine. As many places as slots, so never
-// full. Must not be popped by anyone but the owner.
+// The queue of commands: slot indices from program threads to the owner of the engine. As many
+// places as slots, so never full. Must not be popped by anyone but the owner.
 #pragma once
 
 #include <boost/lockfree/queue.hpp>
@@ -12,8 +12,9 @@ namespace vecmpi {
 
 class CommandQueue {
   public:
-    // Below MPI_THREAD_MULTIPLE one program thread posts at a time, and passes its place on with what orders its calls.
-    // The ring then costs one cache line between the cores, the many-producer queue three. While nothing is queued.
+    // Below MPI_THREAD_MULTIPLE one program thread posts at a time, and passes its place on with
+    // what orders its calls. The ring then costs one cache line between the cores, the
+    // many-producer queue three. While nothing is queued.
     void expect_many_producers(bool many) noexcept { many_producers_ = many; }
 
     void push(uint16_t index) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the paths need to know of a communicator, asked once and kept in a small cache. Never keeps a handle alive.
+// What the paths need to know of a communicator, asked once and kept in a small cache. Never keeps
+// a handle alive.
 #include "engine.hpp"
 #include "plausible.hpp"
 
@@ -7,8 +8,8 @@ namespace vecmpi {
 
 namespace {
 
-// One entry is one word, so that readers need no lock: comm (32 bits), size (26), handler (2), world_only, inter,
-// and a bit that says the entry is used.
+// One entry is one word, so that readers need no lock: comm (32 bits), size (26), handler (2),
+// world_only, inter, and a bit that says the entry is used.
 constexpr unsigned cache_entries = 64;
 std::atomic<uint64_t> cache[cache_entries];
 std::atomic<uint32_t> cache_epoch{0};
@@ -41,8 +42,8 @@ CommTraits::Handler handler_of(MPI_Comm comm) noexcept {
     return CommTraits::Handler::user;
 }
 
-// Are all processes of a group in this process's MPI_COMM_WORLD? Every member of a group that spans two worlds sees
-// at least one foreign process, so all members answer alike.
+// Are all processes of a group in this process's MPI_COMM_WORLD? Every member of a group that spans
+// two worlds sees at least one foreign process, so all members answer alike.
 bool group_in_world(MPI_Group group, int size) noexcept {
     MPI_Group world = MPI_GROUP_NULL;
     real.Comm_group(MPI_COMM_WORLD, &world);

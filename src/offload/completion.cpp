@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Wait and Test on any mixture of virtual, real and null requests (MPI 4.0, 3.7.3 and 3.7.5). All end in one loop,
-// Engine::run_until; they differ only in what one attempt must find.
+// Wait and Test on any mixture of virtual, real and null requests (MPI 4.0, 3.7.3 and 3.7.5). All
+// end in one loop, Engine::run_until; they differ only in what one attempt must find.
 #include <algorithm>
 #include <memory>
 #include <new>
@@ -44,7 +44,8 @@ Readiness readiness(const Slot* slot) noexcept {
     }
 }
 
-// Takes the result of a complete virtual request: the slot is free afterwards, or inactive if persistent.
+// Takes the result of a complete virtual request: the slot is free afterwards, or inactive if
+// persistent.
 int consume(Slot* slot, MPI_Request* request, MPI_Status* status) noexcept {
     copy_status(slot->status, status);
     const int error = slot->error;
@@ -57,7 +58,8 @@ int consume(Slot* slot, MPI_Request* request, MPI_Status* status) noexcept {
     return error;
 }
 
-// One look for a Test. First without the engine; then as its owner, since only the library knows real requests.
+// One look for a Test. First without the engine; then as its owner, since only the library knows
+// real requests.
 template <class Attempt>
 bool look_once(Attempt attempt) noexcept {
     if (this_thread.owns_engine) return attempt(true);
@@ -114,8 +116,11 @@ int complete_real(bool blocking, MPI_Request* request, int* flag, MPI_Status* st
 int complete_one(bool blocking, MPI_Request* request, int* flag, MPI_Status* status) noexcept {
     if (!is_virtual(*request)) return complete_real(blocking, request, flag, status);
     Slot* slot = engine->pool.find(*request);
-    if (!slot) return real.Test(request, flag, status);  // the library's own error for a stale handle
-    const auto ready = [slot](bool = false) noexcept { return readiness(slot) != Readiness::pending; };
+    if (!slot)
+        return real.Test(request, flag, status);  // the library's own error for a stale handle
+    const auto ready = [slot](bool = false) noexcept {
+        return readiness(slot) != Readiness::pending;
+    };
     if (blocking && !ready()) engine->run_until(ready);
     *flag = blocking || look_at_slot(ready);
     if (!*flag) return MPI_SUCCESS;
@@ -132,7 +137,8 @@ bool any_virtual(int count, const MPI_Request requests[]) noexcept {
     return requests && std::any_of(requests, requests + std::max(count, 0), is_virtual);
 }
 
-// ---- several requests, some virtual --------------------------------------------------------------
+// ---- several requests, some virtual
+// --------------------------------------------------------------
 
 // The real ones of a mixture, in order, with their places in the program's array.
 class RealPart {
@@ -163,7 +169,8 @@ class RealPart {
     std::unique_ptr<MPI_Status[]> statuses_;
 };
 
-// What a multiple completion returns, and MPI_ERROR of its statuses: set only where one of them failed.
+// What a multiple completion returns, and MPI_ERROR of its statuses: set only where one of them
+// failed.
 class ErrorCollector {
   public:
     explicit ErrorCollector(MPI_Status statuses[]) noexcept : statuses_(statuses) {}
@@ -260,8 +267,7 @@ int Mixture::finish_all(MPI_Status statuses[]) noexcept {
 
 bool Mixture::find_any(bool owner, int* index, MPI_Status* status, int* rc) noexcept {
     for (int i = 0; i < count_; ++i)
-        if (Slot* candidate = slot(i);
-            candidate && readiness(candidate) == Readiness::complete) {
+        if (Slot* candidate = slot(i); candidate && readiness(candidate) == Readiness::complete) {
             *index = i;
             *rc = consume(candidate, &requests_[i], status);
             return true;
@@ -287,8 +293,7 @@ bool Mixture::find_some(bool owner, int* outcount, int indices[], MPI_Status sta
     int found = 0;
     bool reals_inactive = reals_.size == 0;
     for (int i = 0; i < count_; ++i)
-        if (Slot* candidate = slot(i);
-            candidate && readiness(candidate) == Readiness::complete) {
+        if (Slot* candidate = slot(i); candidate && readiness(candidate) == Readiness::complete) {
             indices[found] = i;
             errors.add(found, consume(candidate, &requests_[i], status_at(statuses, found)));
             ++found;
@@ -337,18 +342,21 @@ int test_all_of(int count, MPI_Request requests[], int* flag, MPI_Status statuse
     if (!mixture.usable()) return MPI_ERR_NO_MEM;
     if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
     *flag = look_once([&](bool owner) noexcept { return mixture.all_ready(owner, &rc); });
-    if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) {  // the library refused its part: nothing was completed
+    if (rc != MPI_SUCCESS &&
+        rc != MPI_ERR_IN_STATUS) {  // the library refused its part: nothing was completed
         *flag = 0;
         return rc;
     }
     return *flag ? mixture.finish_all(statuses) : MPI_SUCCESS;
 }
 
-// What MPI_Waitall has so far: each request is taken as it completes, so that none runs on when one fails. And each once,
-// because Testsome in MPICH 4.0 reports a complete persistent collective again and again.
+// What MPI_Waitall has so far: each request is taken as it completes, so that none runs on when one
+// fails. And each once, because Testsome in MPICH 4.0 reports a complete persistent collective
+// again and again.
 class WaitAll {
   public:
-    // The first `taken` were looked at by Testall, which found a failure: those that are null have their statuses.
+    // The first `taken` were looked at by Testall, which found a failure: those that are null have
+    // their statuses.
     WaitAll(int count, MPI_Request requests[], MPI_Status statuses[], int taken) noexcept
         : requests_(requests), statuses_(statuses), failed_(taken != 0) {
         const bool fits = count <= on_stack;
@@ -417,12 +425,13 @@ class WaitAll {
     std::unique_ptr<MPI_Status[]> more_found_;
 };
 
-// Requests that one look of a Waitall asks for, after a first look at all: messages mostly complete in order, and a look
-// at 64 pending ones costs as much as three messages.
+// Requests that one look of a Waitall asks for, after a first look at all: messages mostly complete
+// in order, and a look at 64 pending ones costs as much as three messages.
 constexpr int waitall_part = 16;
 
-// Takes requests from the left by Testall, with the library's own statuses. Returns how many have been looked at for the
-// last time: count, or fewer where one failed (rc) or the library refused (rc).
+// Takes requests from the left by Testall, with the library's own statuses. Returns how many have
+// been looked at for the last time: count, or fewer where one failed (rc) or the library refused
+// (rc).
 int take_in_order(int count, MPI_Request requests[], MPI_Status statuses[], int* rc) noexcept {
     int done = 0, size = count;
     engine->run_until([&](bool owner) noexcept {
@@ -443,7 +452,8 @@ int take_in_order(int count, MPI_Request requests[], MPI_Status statuses[], int*
     return done;
 }
 
-// As MPICH's Waitall leaves it, though the standard asks for it only beside MPI_ERR_IN_STATUS: programs look.
+// As MPICH's Waitall leaves it, though the standard asks for it only beside MPI_ERR_IN_STATUS:
+// programs look.
 void clear_errors(int count, MPI_Status statuses[]) noexcept {
     for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < count; ++i)
         statuses[i].MPI_ERROR = MPI_SUCCESS;
@@ -453,7 +463,8 @@ int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexce
     int rc = MPI_SUCCESS, taken = 0;
     clear_errors(count, statuses);
     // Testall refuses persistent collectives and partitioned requests in MPICH 4.0.
-    if (!engine->persistent_requests.load(std::memory_order_relaxed) && !any_virtual(count, requests)) {
+    if (!engine->persistent_requests.load(std::memory_order_relaxed) &&
+        !any_virtual(count, requests)) {
         taken = take_in_order(count, requests, statuses, &rc);
         if (rc != MPI_ERR_IN_STATUS) return rc;
     }
@@ -462,9 +473,10 @@ int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexce
     if (all.nothing_left()) return rc;
     if (!any_virtual(count, requests)) {
         engine->run_until([&](bool owner) noexcept {
-            return owner && all.look([&](int* found, int indices[], MPI_Status found_statuses[]) noexcept {
-                return real.Testsome(count, all.pending(), found, indices, found_statuses);
-            });
+            return owner &&
+                   all.look([&](int* found, int indices[], MPI_Status found_statuses[]) noexcept {
+                       return real.Testsome(count, all.pending(), found, indices, found_statuses);
+                   });
         });
         return all.result();
     }
@@ -497,9 +509,8 @@ int complete_any(bool blocking, int count, MPI_Request requests[], int* index, i
     Mixture mixture(count, requests);
     if (!mixture.usable()) return MPI_ERR_NO_MEM;
     if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
-    *flag = run(blocking, [&](bool owner) noexcept {
-        return mixture.find_any(owner, index, status, &rc);
-    });
+    *flag = run(blocking,
+                [&](bool owner) noexcept { return mixture.find_any(owner, index, status, &rc); });
     return rc;
 }
 
@@ -525,7 +536,8 @@ int complete_some(bool blocking, int incount, MPI_Request requests[], int* outco
     return rc;
 }
 
-// The library's own call: no engine is needed, or the library itself is asking about its own requests.
+// The library's own call: no engine is needed, or the library itself is asking about its own
+// requests.
 bool hand_on(int count, const MPI_Request requests[]) noexcept {
     if (!engine_runs() || engine->library_waits_as_well()) return true;
     return is_reentrant() && !any_virtual(count, requests);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine's loop: queue, window, and the offload thread that runs it when no program thread does.
+// The engine's loop: queue, window, and the offload thread that runs it when no program thread
+// does.
 #include "engine.hpp"
 
 #include <signal.h>
@@ -19,14 +20,16 @@ namespace {
 // How the offload thread rests, and the values of its futex word.
 enum Rest : uint32_t { awake, parked, dozing };
 
-// Looks in vain before the thread rests between looks: about 10 ms with a CPU of its own, so that a program that posts
-// once in an iteration pays no wake (3 to 20 us). None without a CPU of its own, or the program would lose its CPU to it.
+// Looks in vain before the thread rests between looks: about 10 ms with a CPU of its own, so that a
+// program that posts once in an iteration pays no wake (3 to 20 us). None without a CPU of its own,
+// or the program would lose its CPU to it.
 constexpr uint32_t own_cpu_looks = 200000;
 
 // What a persistent slot issues: the request was made by X_init and is started again.
 int issue_start(const void*, MPI_Request* mpi_request) noexcept { return real.Start(mpi_request); }
 
-// Complete at once? MPICH takes a started request with MPI_PROC_NULL for inactive, and Testsome never reports it.
+// Complete at once? MPICH takes a started request with MPI_PROC_NULL for inactive, and Testsome
+// never reports it.
 bool complete_on_start(MPI_Request* mpi_request, MPI_Status* status, int* error) noexcept {
     int flag = 0;
     *error = real.Test(mpi_request, &flag, status);
@@ -47,7 +50,8 @@ void Engine::push(Slot* slot) noexcept {
     if (!has_thread_) unissued_.fetch_add(1, std::memory_order_relaxed);
     queue_.push(static_cast<uint16_t>(pool.index(slot)));
     if (!has_thread_) return;
-    light_fence(asymmetric_);  // pairs with park_if_idle(): either it sees the command or we see it parked
+    light_fence(
+        asymmetric_);  // pairs with park_if_idle(): either it sees the command or we see it parked
     const uint32_t rest = parked_.load(std::memory_order_relaxed);
     // A short rest on a shared CPU is left alone: the wake costs the program more than it gains.
     if (rest == parked || (rest == dozing && thread_spins())) {
@@ -134,8 +138,8 @@ void Engine::finish(Slot* slot, const MPI_Status& status, int error) noexcept {
     pool.give(slot);
 }
 
-// The library refused the whole Testsome: the requests are asked one by one, and those it refuses are complete with
-// its error, so that nobody waits for them for ever.
+// The library refused the whole Testsome: the requests are asked one by one, and those it refuses
+// are complete with its error, so that nobody waits for them for ever.
 void Engine::refuse_window(uint32_t base, int looked_at) noexcept {
     for (int i = looked_at - 1; i >= 0; --i) {
         Slot* slot = pool.at(window_slots_[base + static_cast<uint32_t>(i)]);
@@ -146,8 +150,8 @@ void Engine::refuse_window(uint32_t base, int looked_at) noexcept {
     }
 }
 
-// 1. One Testsome over the next testsome_window requests. 2. Completed slots, found before any of them leaves the
-// window, get status and error.
+// 1. One Testsome over the next testsome_window requests. 2. Completed slots, found before any of
+// them leaves the window, get status and error.
 bool Engine::poll() noexcept {
     const uint32_t active = active_count_.load(std::memory_order_relaxed);
     if (active == 0 || polling_) return false;
@@ -158,8 +162,7 @@ bool Engine::poll() noexcept {
     int indices[testsome_window];
     MPI_Status statuses[testsome_window];
     polling_ = true;
-    const int rc =
-        real.Testsome(looked_at, window_requests_ + base, &completed, indices, statuses);
+    const int rc = real.Testsome(looked_at, window_requests_ + base, &completed, indices, statuses);
     polling_ = false;
     cursor_ = base + static_cast<uint32_t>(looked_at);
     if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) {
@@ -230,12 +233,14 @@ void Engine::thread_main() noexcept {
     }
 }
 
-// The CPU was not ours alone after all: other jobs, threads that nobody told us of, hosts that share a machine.
+// The CPU was not ours alone after all: other jobs, threads that nobody told us of, hosts that
+// share a machine.
 void Engine::share_cpu() noexcept {
     spins_.store(false, std::memory_order_relaxed);
     keep_this_thread_on(plan_.mask);
     count(Counter::thread_shares);
-    log_line(LogLevel::info, "offload thread: CPU %d is wanted by others, so it rests between looks", plan_.cpu);
+    log_line(LogLevel::info,
+             "offload thread: CPU %d is wanted by others, so it rests between looks", plan_.cpu);
 }
 
 // One look, unless a program thread runs the loop itself or there is nothing to do.
@@ -250,8 +255,8 @@ bool Engine::thread_turn() noexcept {
     return moved;
 }
 
-// Sleeps until push() or stop_thread(), if there is nothing to do. Decided as the owner: nothing is then on its way
-// from the queue to the window.
+// Sleeps until push() or stop_thread(), if there is nothing to do. Decided as the owner: nothing is
+// then on its way from the queue to the window.
 bool Engine::park_if_idle() noexcept {
     if (has_work() || !try_own()) return false;
     parked_.store(parked, std::memory_order_relaxed);
@@ -270,9 +275,9 @@ bool Engine::park_if_idle() noexcept {
 // Rests between looks at what is pending.
 void Engine::doze(uint64_t length_us) noexcept {
     parked_.store(dozing, std::memory_order_relaxed);
-    // No heavy fence, which would disturb the program: a command that slips through waits as long as the rest.
-    if (queue_.empty() || !thread_spins())
-        futex_wait(parked_, dozing, length_us);
+    // No heavy fence, which would disturb the program: a command that slips through waits as long
+    // as the rest.
+    if (queue_.empty() || !thread_spins()) futex_wait(parked_, dozing, length_us);
     parked_.store(awake, std::memory_order_relaxed);
 }
 

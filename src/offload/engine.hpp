@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine: one queue, one window of active requests, one loop, one owner at a time. Other files of src/offload
-// enter it by Ownership, run_until or the queue; nothing outside src/offload sees it.
+// The engine: one queue, one window of active requests, one loop, one owner at a time. Other files
+// of src/offload enter it by Ownership, run_until or the queue; nothing outside src/offload sees
+// it.
 #pragma once
 
 #include <pthread.h>
@@ -12,14 +13,14 @@ namespace vecmpi {
 // Requests that one Testsome looks at. More wait their turn; the window rotates.
 constexpr unsigned testsome_window = 64;
 
-// Per thread: how deep it is inside real functions that we called. Loader's static TLS: no allocation on access.
+// Per thread: how deep it is inside real functions that we called. Loader's static TLS: no
+// allocation on access.
 struct ThreadState {
-    int inside = 0;           // >0: calls from here are the library's own or a callback's
-    bool owns_engine = false;  // this thread holds the engine right now
+    int inside = 0;               // >0: calls from here are the library's own or a callback's
+    bool owns_engine = false;     // this thread holds the engine right now
     uint64_t library_events = 0;  // what the library's polls under the engine's loop moved
 };
-extern thread_local constinit ThreadState this_thread
-    __attribute__((tls_model("initial-exec")));
+extern thread_local constinit ThreadState this_thread __attribute__((tls_model("initial-exec")));
 
 class Engine {
   public:
@@ -28,11 +29,12 @@ class Engine {
         return owned_.load(std::memory_order_relaxed) == 0 &&
                owned_.exchange(1, std::memory_order_acquire) == 0;
     }
-    void own() noexcept;    // waits on the ladder
-    // True where no other thread came by since this one last did, nobody holds the engine, and nothing is queued: this
-    // thread then needs no ownership to call the library, which has a lock of its own at this level (14 ns a call less).
-    // A thread that comes now holds the engine beside it, which costs time at the library's lock, not order. Only
-    // without an offload thread, which would be in the way.
+    void own() noexcept;  // waits on the ladder
+    // True where no other thread came by since this one last did, nobody holds the engine, and
+    // nothing is queued: this thread then needs no ownership to call the library, which has a lock
+    // of its own at this level (14 ns a call less). A thread that comes now holds the engine beside
+    // it, which costs time at the library's lock, not order. Only without an offload thread, which
+    // would be in the way.
     bool alone() noexcept {
         if (has_thread_) return false;
         if (last_caller_.load(std::memory_order_relaxed) != &this_thread) {
@@ -43,8 +45,9 @@ class Engine {
                unissued_.load(std::memory_order_acquire) == 0;  // pairs with drain(): order is kept
     }
 
-    // Gives the engine back. Without a thread, what others queued while we held it would wait for somebody's next call:
-    // the exchange, a full fence, pairs with the queue's push before a failed try_own (5 ns less than store and fence).
+    // Gives the engine back. Without a thread, what others queued while we held it would wait for
+    // somebody's next call: the exchange, a full fence, pairs with the queue's push before a failed
+    // try_own (5 ns less than store and fence).
     void leave() noexcept {
         if (!queues || has_thread_) return release();
         owned_.exchange(0, std::memory_order_seq_cst);
@@ -56,8 +59,8 @@ class Engine {
     bool drain() noexcept {  // issues all that is queued; true if there was something
         return !queue_.empty() && drain_queue();
     }
-    bool step() noexcept;   // drain, then one look at the window; true if something moved
-    void forget(Slot* slot) noexcept;  // takes an active slot out of the window
+    bool step() noexcept;  // drain, then one look at the window; true if something moved
+    void forget(Slot* slot) noexcept;                      // takes an active slot out of the window
     bool is_polling() const noexcept { return polling_; }  // we are in a callback of Testsome
     void reset_window() noexcept;                          // nothing of an earlier life stays
 
@@ -68,7 +71,8 @@ class Engine {
         return active_count_.load(std::memory_order_relaxed) != 0 || !queue_.empty();
     }
 
-    // After a look in vain. More blocked threads than CPUs: the one that can go on has to be let in at once.
+    // After a look in vain. More blocked threads than CPUs: the one that can go on has to be let in
+    // at once.
     void rest(Ladder& ladder) const noexcept {
         if (callers_.load(std::memory_order_relaxed) > callers_with_cpu)
             Ladder::give_way();
@@ -76,12 +80,14 @@ class Engine {
             ladder.rest();
     }
 
-    // After a failing look of a Test: on an oversubscribed node whoever must send has no CPU meanwhile.
+    // After a failing look of a Test: on an oversubscribed node whoever must send has no CPU
+    // meanwhile.
     void give_way_if_crowded() const noexcept {
         if (yields_at_once) Ladder::give_way();
     }
 
-    // attempt(is_owner) -> finished. Called again and again, as the owner where this thread can be it.
+    // attempt(is_owner) -> finished. Called again and again, as the owner where this thread can be
+    // it.
     template <class Attempt>
     void run_until(Attempt attempt) noexcept;
 
@@ -90,18 +96,20 @@ class Engine {
     bool start_thread(const OffloadPlan& plan) noexcept;
     void stop_thread() noexcept;
     bool has_thread() const noexcept { return has_thread_; }
-    bool thread_spins() const noexcept { return has_thread_ && spins_.load(std::memory_order_relaxed); }
+    bool thread_spins() const noexcept {
+        return has_thread_ && spins_.load(std::memory_order_relaxed);
+    }
     // The library waits as well as our loop would, and nobody else needs the engine meanwhile.
     bool library_waits_as_well() const noexcept {
         return library_rests && !queues && wait.max_sleep_us == 0;
     }
 
     SlotPool pool;
-    WaitPolicy wait;             // of blocked program threads
-    bool yields_at_once = false;  // oversubscribed: failing Tests give the CPU away
+    WaitPolicy wait;                         // of blocked program threads
+    bool yields_at_once = false;             // oversubscribed: failing Tests give the CPU away
     uint32_t callers_with_cpu = UINT32_MAX;  // more blocked threads than these yield at once
-    bool queues = false;          // virtual requests exist: a thread of its own, or MPI_THREAD_MULTIPLE
-    bool library_rests = false;   // the library's own waits follow our ladder
+    bool queues = false;  // virtual requests exist: a thread of its own, or MPI_THREAD_MULTIPLE
+    bool library_rests = false;                    // the library's own waits follow our ladder
     std::atomic<bool> persistent_requests{false};  // some were made: Testall may refuse them
     int tag_upper_bound = 32767;
 
@@ -123,13 +131,16 @@ class Engine {
     void complete(Slot* slot, int error) noexcept;
 
     alignas(64) std::atomic<uint32_t> owned_{0};
-    std::atomic<uint32_t> unissued_{0};  // queued operations; up before the push, down after the issue
+    std::atomic<uint32_t> unissued_{
+        0};  // queued operations; up before the push, down after the issue
     std::atomic<const ThreadState*> last_caller_{nullptr};
-    alignas(64) std::atomic<uint32_t> callers_{0};  // program threads in a blocking call; the thread stands back
-    alignas(64) std::atomic<uint32_t> parked_{0};   // futex word of the offload thread: enum Rest
+    alignas(64) std::atomic<uint32_t> callers_{
+        0};  // program threads in a blocking call; the thread stands back
+    alignas(64) std::atomic<uint32_t> parked_{0};  // futex word of the offload thread: enum Rest
     std::atomic<bool> stop_{false};
 
-    // The window: request i belongs to slot window_slots_[i]. Owner only, but for the relaxed count.
+    // The window: request i belongs to slot window_slots_[i]. Owner only, but for the relaxed
+    // count.
     alignas(64) std::atomic<uint32_t> active_count_{0};
     uint32_t cursor_ = 0;
     bool polling_ = false;  // a callback of the library entered us from inside Testsome
@@ -139,7 +150,8 @@ class Engine {
     CommandQueue queue_;
 
     bool has_thread_ = false;
-    std::atomic<bool> spins_{false};  // the thread has its CPU to itself; it takes that back when it finds otherwise
+    std::atomic<bool> spins_{
+        false};  // the thread has its CPU to itself; it takes that back when it finds otherwise
     bool asymmetric_ = false;  // fences between push() and the thread that parks
     OffloadPlan plan_;
     pthread_t thread_{};
@@ -183,8 +195,8 @@ class OwnerScope {
 
 template <class Attempt>
 void Engine::run_until(Attempt attempt) noexcept {
-    // From a callback: we hold the engine already. A callback of Testsome cannot wait for a request that this very
-    // Testsome looks at; no MPI function that calls back allows that.
+    // From a callback: we hold the engine already. A callback of Testsome cannot wait for a request
+    // that this very Testsome looks at; no MPI function that calls back allows that.
     if (this_thread.owns_engine) {
         while (!attempt(true)) step();
         return;

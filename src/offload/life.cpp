@@ -79,7 +79,9 @@ int level_to_request(int level) noexcept {
 WaitPolicy library_wait_policy() noexcept {
     const auto& [host, plan] = decision();
     WaitPolicy policy = wait_policy(settings().wait, oversubscribed(host, plan));
-    if (policy.spins <= 1) policy.spins = 0;  // a second poll at once: 39 instead of 22 us for 16 KiB Allreduce, 4 ranks
+    if (policy.spins <= 1)
+        policy.spins =
+            0;  // a second poll at once: 39 instead of 22 us for 16 KiB Allreduce, 4 ranks
     if (policy.max_sleep_us != 0) policy.yields = UINT32_MAX;
     policy.sleep_us = policy.max_sleep_us = 0;
     return policy;
@@ -95,8 +97,7 @@ void start_engine(int level, int lib_provided, bool library_rests, int* app_prov
     if (app_provided) *app_provided = app_level;
     const Decision& made = decision();
     const bool traced = log_wants(LogLevel::debug);
-    if (traced)
-        trace_calls([](size_t call) { return call_name(static_cast<Call>(call)); });
+    if (traced) trace_calls([](size_t call) { return call_name(static_cast<Call>(call)); });
     counting_enabled.store(traced || settings().report.kind != ReportTarget::Kind::off,
                            std::memory_order_relaxed);
     if (!make_engine()) return;  // no memory: every call stays with the library

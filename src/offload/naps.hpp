@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long the offload thread rests between looks where it has no CPU of its own. Pure: values in, a time out.
+// How long the offload thread rests between looks where it has no CPU of its own. Pure: values in,
+// a time out.
 #pragma once
 
 #include <algorithm>
@@ -7,9 +8,10 @@
 
 namespace vecmpi {
 
-// Each look costs the program a context switch, so there is one look a rest, and the rest is as long as one look can keep
-// up with the link: by TCP a look moves at most about 16 pieces of 8 KiB. (Two hosts at 1 Gbit/s whose CPUs all compute
-// hide 80 % of 4 MiB with rests of 400 us, 68 % with 50 us, 60 % with looks until nothing moves.)
+// Each look costs the program a context switch, so there is one look a rest, and the rest is as
+// long as one look can keep up with the link: by TCP a look moves at most about 16 pieces of 8 KiB.
+// (Two hosts at 1 Gbit/s whose CPUs all compute hide 80 % of 4 MiB with rests of 400 us, 68 % with
+// 50 us, 60 % with looks until nothing moves.)
 class Naps {
   public:
     // A command came or an operation ended: its partner may answer at once.

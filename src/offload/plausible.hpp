@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pure look at a call's arguments: might the library refuse them? If so the call is not queued but made at once, so
-// that the program gets the library's own error from the call itself. Never the judge of what is an error.
+// Pure look at a call's arguments: might the library refuse them? If so the call is not queued but
+// made at once, so that the program gets the library's own error from the call itself. Never the
+// judge of what is an error.
 #pragma once
 
 #include "vecmpi/offload.hpp"

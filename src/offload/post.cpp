@@ -10,8 +10,8 @@ namespace vecmpi {
 
 namespace {
 
-// Point-to-point messages up to this size are cheaper to issue than to hand over: the library copies them at once
-// (40 ns for 8 bytes, against about 100 ns for a trip through the queue).
+// Point-to-point messages up to this size are cheaper to issue than to hand over: the library
+// copies them at once (40 ns for 8 bytes, against about 100 ns for a trip through the queue).
 constexpr size_t inline_bytes = 1024;
 
 constexpr size_t call_index(Call call) noexcept { return static_cast<size_t>(call); }
@@ -32,7 +32,8 @@ int issue_by_library(const Operation& operation, MPI_Request* app_request) noexc
     return rc;
 }
 
-// Issues on this thread as the owner, after everything that was queued. The program gets the real request.
+// Issues on this thread as the owner, after everything that was queued. The program gets the real
+// request.
 int issue_owned(const Operation& operation, MPI_Request* app_request) noexcept {
     int rc;
     {
@@ -56,7 +57,8 @@ Counter reason_not_to_queue(const Operation& operation) noexcept {
         if (!window_serves(traits.handler)) return Counter::decline_error_handler;
         if (!plausible(operation.call, facts, traits, engine->tag_upper_bound))
             return Counter::decline_arguments;
-        // Only the library knows whether a derived type is committed, and says so from the call itself.
+        // Only the library knows whether a derived type is committed, and says so from the call
+        // itself.
         if (traits.handler == CommTraits::Handler::returns &&
             !(is_builtin_type(facts.type) && is_builtin_type(facts.other_type)))
             return Counter::decline_arguments;
@@ -92,8 +94,8 @@ bool is_small_message(const CallFacts& facts) noexcept {
     return !facts.collective && is_builtin_type(facts.type) && payload_bytes(facts) <= inline_bytes;
 }
 
-// A nonblocking call may be issued by the caller where no thread would do it better. Order is kept: nothing may
-// stand in the queue before it.
+// A nonblocking call may be issued by the caller where no thread would do it better. Order is kept:
+// nothing may stand in the queue before it.
 bool may_issue_inline(const Operation& operation) noexcept {
     if (!engine->has_thread()) return true;
     return is_small_message(operation.facts) && engine->queue_empty();
@@ -147,8 +149,8 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept {
             }
             cpu_pause();
         }
-        rc = queue_operation(operation, &request) ? MPI_SUCCESS
-                                                   : issue_unowned(operation, &request);
+        rc =
+            queue_operation(operation, &request) ? MPI_SUCCESS : issue_unowned(operation, &request);
     }
     if (rc != MPI_SUCCESS) return rc;
     return wait_one(&request, status);

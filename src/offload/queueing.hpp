@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// May an operation wait in the queue and complete in the window? The rule for all who put something there.
+// May an operation wait in the queue and complete in the window? The rule for all who put something
+// there.
 #pragma once
 
 #include "vecmpi/offload.hpp"
 
 namespace vecmpi {
 
-// A completion error is raised by Testsome with the handler of MPI_COMM_WORLD. That must be the handler that the
-// communicator has, and it must not matter on which thread it runs.
+// A completion error is raised by Testsome with the handler of MPI_COMM_WORLD. That must be the
+// handler that the communicator has, and it must not matter on which thread it runs.
 bool window_serves(CommTraits::Handler handler) noexcept;
 
 }  // namespace vecmpi

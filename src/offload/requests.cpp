@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a program may do with a request besides completing it: start, free, cancel, look, mark partitions ready.
-// Completion is in completion.cpp.
+// What a program may do with a request besides completing it: start, free, cancel, look, mark
+// partitions ready. Completion is in completion.cpp.
 #include "engine.hpp"
 #include "queueing.hpp"
 
@@ -77,8 +77,7 @@ int start_all(int count, MPI_Request requests[]) noexcept {
     bool any_virtual = false;
     for (int i = 0; requests && i < count; ++i) any_virtual |= slot_of(requests[i]) != nullptr;
     if (!any_virtual)
-        return directly(Call::Startall,
-                        [&]() noexcept { return real.Startall(count, requests); });
+        return directly(Call::Startall, [&]() noexcept { return real.Startall(count, requests); });
     for (int i = 0; i < count; ++i)
         if (const int rc = start(&requests[i]); rc != MPI_SUCCESS) return rc;
     return MPI_SUCCESS;
@@ -87,7 +86,8 @@ int start_all(int count, MPI_Request requests[]) noexcept {
 // The real request goes too; an active operation still completes (MPI 4.0, 3.7.3).
 int request_free(MPI_Request* request) noexcept {
     Slot* slot = request ? slot_of(*request) : nullptr;
-    if (!slot) return directly(Call::Request_free, [&]() noexcept { return real.Request_free(request); });
+    if (!slot)
+        return directly(Call::Request_free, [&]() noexcept { return real.Request_free(request); });
     return as_owner([&]() noexcept {
         const bool active = state_of(slot) == SlotState::active;
         if (active && engine->is_polling()) {  // the library walks the window right now
@@ -140,7 +140,8 @@ int request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexc
     return slot->error;
 }
 
-// ---- partitioned communication (MPI 4.0, 4.2): the request is started first, so these are issued at once --------
+// ---- partitioned communication (MPI 4.0, 4.2): the request is started first, so these are issued
+// at once --------
 
 int pready(int partition, MPI_Request request) noexcept {
     Slot* slot = slot_of(request);
@@ -163,8 +164,7 @@ int pready_list(int length, const int partitions[], MPI_Request request) noexcep
     if (!slot)
         return directly(Call::Pready_list,
                         [&]() noexcept { return real.Pready_list(length, list, request); });
-    return as_owner(
-        [&]() noexcept { return real.Pready_list(length, list, slot->mpi_request); });
+    return as_owner([&]() noexcept { return real.Pready_list(length, list, slot->mpi_request); });
 }
 
 int parrived(MPI_Request request, int partition, int* flag) noexcept {

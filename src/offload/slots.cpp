@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The slot pool: a mapped array, a stack of slots given back, and a mark below which slots were used before.
+// The slot pool: a mapped array, a stack of slots given back, and a mark below which slots were
+// used before.
 #include "slots.hpp"
 
 #include <sys/mman.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Storage of queued operations and the handle values of their virtual requests. Does not issue or complete anything.
+// Storage of queued operations and the handle values of their virtual requests. Does not issue or
+// complete anything.
 #pragma once
 
 #include <boost/lockfree/stack.hpp>
@@ -13,11 +14,13 @@ namespace vecmpi {
 // inactive -> posted -> active -> done -> inactive.
 enum class SlotState : uint32_t { free, posted, active, done, inactive };
 
-// One cache line for the engine and the waiting thread, then the arguments. The thread that took the slot writes
-// everything before the push; the owner of the engine writes status, error and mpi_request until it stores `done`.
+// One cache line for the engine and the waiting thread, then the arguments. The thread that took
+// the slot writes everything before the push; the owner of the engine writes status, error and
+// mpi_request until it stores `done`.
 struct alignas(64) Slot {
-    std::atomic<SlotState> state;  // stored with release by the writer of the fields, loaded with acquire
-    uint32_t generation;           // 1..generations-1; part of the handle, so that a stale handle is seen
+    std::atomic<SlotState>
+        state;            // stored with release by the writer of the fields, loaded with acquire
+    uint32_t generation;  // 1..generations-1; part of the handle, so that a stale handle is seen
     int error;
     MPI_Request mpi_request;
     MPI_Status status;
@@ -25,7 +28,8 @@ struct alignas(64) Slot {
     IssueFunction issue;
     Call call;
     bool persistent;
-    bool forgotten;  // freed by a callback while the library was looking at it: poll() gives it back
+    bool
+        forgotten;  // freed by a callback while the library was looking at it: poll() gives it back
     alignas(64) std::byte arguments[max_argument_bytes];
 };
 
@@ -61,7 +65,7 @@ class SlotPool {
     void prefer_node(int numa_node) noexcept;
 
   private:
-    Slot* slots_ = nullptr;             // mapped; pages are touched on first use
+    Slot* slots_ = nullptr;               // mapped; pages are touched on first use
     std::atomic<uint32_t> untouched_{0};  // slots from here on were never used
     boost::lockfree::stack<uint16_t, boost::lockfree::fixed_sized<true>,
                            boost::lockfree::capacity<slot_count>>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The segmented collectives. Each: 1. gather the facts, 2. decide, 3. post segments with a bounded number in flight,
+// The segmented collectives. Each: 1. gather the facts, 2. decide, 3. post segments with a bounded
+// number in flight,
 // 4. complete. The order of segments is the same on all ranks, as MPI demands of collectives.
 #include <algorithm>
 #include <climits>
@@ -26,7 +27,8 @@ Buffer<T> allocate(size_t elements) noexcept {
     return Buffer<T>(static_cast<T*>(std::malloc(std::max<size_t>(elements, 1) * sizeof(T))));
 }
 
-// Out of memory after all ranks agreed to cut: this rank cannot leave alone, so the program's error handler decides.
+// Out of memory after all ranks agreed to cut: this rank cannot leave alone, so the program's error
+// handler decides.
 int out_of_memory(MPI_Comm comm) noexcept {
     real.Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
     return MPI_ERR_NO_MEM;
@@ -59,7 +61,8 @@ void* advanced(const void* buffer, MPI_Count bytes) noexcept {
                                    static_cast<uintptr_t>(bytes));
 }
 
-// Found out by packing nothing: the library itself refuses a type that is not committed, before any rank waits.
+// Found out by packing nothing: the library itself refuses a type that is not committed, before any
+// rank waits.
 bool is_committed(MPI_Datatype type, MPI_Comm comm) noexcept {
     if ((static_cast<unsigned>(type) >> 26) == 0x13u) return true;
     char nothing = 0;
@@ -67,8 +70,10 @@ bool is_committed(MPI_Datatype type, MPI_Comm comm) noexcept {
     return real.Pack(&nothing, 0, type, &nothing, 0, &position, comm) == MPI_SUCCESS;
 }
 
-// Facts that every segmented collective needs of its communicator; nothing where it cannot be cut at all.
-std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Count count) noexcept {
+// Facts that every segmented collective needs of its communicator; nothing where it cannot be cut
+// at all.
+std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type,
+                                        MPI_Count count) noexcept {
     const auto comm_bits = static_cast<unsigned>(comm);
     if (is_reentrant() || !engine_runs() || count < 0 || !is_valid_type(type)) return std::nullopt;
     if ((comm_bits >> 30) == 0 || ((comm_bits >> 26) & 0xfu) != 1) return std::nullopt;
@@ -169,7 +174,8 @@ bool segment_fits_int(MPI_Count elements, unsigned n) noexcept {
     return segment(elements, n, 0).count <= INT_MAX;
 }
 
-// ---- Bcast: cut between bytes of the packed vector, since only its size is the same on all ranks -----------------
+// ---- Bcast: cut between bytes of the packed vector, since only its size is the same on all ranks
+// -----------------
 
 struct BcastArguments {
     void* buffer;
@@ -194,7 +200,8 @@ int bcast_bytes(unsigned n, void* buffer, MPI_Count bytes, int root, MPI_Comm co
     });
 }
 
-// ---- Allgather: segment i holds the i-th part of every rank's block ------------------------------------------------
+// ---- Allgather: segment i holds the i-th part of every rank's block
+// ------------------------------------------------
 
 struct AllgatherArguments {
     const void* sendbuf;
@@ -227,16 +234,17 @@ int allgather_bytes(unsigned n, const void* send, void* receive, MPI_Count block
             segment_counts[r] = part.count;
             segment_places[r] = static_cast<MPI_Aint>(r) * block + part.first;
         }
-        const AllgatherArguments arguments{advanced(send, part.first), part.count, receive,
-                                           segment_counts, segment_places, comm};
+        const AllgatherArguments arguments{
+            advanced(send, part.first), part.count, receive, segment_counts, segment_places, comm};
         CallFacts facts = collective_facts(comm, part.count, MPI_BYTE);
         facts.vector_form = true;
-        return post(make_operation(Call::Iallgatherv, issue_iallgatherv, arguments, facts), request);
+        return post(make_operation(Call::Iallgatherv, issue_iallgatherv, arguments, facts),
+                    request);
     });
 }
 
-// A buffer that Pack and Unpack accept. They refuse MPI_BOTTOM: a type with absolute addresses is shifted, so that it
-// counts from an anchor.
+// A buffer that Pack and Unpack accept. They refuse MPI_BOTTOM: a type with absolute addresses is
+// shifted, so that it counts from an anchor.
 class PackableBuffer {
   public:
     PackableBuffer(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept
@@ -272,7 +280,8 @@ class PackableBuffer {
     bool shifted_ = false;
 };
 
-// ---- Reduce_scatter: the input is rearranged so that each segment is contiguous -----------------------------------
+// ---- Reduce_scatter: the input is rearranged so that each segment is contiguous
+// -----------------------------------
 
 struct ReduceScatterArguments {
     const void* sendbuf;
@@ -333,8 +342,8 @@ std::optional<int> segmented_allreduce(const void* sendbuf, void* recvbuf, MPI_C
     const auto traits = traits_to_cut(comm, datatype, count);
     if (!traits || sendbuf == recvbuf) return std::nullopt;
     const TypeShape shape = shape_of(datatype);
-    const unsigned n = decide(Segmented::allreduce, static_cast<uint64_t>(count * shape.bytes),
-                              count, *traits);
+    const unsigned n =
+        decide(Segmented::allreduce, static_cast<uint64_t>(count * shape.bytes), count, *traits);
     if (n == 0 || !segment_fits_int(count, n)) return std::nullopt;
     count_call(static_cast<size_t>(Call::Allreduce), Path::segmented,
                static_cast<uint64_t>(count * shape.bytes));
@@ -376,7 +385,9 @@ std::optional<int> segmented_bcast(void* buffer, MPI_Count count, MPI_Datatype d
         return rc != MPI_SUCCESS ? rc : bcast_bytes(n, packed.get(), bytes, root, comm);
     }
     const int rc = bcast_bytes(n, packed.get(), bytes, root, comm);
-    return rc != MPI_SUCCESS ? rc : PackableBuffer(buffer, count, datatype).unpack(packed.get(), bytes, comm);
+    return rc != MPI_SUCCESS
+               ? rc
+               : PackableBuffer(buffer, count, datatype).unpack(packed.get(), bytes, comm);
 }
 
 std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
@@ -388,11 +399,11 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
         return std::nullopt;
     const TypeShape receive_shape = shape_of(recvtype);
     const MPI_Count block = recvcount * receive_shape.bytes;
-    const unsigned n =
-        decide(Segmented::allgather, static_cast<uint64_t>(block), block, *traits);
+    const unsigned n = decide(Segmented::allgather, static_cast<uint64_t>(block), block, *traits);
     if (n == 0) return std::nullopt;
     count_call(static_cast<size_t>(Call::Allgather), Path::segmented, static_cast<uint64_t>(block));
-    // 1. The send side as packed bytes. 2. Gather into packed bytes. 3. Unpack where the type has another layout.
+    // 1. The send side as packed bytes. 2. Gather into packed bytes. 3. Unpack where the type has
+    // another layout.
     const int ranks = traits->size;
     int rank = 0;
     real.Comm_rank(comm, &rank);
@@ -405,8 +416,8 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
         receive = packed_receive.get();
         if (!receive) return out_of_memory(comm);
         if (in_place)
-            rc = PackableBuffer(advanced(recvbuf, rank * recvcount * receive_shape.extent), recvcount,
-                                recvtype)
+            rc = PackableBuffer(advanced(recvbuf, rank * recvcount * receive_shape.extent),
+                                recvcount, recvtype)
                      .pack(packed_receive.get() + rank * block, block, comm);
     }
     if (!in_place && !shape_of(sendtype).builtin) {
@@ -439,8 +450,7 @@ std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
         if (blocks.of(r) < 0) return std::nullopt;  // the library's own error
     const MPI_Count total = blocks.total(ranks);
     const auto bytes = static_cast<uint64_t>(total * shape.extent);
-    const unsigned n =
-        decide(Segmented::reduce_scatter, bytes, blocks.largest(ranks), *traits);
+    const unsigned n = decide(Segmented::reduce_scatter, bytes, blocks.largest(ranks), *traits);
     if (n == 0 || blocks.largest(ranks) > INT_MAX) return std::nullopt;
     count_call(static_cast<size_t>(Call::Reduce_scatter), Path::segmented, bytes);
     Buffer<char> input = allocate<char>(bytes);

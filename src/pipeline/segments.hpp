@@ -16,14 +16,15 @@ struct Segment {
     int64_t count = 0;
 };
 
-// The collectives that can be cut. `multi_node_from`: bytes from which `auto` cuts on a communicator over several
-// nodes; SIZE_MAX where cutting was not measured faster (docs/segments.md has the figures).
+// The collectives that can be cut. `multi_node_from`: bytes from which `auto` cuts on a
+// communicator over several nodes; SIZE_MAX where cutting was not measured faster (docs/segments.md
+// has the figures).
 enum class Segmented : uint8_t { allreduce, bcast, reduce, reduce_scatter, allgather };
 
 struct SegmentFacts {
     Segmented collective;
-    uint64_t bytes = 0;     // of the vector
-    int64_t elements = 0;   // that it may be cut between
+    uint64_t bytes = 0;    // of the vector
+    int64_t elements = 0;  // that it may be cut between
     int ranks = 1;
     bool several_nodes = false;  // known to span nodes, the same on all ranks
 };

@@ -40,6 +40,8 @@ CASES = [
     Case("neighbourhood"),
     Case("intercomm", ranks=(2, 3, 4, 5)),
     Case("comm_order"),
+    Case("derived_types"),
+    Case("same_bits"),
     Case("large_count", ranks=(1, 2, 4)),
     Case("threads_messages", ranks=(2, 3, 4, 5)),
     Case("threads_comms", ranks=(2, 3, 4, 5)),

@@ -166,7 +166,8 @@ TEST_CASE("threads wait for their own requests together", "[offload][completion]
     CHECK(wrong == std::vector<int>(threads, 0));
 }
 
-TEST_CASE("wait_until looks from inside the engine until there is something", "[offload][completion]") {
+TEST_CASE("wait_until looks from inside the engine until there is something",
+          "[offload][completion]") {
     const Mode mode = GENERATE(Mode::alone, Mode::callers, Mode::thread);
     FreshLibrary library;
     RunningEngine running(mode);

@@ -67,7 +67,8 @@ TEST_CASE("threads post together: each keeps its order", "[offload][queue]") {
         CHECK(failures[static_cast<size_t>(t)] == 0);
         CHECK(in_order(labels, t));
     }
-    // Without an offload thread a lone caller may be inside when another comes: the library has a lock at that level.
+    // Without an offload thread a lone caller may be inside when another comes: the library has a
+    // lock at that level.
     if (mode == Mode::thread) CHECK(fake::most_at_once() == 1);
 }
 
@@ -255,7 +256,8 @@ TEST_CASE("a callback inside the library may call MPI", "[offload][queue]") {
     CHECK(inner == MPI_REQUEST_NULL);
 }
 
-TEST_CASE("a lone thread calls the library without the engine, until another comes", "[offload][queue]") {
+TEST_CASE("a lone thread calls the library without the engine, until another comes",
+          "[offload][queue]") {
     FreshLibrary library;
     RunningEngine running(Mode::callers);
     bool owned = false;
@@ -295,8 +297,8 @@ TEST_CASE("one producer: the ring keeps the order", "[offload][queue]") {
     for (int round = 0; round < rounds; ++round) {
         std::vector<MPI_Request> requests(batch, MPI_REQUEST_NULL);
         for (int i = 0; i < batch; ++i)
-            REQUIRE(post_fake(round * batch + i + 1, {.looks = 1 + i % 3}, &requests[static_cast<size_t>(i)]) ==
-                    MPI_SUCCESS);
+            REQUIRE(post_fake(round * batch + i + 1, {.looks = 1 + i % 3},
+                              &requests[static_cast<size_t>(i)]) == MPI_SUCCESS);
         REQUIRE(wait_all(batch, requests.data(), MPI_STATUSES_IGNORE) == MPI_SUCCESS);
     }
     const std::vector<int> labels = fake::labels_of(fake::What::issue);

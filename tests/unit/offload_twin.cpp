@@ -62,6 +62,7 @@ TEST_CASE("run_twin waits its turn when others hold the engine", "[offload][twin
         });
     for (std::thread& thread : program) thread.join();
     CHECK(wrong == std::vector<int>(threads, 0));
-    // Without an offload thread a lone caller may be inside when another comes: the library has a lock at that level.
+    // Without an offload thread a lone caller may be inside when another comes: the library has a
+    // lock at that level.
     if (mode == Mode::thread) CHECK(fake::most_at_once() == 1);
 }
