@@ -139,6 +139,11 @@ int parrived(MPI_Request request, int partition, int* flag) noexcept;
 // where the offload thread serves it, else leaves it.
 void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept;
 
+// From now on there may be requests that MPICH 4.0's Testall does not take: it refuses persistent
+// collectives and partitioned requests, and frees generalized requests with a poll function (those
+// of files) twice.
+void note_unusual_requests() noexcept;
+
 // ---- waiting on something other than a request ------------------------------------------------
 
 // Calls look(context), which may call the library, until it returns true, resting on the ladder

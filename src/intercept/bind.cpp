@@ -49,8 +49,7 @@ EntryFunction served_target(Call call, bool served) noexcept {
     return served || handler.always ? handler.function : function;
 }
 
-// ---- without vecmpi
-// -------------------------------------------------------------------------------
+// ---- without vecmpi -----------------------------------------------------------------------------
 
 // What the program would have called without this library: the next definition in the loader's
 // order, so that tools preloaded behind this library stay in place; in a library that came with
@@ -60,8 +59,7 @@ EntryFunction untouched_target(const BoundLibrary& library, const char* symbol) 
     return as_entry(next != nullptr ? next : dlsym(library.handle, symbol));
 }
 
-// ---- failures
-// ---------------------------------------------------------------------------------------
+// ---- failures -----------------------------------------------------------------------------------
 
 // Not log_line(): there may be no MPI library, and then the settings are not read.
 [[noreturn]] void abort_with(const std::string& line) noexcept {
@@ -99,8 +97,7 @@ void explain_once(const BoundLibrary& library) noexcept {
              library.soname.empty() ? "the MPI library" : library.soname.c_str());
 }
 
-// ---- binding
-// ----------------------------------------------------------------------------------------
+// ---- binding ------------------------------------------------------------------------------------
 
 // Only entries that no one has bound: a thread that is late must not undo bind_entries().
 void bind_if_unbound(size_t entry, EntryFunction target) noexcept {

@@ -70,8 +70,7 @@ CallFacts message_facts(const void* buffer, MPI_Comm comm, MPI_Count count, MPI_
     return facts;
 }
 
-// ---- Probe: looks until there is a message
-// --------------------------------------------------------
+// ---- Probe: looks until there is a message ------------------------------------------------------
 
 struct ProbeLook {
     int source, tag;
@@ -215,8 +214,34 @@ int serve_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
     return probe(source, tag, comm, message, status);
 }
 
-// ---- communicators
-// -----------------------------------------------------------------------------------
+// ---- generalized requests -----------------------------------------------------------------------
+// Those of MPI_File_iread and its sisters among them: ROMIO makes them by these calls too.
+
+int serve_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn,
+                         MPI_Grequest_cancel_function* cancel_fn, void* extra_state,
+                         MPI_Request* request) noexcept {
+    note_unusual_requests();
+    return real.Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
+}
+
+int serve_X_Grequest_start(MPI_Grequest_query_function* query_fn,
+                           MPI_Grequest_free_function* free_fn,
+                           MPI_Grequest_cancel_function* cancel_fn,
+                           MPIX_Grequest_poll_function* poll_fn,
+                           MPIX_Grequest_wait_function* wait_fn, void* extra_state,
+                           MPI_Request* request) noexcept {
+    note_unusual_requests();
+    return real.X_Grequest_start(query_fn, free_fn, cancel_fn, poll_fn, wait_fn, extra_state,
+                                 request);
+}
+
+int serve_X_Grequest_class_allocate(MPIX_Grequest_class greq_class, void* extra_state,
+                                    MPI_Request* request) noexcept {
+    note_unusual_requests();
+    return real.X_Grequest_class_allocate(greq_class, extra_state, request);
+}
+
+// ---- communicators ------------------------------------------------------------------------------
 
 int serve_Comm_free(MPI_Comm* comm) noexcept {
     return changing_communicator(Call::Comm_free, [&]() noexcept { return real.Comm_free(comm); });

@@ -137,8 +137,7 @@ bool any_virtual(int count, const MPI_Request requests[]) noexcept {
     return requests && std::any_of(requests, requests + std::max(count, 0), is_virtual);
 }
 
-// ---- several requests, some virtual
-// --------------------------------------------------------------
+// ---- several requests, some virtual -------------------------------------------------------------
 
 // The real ones of a mixture, in order, with their places in the program's array.
 class RealPart {
@@ -462,8 +461,7 @@ void clear_errors(int count, MPI_Status statuses[]) noexcept {
 int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
     int rc = MPI_SUCCESS, taken = 0;
     clear_errors(count, statuses);
-    // Testall refuses persistent collectives and partitioned requests in MPICH 4.0.
-    if (!engine->persistent_requests.load(std::memory_order_relaxed) &&
+    if (!engine->unusual_requests.load(std::memory_order_relaxed) &&
         !any_virtual(count, requests)) {
         taken = take_in_order(count, requests, statuses, &rc);
         if (rc != MPI_ERR_IN_STATUS) return rc;

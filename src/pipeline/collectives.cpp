@@ -175,7 +175,6 @@ bool segment_fits_int(MPI_Count elements, unsigned n) noexcept {
 }
 
 // ---- Bcast: cut between bytes of the packed vector, since only its size is the same on all ranks
-// -----------------
 
 struct BcastArguments {
     void* buffer;
@@ -200,8 +199,7 @@ int bcast_bytes(unsigned n, void* buffer, MPI_Count bytes, int root, MPI_Comm co
     });
 }
 
-// ---- Allgather: segment i holds the i-th part of every rank's block
-// ------------------------------------------------
+// ---- Allgather: segment i holds the i-th part of every rank's block -----------------------------
 
 struct AllgatherArguments {
     const void* sendbuf;
@@ -280,8 +278,7 @@ class PackableBuffer {
     bool shifted_ = false;
 };
 
-// ---- Reduce_scatter: the input is rearranged so that each segment is contiguous
-// -----------------------------------
+// ---- Reduce_scatter: the input is rearranged so that each segment is contiguous -----------------
 
 struct ReduceScatterArguments {
     const void* sendbuf;

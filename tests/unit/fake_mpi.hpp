@@ -69,8 +69,7 @@ extern std::function<void()> inside_testsome;
 extern std::function<void()> inside_test;
 extern std::function<void()> inside_question;  // MPI_Comm_test_inter
 
-// ---- communicators
-// --------------------------------------------------------------------------------
+// ---- communicators ------------------------------------------------------------------------------
 
 struct Communicator {
     int size = 2;
@@ -88,8 +87,7 @@ int communicator_questions();  // calls of MPI_Comm_test_inter
                                // part of reset()
 int handler_references();      // handlers given out by MPI_Comm_get_errhandler and not freed
 
-// ---- reductions
-// -------------------------------------------------------------------------------------
+// ---- reductions ---------------------------------------------------------------------------------
 
 struct Reduction {
     const void* sendbuf;

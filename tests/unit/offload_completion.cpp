@@ -192,7 +192,7 @@ TEST_CASE("Waitall takes a persistent collective once", "[offload][completion]")
     const bool mixed = GENERATE(false, true);
     FreshLibrary library;
     RunningEngine running(mixed ? Mode::callers : Mode::alone);
-    engine->persistent_requests = true;
+    note_unusual_requests();
     MPI_Request collective =
         fake::persistent(1, {.looks = 1, .quirk = fake::Quirk::persistent_collective});
     for (int round = 0; round < 2; ++round) {

@@ -54,8 +54,7 @@ struct FreshLibrary {
     FreshLibrary() { fake::reset(); }
 };
 
-// ---- operations
-// -----------------------------------------------------------------------------------
+// ---- operations ---------------------------------------------------------------------------------
 
 inline vecmpi::CallFacts message(MPI_Count bytes, MPI_Comm comm = MPI_COMM_WORLD) {
     static const char buffer = 0;
