@@ -32,6 +32,7 @@ runs it plain and preloaded, and prints every test that passes plain and not pre
   --dirs LIST         directories of test/mpi, e.g. coll,pt2pt,f08/coll (default: all that the suite runs)
   --lists LIST        list files to read (default: testlist,testlist.dtp,testlist.cvar)
   --subset            only the tests of tests/conformance/subset.txt
+  --tests FILE        only the tests that FILE names, in the form of subset.txt
   --max-np N          most ranks a test gets (default: 4)
   --timeout S         seconds for a test whose list entry names no limit (default: 180)
   --jobs N            tests run, and files compiled, at a time (default: 1)
@@ -76,7 +77,7 @@ parse_arguments() {
             --help | -h) usage; exit 0 ;;
             --subset) subset=$here/tests/conformance/subset.txt; shift; continue ;;
             --library | --modes | --dirs | --lists | --max-np | --timeout | --jobs | --confirm | --yield | \
-                --plain-cache | --out) (($# > 1)) || bad_argument "$1 needs a value" ;;
+                --plain-cache | --tests | --out) (($# > 1)) || bad_argument "$1 needs a value" ;;
             *) bad_argument "unknown option '$1'" ;;
         esac
         case $1 in
@@ -90,6 +91,7 @@ parse_arguments() {
             --confirm) need_number "$1" "$2"; confirm=$2 ;;
             --yield) [[ $2 == on || $2 == off ]] || bad_argument "--yield takes on or off"; yield=$2 ;;
             --plain-cache) [[ -f $2 ]] || bad_argument "no such file: $2"; plain_cache=$2 ;;
+            --tests) [[ -f $2 ]] || bad_argument "no such file: $2"; subset=$2 ;;
             --out) out=$2 ;;
         esac
         shift 2
