@@ -258,7 +258,7 @@ inline void light_fence(bool asymmetric) noexcept {
     else
         std::atomic_thread_fence(std::memory_order_seq_cst);
 }
-void heavy_fence(bool asymmetric) noexcept;
+bool heavy_fence(bool asymmetric) noexcept;  // false where the kernel refuses it
 
 // ---- loaded libraries ----------------------------------------------------------------------
 

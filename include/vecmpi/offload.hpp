@@ -87,17 +87,21 @@ bool twin_serves(MPI_Comm comm) noexcept;
 // (MPI 4.0, 6.12).
 bool collective_twin_serves(MPI_Comm comm) noexcept;
 
-// A call that the library executes on the caller's thread: everything posted before is issued
-// first, and what the library calls from inside goes straight to the real functions.
+// Whose calls come back to MPI from inside a call: the library's own (ROMIO), which go straight to the
+// real functions; or the program's (callbacks), which are served as usual. An error handler of the
+// program may leave the call by longjmp: with `program` nothing is left behind.
+enum class Reentry { library, program };
+
+// A call that the library executes on the caller's thread: everything posted before is issued first.
 class DirectCall {
   public:
-    explicit DirectCall(Call call) noexcept;
+    explicit DirectCall(Call call, Reentry reentry = Reentry::library) noexcept;
     ~DirectCall() noexcept;
     DirectCall(const DirectCall&) = delete;
     DirectCall& operator=(const DirectCall&) = delete;
 
   private:
-    bool outermost_;
+    bool marks_inside_;
 };
 
 // True inside a real function that we called on this thread: hand the call on untouched.
@@ -194,7 +198,7 @@ const Agreement& agreement() noexcept;
 int level_to_request(int app_level) noexcept;
 // How the library should rest in its own waits: as blocked program threads do, but never asleep,
 // since a poll cannot tell a wait from a test.
-WaitPolicy library_wait_policy() noexcept;
+WaitPolicy library_wait_policy(int app_level) noexcept;
 // True where all ranks share one node and its CPUs are too few: each handshake of a rendezvous
 // waits for a rank that has no CPU.
 bool handshakes_are_slow() noexcept;

@@ -117,9 +117,9 @@ bool asymmetric_fences_work() noexcept {
     return work;
 }
 
-void heavy_fence(bool asymmetric) noexcept {
-    if (asymmetric) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+bool heavy_fence(bool asymmetric) noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    return !asymmetric || syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_us) noexcept {

@@ -149,8 +149,13 @@ def hand_on(function, condition, before=""):
     return f"    if ({condition}) {{\n{before}{call_real(function, '        ')}\n    }}\n"
 
 
-def direct_scope(function, indent="    "):
-    return f"{indent}DirectCall scope{{Call::{function.short_name}}};\n"
+def direct_scope(function, indent="    ", reentry=""):
+    return f"{indent}DirectCall scope{{Call::{function.short_name}{reentry}}};\n"
+
+
+def message_scope(function):
+    """Messages and collectives: the library makes them without calling MPI itself."""
+    return direct_scope(function, "        ", ", Reentry::program")
 
 
 def arguments_of(function, operation):
@@ -208,7 +213,7 @@ def serve_twin(function, operations):
         # The request of a receive from no one has an empty status in MPICH 4.0.
         condition = f"source == MPI_PROC_NULL || {condition}"
     text = signature(function) + " {\n"
-    text += hand_on(function, refusal(function, condition), direct_scope(function, "        "))
+    text += hand_on(function, refusal(function, condition), message_scope(function))
     status = "status" if function.prototype.parameter("status") else "MPI_STATUS_IGNORE"
     return text + run_operation(function, operation, "run_twin", status) + "}\n"
 
@@ -220,7 +225,7 @@ def serve_collective(function, operations):
         signature(function, prefix)
         + " {\n"
         + hand_on(function, "is_reentrant()")
-        + hand_on(function, "!collective_twin_serves(comm)", direct_scope(function, "        "))
+        + hand_on(function, "!collective_twin_serves(comm)", message_scope(function))
         + run_operation(function, operation, "run_twin", "MPI_STATUS_IGNORE")
         + "}\n"
     )

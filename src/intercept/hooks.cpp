@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hand-written handlers: calls that change what vecmpi knows (life, communicators, error handlers)
 // and blocking calls whose twin is more than one operation. Generated handlers do the rest.
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
 #include "progress.hpp"
 #include "report.hpp"
 #include "vecmpi/intercept.hpp"
@@ -24,16 +28,34 @@ bool library_rests() noexcept {
     return library_polls_seen();
 }
 
-int initialise_world(int* argc, char*** argv, int app_level, int* app_provided) noexcept {
-    if (is_reentrant()) return real.Init_thread(argc, argv, app_level, app_provided);
+// A session that came first has set the library's thread level for good.
+std::atomic<bool> session_came_first{false};
+
+// library_init(level, &provided): the program's own call, or MPI_Init_thread where the offload thread
+// needs a higher level than the program asked for. The program is then told its own.
+template <class LibraryInit>
+int initialise_world(int app_level, int* app_provided, LibraryInit library_init) noexcept {
     int lib_provided = MPI_THREAD_SINGLE;
-    rest_in_library(library_wait_policy());
+    rest_in_library(library_wait_policy(app_level));
     const EagerUcx eager(handshakes_are_slow());
-    const int rc = real.Init_thread(argc, argv, level_to_request(app_level), &lib_provided);
+    const int requested = level_to_request(app_level);
+    const int rc = library_init(requested, &lib_provided);
     if (rc != MPI_SUCCESS) return rc;
-    start_engine(app_level, lib_provided, library_rests(), app_provided);
+    const bool raised = requested > app_level && !session_came_first.load();
+    start_engine(raised ? app_level : lib_provided, lib_provided, library_rests(), app_provided);
+    rest_in_library(library_wait_policy(app_thread_level()));
     bind_entries(true);
     return MPI_SUCCESS;
+}
+
+// What MPICH's MPI_Init takes: MPI_THREAD_SINGLE unless this variable says otherwise.
+int default_level() noexcept {
+    const char* name = std::getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL");
+    if (name == nullptr) return MPI_THREAD_SINGLE;
+    const std::string_view level = name;
+    if (level == "MPI_THREAD_MULTIPLE") return MPI_THREAD_MULTIPLE;
+    if (level == "MPI_THREAD_SERIALIZED") return MPI_THREAD_SERIALIZED;
+    return level == "MPI_THREAD_FUNNELED" ? MPI_THREAD_FUNNELED : MPI_THREAD_SINGLE;
 }
 
 // ---- Sendrecv: both sides posted, then completed (MPICH 4.0's Irecv from MPI_PROC_NULL leaves an
@@ -116,12 +138,22 @@ int with_other_processes(Call call, LibraryCall library_call) noexcept {
 }  // namespace
 
 int serve_Init(int* argc, char*** argv) noexcept {
-    int provided;
-    return initialise_world(argc, argv, MPI_THREAD_SINGLE, &provided);
+    if (is_reentrant()) return real.Init(argc, argv);
+    const int app_level = default_level();
+    int told;
+    return initialise_world(app_level, &told, [=](int level, int* provided) noexcept {
+        if (level > app_level) return real.Init_thread(argc, argv, level, provided);
+        const int rc = real.Init(argc, argv);
+        if (rc == MPI_SUCCESS) real.Query_thread(provided);
+        return rc;
+    });
 }
 
 int serve_Init_thread(int* argc, char*** argv, int required, int* provided) noexcept {
-    return initialise_world(argc, argv, required, provided);
+    if (is_reentrant()) return real.Init_thread(argc, argv, required, provided);
+    return initialise_world(required, provided, [=](int level, int* lib_provided) noexcept {
+        return real.Init_thread(argc, argv, level, lib_provided);
+    });
 }
 
 // The library runs the program's delete callbacks first, and they may still use requests: the
@@ -141,6 +173,7 @@ int serve_Finalize() noexcept {
 // called too, every call goes to the library as it is.
 int serve_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) noexcept {
     note_dynamic_processes();
+    session_came_first.store(true);
     return real.Session_init(info, errhandler, session);
 }
 
@@ -154,7 +187,7 @@ int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, in
                    void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                    MPI_Comm comm, MPI_Status* status) noexcept {
     if (source == MPI_PROC_NULL || !twin_serves(comm)) {
-        DirectCall scope(Call::Sendrecv);
+        DirectCall scope(Call::Sendrecv, Reentry::program);
         return real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
                              recvtype, source, recvtag, comm, status);
     }
@@ -170,7 +203,7 @@ int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
                      int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                      int source, int recvtag, MPI_Comm comm, MPI_Status* status) noexcept {
     if (source == MPI_PROC_NULL || !twin_serves(comm)) {
-        DirectCall scope(Call::Sendrecv_c);
+        DirectCall scope(Call::Sendrecv_c, Reentry::program);
         return real.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
                                recvtype, source, recvtag, comm, status);
     }
@@ -184,14 +217,14 @@ int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype send
 
 int serve_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
     if (!twin_serves(comm)) {
-        DirectCall scope(Call::Probe);
+        DirectCall scope(Call::Probe, Reentry::program);
         return real.Probe(source, tag, comm, status);
     }
     return probe(source, tag, comm, nullptr, status);
 }
 
 int serve_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) noexcept {
-    DirectCall scope(Call::Iprobe);
+    DirectCall scope(Call::Iprobe, Reentry::program);
     const int rc = real.Iprobe(source, tag, comm, flag, status);
     if (rc == MPI_SUCCESS && !*flag) rest_after_failing_look();
     return rc;
@@ -199,7 +232,7 @@ int serve_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* stat
 
 int serve_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
                   MPI_Status* status) noexcept {
-    DirectCall scope(Call::Improbe);
+    DirectCall scope(Call::Improbe, Reentry::program);
     const int rc = real.Improbe(source, tag, comm, flag, message, status);
     if (rc == MPI_SUCCESS && !*flag) rest_after_failing_look();
     return rc;
@@ -208,7 +241,7 @@ int serve_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* me
 int serve_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
                  MPI_Status* status) noexcept {
     if (!twin_serves(comm) || !message) {
-        DirectCall scope(Call::Mprobe);
+        DirectCall scope(Call::Mprobe, Reentry::program);
         return real.Mprobe(source, tag, comm, message, status);
     }
     return probe(source, tag, comm, message, status);

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 
 #include "elsewhere.hpp"
 #include "vecmpi/offload.hpp"
@@ -15,25 +16,55 @@ namespace {
 
 using ProgressFunction = unsigned (*)(void* worker);
 
-unsigned find_and_progress(void* worker) noexcept;
+// Whom a caller would reach without us. A process may hold two copies of UCX, and a worker of one
+// must not come to the other.
+struct Route {
+    std::atomic<uintptr_t> begin{0};  // the caller's object in memory; stored last, with release
+    std::atomic<uintptr_t> end{0};
+    std::atomic<ProgressFunction> function{nullptr};
+};
+constexpr size_t most_routes = 8;
+constinit Route routes[most_routes];
+constinit std::mutex making_route;
 
-// What the symbol leads to: find_and_progress, then UCX's own function or resting_progress.
-// Relaxed: each value may be called by any thread at any time.
-constinit std::atomic<ProgressFunction> target{find_and_progress};
-// UCX's own function. Stored with release before target leads away from find_and_progress.
-constinit std::atomic<ProgressFunction> ucx_progress{nullptr};
+constinit std::atomic<bool> resting{false};
 constinit std::atomic<bool> seen{false};
-
 WaitPolicy library_policy;
 thread_local constinit Ladder library_ladder
     __attribute__((tls_model("initial-exec"))){library_policy};
 
-unsigned resting_progress(void* worker) noexcept {
-    const unsigned events = ucx_progress.load(std::memory_order_acquire)(worker);
+ProgressFunction known_function(uintptr_t caller) noexcept {
+    for (const Route& route : routes) {
+        const uintptr_t begin = route.begin.load(std::memory_order_acquire);
+        if (begin == 0) return nullptr;
+        if (caller - begin < route.end.load(std::memory_order_relaxed) - begin)
+            return route.function.load(std::memory_order_relaxed);
+    }
+    return nullptr;
+}
+
+// Whoever calls was linked to UCX, so there is a definition. Not kept where the table is full.
+ProgressFunction find_function(uintptr_t caller) noexcept {
+    const CallersChoice found = definition_for(caller, "ucp_worker_progress");
+    const auto function = reinterpret_cast<ProgressFunction>(found.address);
+    if (function == nullptr || found.begin == 0) return function;
+    const std::lock_guard<std::mutex> lock(making_route);
+    if (ProgressFunction already = known_function(caller)) return already;
+    for (Route& route : routes) {
+        if (route.begin.load(std::memory_order_relaxed) != 0) continue;
+        route.end.store(found.end, std::memory_order_relaxed);
+        route.function.store(function, std::memory_order_relaxed);
+        route.begin.store(found.begin, std::memory_order_release);
+        break;
+    }
+    return function;
+}
+
+unsigned rest_after(unsigned events) noexcept {
     if (!seen.load(std::memory_order_relaxed)) [[unlikely]]
         seen.store(true, std::memory_order_relaxed);
-    if (note_library_events(events))
-        return events;  // the engine's own loop rests, and knows better when
+    // Under the engine's own loop the loop rests, and knows better when.
+    if (note_library_events(events)) return events;
     if (events != 0)
         library_ladder.reset();
     else
@@ -41,46 +72,30 @@ unsigned resting_progress(void* worker) noexcept {
     return events;
 }
 
-bool find_ucx() noexcept {
-    if (ucx_progress.load(std::memory_order_acquire) == nullptr)
-        ucx_progress.store(
-            reinterpret_cast<ProgressFunction>(defined_elsewhere("ucp_worker_progress")),
-            std::memory_order_release);
-    return ucx_progress.load(std::memory_order_relaxed) != nullptr;
+unsigned progress(void* worker, uintptr_t caller) noexcept {
+    ProgressFunction function = known_function(caller);
+    if (function == nullptr) function = find_function(caller);
+    if (function == nullptr) return 0;
+    if (!resting.load(std::memory_order_acquire)) return function(worker);
+    return rest_after(function(worker));
 }
 
-// Whoever calls was linked to UCX, so there is a definition; without one no caller could have a
-// worker either.
-unsigned find_and_progress(void* worker) noexcept {
-    if (!find_ucx()) return 0;
-    ProgressFunction expected = find_and_progress;
-    target.compare_exchange_strong(expected, ucx_progress.load(std::memory_order_relaxed),
-                                   std::memory_order_relaxed, std::memory_order_relaxed);
-    return ucx_progress.load(std::memory_order_relaxed)(worker);
-}
+constexpr const char* rendezvous_threshold = "UCX_RNDV_THRESH";
 
 }  // namespace
 
 void rest_in_library(const WaitPolicy& policy) noexcept {
-    if (!find_ucx()) return;
     library_policy = policy;
-    target.store(resting_progress, std::memory_order_release);
+    resting.store(true, std::memory_order_release);
 }
 
 bool library_polls_seen() noexcept { return seen.load(std::memory_order_relaxed); }
 
-void stop_resting_in_library() noexcept {
-    if (ProgressFunction own = ucx_progress.load(std::memory_order_acquire))
-        target.store(own, std::memory_order_relaxed);
-}
-
-namespace {
-constexpr const char* rendezvous_threshold = "UCX_RNDV_THRESH";
-}
+void stop_resting_in_library() noexcept { resting.store(false, std::memory_order_relaxed); }
 
 EagerUcx::EagerUcx(bool wanted) noexcept
     : set_(wanted && std::getenv(rendezvous_threshold) == nullptr) {
-    if (set_) setenv(rendezvous_threshold, "128K", 0);
+    if (set_) setenv(rendezvous_threshold, "40K", 0);
 }
 
 EagerUcx::~EagerUcx() {
@@ -92,5 +107,5 @@ EagerUcx::~EagerUcx() {
 // UCX's prototype: unsigned ucp_worker_progress(ucp_worker_h), the handle being a pointer.
 extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(
     void* worker) noexcept {
-    return vecmpi::target.load(std::memory_order_acquire)(worker);
+    return vecmpi::progress(worker, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }

@@ -30,6 +30,12 @@ MPI_Status* status_at(MPI_Status statuses[], int i) noexcept {
     return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
 }
 
+// Beside an error of another request, those that have none say so.
+void no_errors(MPI_Status statuses[], int from, int to) noexcept {
+    for (int i = from; statuses != MPI_STATUSES_IGNORE && i < to; ++i)
+        statuses[i].MPI_ERROR = MPI_SUCCESS;
+}
+
 enum class Readiness { pending, complete, inactive, unknown };
 
 Readiness readiness(const Slot* slot) noexcept {
@@ -357,7 +363,8 @@ class WaitAll {
     // The first `taken` were looked at by Testall, which found a failure: those that are null have
     // their statuses.
     WaitAll(int count, MPI_Request requests[], MPI_Status statuses[], int taken) noexcept
-        : requests_(requests), statuses_(statuses), failed_(taken != 0) {
+        : count_(count), requests_(requests), statuses_(statuses), failed_(taken != 0) {
+        if (failed_) no_errors(statuses, taken, count);
         const bool fits = count <= on_stack;
         if (!fits) {
             more_places_.reset(new (std::nothrow) int[static_cast<size_t>(count)]);
@@ -402,12 +409,14 @@ class WaitAll {
         --left_;
         requests_[place] = pending_[place];  // null, or the persistent request
         pending_[place] = MPI_REQUEST_NULL;
+        if (error != MPI_SUCCESS && !failed_) no_errors(statuses_, 0, count_);
         failed_ |= error != MPI_SUCCESS;
         copy_status(status, status_at(statuses_, place));
         if (statuses_ != MPI_STATUSES_IGNORE) statuses_[place].MPI_ERROR = error;
     }
 
     static constexpr int on_stack = 64;
+    int count_;
     MPI_Request* requests_;
     MPI_Status* statuses_;
     int left_ = 0;
@@ -443,6 +452,7 @@ int take_in_order(int count, MPI_Request requests[], MPI_Status statuses[], int*
                 size = waitall_part;
                 return false;
             }
+            if (*rc == MPI_ERR_IN_STATUS) no_errors(statuses, 0, done);
             done += size;
             if (*rc != MPI_SUCCESS) return true;
         }
@@ -453,16 +463,27 @@ int take_in_order(int count, MPI_Request requests[], MPI_Status statuses[], int*
 
 // As MPICH's Waitall leaves it, though the standard asks for it only beside MPI_ERR_IN_STATUS:
 // programs look.
-void clear_errors(int count, MPI_Status statuses[]) noexcept {
+void clear_errors(int count, const MPI_Request requests[], MPI_Status statuses[]) noexcept {
     for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < count; ++i)
-        statuses[i].MPI_ERROR = MPI_SUCCESS;
+        if (requests[i] != MPI_REQUEST_NULL) statuses[i].MPI_ERROR = MPI_SUCCESS;
+}
+
+// An error handler function of the program is called for each error that the library sees, and MPICH's
+// Waitall sees one.
+bool world_has_user_handler() noexcept {
+    return agreement().valid &&
+           comm_traits(MPI_COMM_WORLD).handler == CommTraits::Handler::user;
 }
 
 int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
     int rc = MPI_SUCCESS, taken = 0;
-    clear_errors(count, statuses);
-    if (!engine->unusual_requests.load(std::memory_order_relaxed) &&
-        !any_virtual(count, requests)) {
+    const bool real_only = !any_virtual(count, requests);
+    if (real_only && world_has_user_handler()) {
+        DirectCall scope(Call::Waitall, Reentry::program);
+        return real.Waitall(count, requests, statuses);
+    }
+    clear_errors(count, requests, statuses);
+    if (real_only && !engine->unusual_requests.load(std::memory_order_relaxed)) {
         taken = take_in_order(count, requests, statuses, &rc);
         if (rc != MPI_ERR_IN_STATUS) return rc;
     }
@@ -552,50 +573,50 @@ void wait_until(bool (*look)(void* context), void* context) noexcept {
 }
 
 int wait_one(MPI_Request* request, MPI_Status* status) noexcept {
-    if (!request || hand_on(1, request)) return real.Wait(request, status);
+    if (!request || !status || hand_on(1, request)) return real.Wait(request, status);
     int flag;
     return complete_one(true, request, &flag, status);
 }
 
 int test_one(MPI_Request* request, int* flag, MPI_Status* status) noexcept {
-    if (!request || !flag || hand_on(1, request)) return real.Test(request, flag, status);
+    if (!request || !flag || !status || hand_on(1, request)) return real.Test(request, flag, status);
     return complete_one(false, request, flag, status);
 }
 
 int wait_any(int count, MPI_Request requests[], int* index, MPI_Status* status) noexcept {
-    if (!index || hand_on(count, requests)) return real.Waitany(count, requests, index, status);
+    if (!index || !status || hand_on(count, requests)) return real.Waitany(count, requests, index, status);
     int flag;
     return complete_any(true, count, requests, index, &flag, status);
 }
 
 int test_any(int count, MPI_Request requests[], int* index, int* flag,
              MPI_Status* status) noexcept {
-    if (!index || !flag || hand_on(count, requests))
+    if (!index || !flag || !status || hand_on(count, requests))
         return real.Testany(count, requests, index, flag, status);
     return complete_any(false, count, requests, index, flag, status);
 }
 
 int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
-    if (count < 0 || !requests || hand_on(count, requests))
+    if (count < 0 || !requests || !statuses || hand_on(count, requests))
         return real.Waitall(count, requests, statuses);
     return wait_all_of(count, requests, statuses);
 }
 
 int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept {
-    if (!flag || hand_on(count, requests)) return real.Testall(count, requests, flag, statuses);
+    if (!flag || !statuses || hand_on(count, requests)) return real.Testall(count, requests, flag, statuses);
     return test_all_of(count, requests, flag, statuses);
 }
 
 int wait_some(int incount, MPI_Request requests[], int* outcount, int indices[],
               MPI_Status statuses[]) noexcept {
-    if (!outcount || hand_on(incount, requests))
+    if (!outcount || !indices || !statuses || hand_on(incount, requests))
         return real.Waitsome(incount, requests, outcount, indices, statuses);
     return complete_some(true, incount, requests, outcount, indices, statuses);
 }
 
 int test_some(int incount, MPI_Request requests[], int* outcount, int indices[],
               MPI_Status statuses[]) noexcept {
-    if (!outcount || hand_on(incount, requests))
+    if (!outcount || !indices || !statuses || hand_on(incount, requests))
         return real.Testsome(incount, requests, outcount, indices, statuses);
     return complete_some(false, incount, requests, outcount, indices, statuses);
 }

@@ -260,15 +260,18 @@ bool Engine::thread_turn() noexcept {
 bool Engine::park_if_idle() noexcept {
     if (has_work() || !try_own()) return false;
     parked_.store(parked, std::memory_order_relaxed);
-    heavy_fence(asymmetric_);  // pairs with push()
+    // Pairs with push(). Where the kernel refuses it (a sandbox of the program's) a command may slip
+    // through: then the sleep is short.
+    const uint64_t limit_us = heavy_fence(asymmetric_) ? 0 : 1000;
     const bool busy = has_work() || stop_.load(std::memory_order_relaxed);
     if (busy) parked_.store(awake, std::memory_order_relaxed);
     release();
     if (busy) return false;
     count(Counter::thread_parks);
-    while (parked_.load(std::memory_order_relaxed) == parked &&
+    while (parked_.load(std::memory_order_relaxed) == parked && !has_work() &&
            !stop_.load(std::memory_order_relaxed))
-        futex_wait(parked_, parked, 0);
+        futex_wait(parked_, parked, limit_us);
+    parked_.store(awake, std::memory_order_relaxed);
     return true;
 }
 

@@ -18,15 +18,13 @@ constexpr size_t call_index(Call call) noexcept { return static_cast<size_t>(cal
 
 // The library's call on this thread, nothing held: error handlers may do as they like.
 int issue_unowned(const Operation& operation, MPI_Request* app_request) noexcept {
-    DirectCall scope(operation.call);
+    DirectCall scope(operation.call, Reentry::program);
     return operation.issue(operation.arguments, app_request);
 }
 
 // Nobody else needs the engine: nothing to own, nothing queued, nothing held.
 int issue_by_library(const Operation& operation, MPI_Request* app_request) noexcept {
-    ++this_thread.inside;
     const int rc = operation.issue(operation.arguments, app_request);
-    --this_thread.inside;
     count(Counter::issued_inline);
     count_call(call_index(operation.call), Path::inline_issue, payload_bytes(operation.facts));
     return rc;
@@ -177,8 +175,8 @@ bool collective_twin_serves(MPI_Comm comm) noexcept {
     return comm_traits(comm).world_only;
 }
 
-DirectCall::DirectCall(Call call) noexcept : outermost_(!is_reentrant() && engine_runs()) {
-    if (!outermost_) return;
+DirectCall::DirectCall(Call call, Reentry reentry) noexcept : marks_inside_(false) {
+    if (is_reentrant() || !engine_runs()) return;
     if (engine->queues && !engine->alone()) {
         engine->own();
         {
@@ -187,12 +185,11 @@ DirectCall::DirectCall(Call call) noexcept : outermost_(!is_reentrant() && engin
         }
         engine->leave();
     }
-    ++this_thread.inside;
+    marks_inside_ = reentry == Reentry::library;
+    this_thread.inside += marks_inside_;
     count_call(call_index(call), Path::direct, 0);
 }
 
-DirectCall::~DirectCall() noexcept {
-    if (outermost_) --this_thread.inside;
-}
+DirectCall::~DirectCall() noexcept { this_thread.inside -= marks_inside_; }
 
 }  // namespace vecmpi

@@ -51,7 +51,7 @@ bool twin_serves(MPI_Comm) noexcept { return fake.twins; }
 bool collective_twin_serves(MPI_Comm) noexcept { return fake.collective_twins; }
 bool is_reentrant() noexcept { return fake.reentrant; }
 
-DirectCall::DirectCall(Call call) noexcept : outermost_(true) {
+DirectCall::DirectCall(Call call, Reentry) noexcept : marks_inside_(true) {
     fake.direct_calls.push_back(call);
     ++fake.open_direct_calls;
 }
