@@ -55,10 +55,8 @@ Counter reason_not_to_queue(const Operation& operation) noexcept {
         if (!window_serves(traits.handler)) return Counter::decline_error_handler;
         if (!plausible(operation.call, facts, traits, engine->tag_upper_bound))
             return Counter::decline_arguments;
-        // Only the library knows whether a derived type is committed, and says so from the call
-        // itself.
         if (traits.handler == CommTraits::Handler::returns &&
-            !(is_builtin_type(facts.type) && is_builtin_type(facts.other_type)))
+            !plausible_where_errors_return(facts, traits.size))
             return Counter::decline_arguments;
     }
     return Counter::number_of_counters;

@@ -237,3 +237,32 @@ TEST_CASE("payload_bytes", "[offload][plausible]") {
     facts.vector_form = true;
     CHECK(payload_bytes(facts) == 0);
 }
+
+TEST_CASE("plausible_where_errors_return: what the call itself may refuse is not queued",
+          "[offload][plausible]") {
+    static int memory[64];
+    CallFacts allgather;
+    allgather.collective = true;
+    allgather.type = allgather.other_type = MPI_INT;
+    allgather.count = allgather.other_count = 1;
+    allgather.recvbuf = memory;
+    struct Case {
+        const void* sendbuf;
+        bool accepted;
+    };
+    for (const Case& test : {Case{memory, false}, Case{memory + 3, false}, Case{memory + 4, true},
+                             Case{MPI_IN_PLACE, true}}) {
+        allgather.sendbuf = test.sendbuf;
+        CHECK(plausible_where_errors_return(allgather, 4) == test.accepted);
+    }
+    CallFacts with_arrays = allgather;
+    with_arrays.vector_form = true;
+    CHECK_FALSE(plausible_where_errors_return(with_arrays, 4));
+    CallFacts derived = allgather;
+    derived.type = static_cast<MPI_Datatype>(0x8c000001u);
+    CHECK_FALSE(plausible_where_errors_return(derived, 4));
+    CallFacts one_message;
+    one_message.type = MPI_INT;
+    one_message.count = 3;
+    CHECK(plausible_where_errors_return(one_message, 4));
+}
