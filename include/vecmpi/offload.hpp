@@ -143,10 +143,10 @@ int parrived(MPI_Request request, int partition, int* flag) noexcept;
 // where the offload thread serves it, else leaves it.
 void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept;
 
-// From now on there may be requests that MPICH 4.0's Testall does not take: it refuses persistent
-// collectives and partitioned requests, and frees generalized requests with a poll function (those
-// of files) twice.
-void note_unusual_requests() noexcept;
+// From now on there may be requests that only the library's own Waitall takes rightly: generalized
+// ones, those of files among them. MPICH 4.0's Testall frees them twice, and ROMIO's collective calls
+// match only if all ranks make progress with one request after the other.
+void note_generalized_requests() noexcept;
 
 // ---- waiting on something other than a request ------------------------------------------------
 

@@ -253,7 +253,7 @@ int serve_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
 int serve_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn,
                          MPI_Grequest_cancel_function* cancel_fn, void* extra_state,
                          MPI_Request* request) noexcept {
-    note_unusual_requests();
+    note_generalized_requests();
     return real.Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
 }
 
@@ -263,14 +263,14 @@ int serve_X_Grequest_start(MPI_Grequest_query_function* query_fn,
                            MPIX_Grequest_poll_function* poll_fn,
                            MPIX_Grequest_wait_function* wait_fn, void* extra_state,
                            MPI_Request* request) noexcept {
-    note_unusual_requests();
+    note_generalized_requests();
     return real.X_Grequest_start(query_fn, free_fn, cancel_fn, poll_fn, wait_fn, extra_state,
                                  request);
 }
 
 int serve_X_Grequest_class_allocate(MPIX_Grequest_class greq_class, void* extra_state,
                                     MPI_Request* request) noexcept {
-    note_unusual_requests();
+    note_generalized_requests();
     return real.X_Grequest_class_allocate(greq_class, extra_state, request);
 }
 

@@ -475,15 +475,42 @@ bool world_has_user_handler() noexcept {
            comm_traits(MPI_COMM_WORLD).handler == CommTraits::Handler::user;
 }
 
+int wait_all_by_library(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
+    DirectCall scope(Call::Waitall, Reentry::program);
+    return real.Waitall(count, requests, statuses);
+}
+
+// The virtual ones first, one by one; then the library waits for the others, in its own order.
+int wait_all_in_turn(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
+    const auto size = static_cast<size_t>(count);
+    const std::unique_ptr<MPI_Status[]> own(new (std::nothrow) MPI_Status[size]);
+    const std::unique_ptr<bool[]> was_virtual(new (std::nothrow) bool[size]);
+    if (!own || !was_virtual) return MPI_ERR_NO_MEM;
+    bool failed = false;
+    for (int i = 0; i < count; ++i) {
+        was_virtual[static_cast<size_t>(i)] = is_virtual(requests[i]);
+        if (!is_virtual(requests[i])) continue;
+        MPI_Status& status = own[static_cast<size_t>(i)];
+        status.MPI_ERROR = wait_one(&requests[i], &status);
+        failed |= status.MPI_ERROR != MPI_SUCCESS;
+    }
+    const int rc = wait_all_by_library(count, requests, statuses);
+    if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) return rc;
+    if (failed && rc == MPI_SUCCESS) no_errors(statuses, 0, count);
+    for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < count; ++i)
+        if (was_virtual[static_cast<size_t>(i)]) statuses[i] = own[static_cast<size_t>(i)];
+    return failed ? MPI_ERR_IN_STATUS : rc;
+}
+
 int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
     int rc = MPI_SUCCESS, taken = 0;
     const bool real_only = !any_virtual(count, requests);
-    if (real_only && world_has_user_handler()) {
-        DirectCall scope(Call::Waitall, Reentry::program);
-        return real.Waitall(count, requests, statuses);
-    }
+    const bool generalized = engine->generalized_requests.load(std::memory_order_relaxed);
+    if (real_only && (generalized || world_has_user_handler()))
+        return wait_all_by_library(count, requests, statuses);
+    if (generalized) return wait_all_in_turn(count, requests, statuses);
     clear_errors(count, requests, statuses);
-    if (real_only && !engine->unusual_requests.load(std::memory_order_relaxed)) {
+    if (real_only && !engine->persistent_requests.load(std::memory_order_relaxed)) {
         taken = take_in_order(count, requests, statuses, &rc);
         if (rc != MPI_ERR_IN_STATUS) return rc;
     }

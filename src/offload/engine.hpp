@@ -110,7 +110,8 @@ class Engine {
     uint32_t callers_with_cpu = UINT32_MAX;  // more blocked threads than these yield at once
     bool queues = false;  // virtual requests exist: a thread of its own, or MPI_THREAD_MULTIPLE
     bool library_rests = false;                    // the library's own waits follow our ladder
-    std::atomic<bool> unusual_requests{false};  // note_unusual_requests()
+    std::atomic<bool> persistent_requests{false};   // some were made: Testall may refuse them
+    std::atomic<bool> generalized_requests{false};  // note_generalized_requests()
     int tag_upper_bound = 32767;
 
   private:

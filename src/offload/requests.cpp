@@ -49,13 +49,13 @@ void start_slot(Slot* slot) noexcept {
 
 }  // namespace
 
-void note_unusual_requests() noexcept {
-    if (engine) engine->unusual_requests.store(true, std::memory_order_relaxed);
+void note_generalized_requests() noexcept {
+    if (engine) engine->generalized_requests.store(true, std::memory_order_relaxed);
 }
 
 void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept {
     if (!engine_runs()) return;
-    note_unusual_requests();
+    engine->persistent_requests.store(true, std::memory_order_relaxed);
     if (is_reentrant() || !engine_has_thread() || *app_request == MPI_REQUEST_NULL) return;
     if (!window_serves(comm_traits(comm).handler)) return count(Counter::decline_error_handler);
     Slot* slot = engine->pool.take();

@@ -192,7 +192,7 @@ TEST_CASE("Waitall takes a persistent collective once", "[offload][completion]")
     const bool mixed = GENERATE(false, true);
     FreshLibrary library;
     RunningEngine running(mixed ? Mode::callers : Mode::alone);
-    note_unusual_requests();
+    engine->persistent_requests = true;
     MPI_Request collective =
         fake::persistent(1, {.looks = 1, .quirk = fake::Quirk::persistent_collective});
     for (int round = 0; round < 2; ++round) {
@@ -208,4 +208,26 @@ TEST_CASE("Waitall takes a persistent collective once", "[offload][completion]")
         CHECK(statuses[1].MPI_SOURCE == 2);
     }
     CHECK(request_free(&collective) == MPI_SUCCESS);
+}
+
+TEST_CASE("Waitall beside generalized requests: the library waits for what is its own",
+          "[offload][completion]") {
+    const Mode mode = GENERATE(Mode::callers, Mode::thread);
+    FreshLibrary library;
+    RunningEngine running(mode);
+    note_generalized_requests();
+    MPI_Request requests[4] = {queued(1, {.looks = 3}), library_request(2, {.looks = 4}),
+                               MPI_REQUEST_NULL,
+                               queued(3, {.looks = 1, .error = MPI_ERR_OTHER})};
+    MPI_Status statuses[4];
+    CHECK(wait_all(4, requests, statuses) == MPI_ERR_IN_STATUS);
+    for (MPI_Request request : requests) CHECK(request == MPI_REQUEST_NULL);
+    CHECK(statuses[0].MPI_SOURCE == 1);
+    CHECK(statuses[1].MPI_SOURCE == 2);
+    CHECK(is_empty(statuses[2]));
+    CHECK(statuses[0].MPI_ERROR == MPI_SUCCESS);
+    CHECK(statuses[1].MPI_ERROR == MPI_SUCCESS);
+    CHECK(statuses[2].MPI_ERROR == MPI_SUCCESS);
+    CHECK(statuses[3].MPI_ERROR == MPI_ERR_OTHER);
+    engine->generalized_requests = false;
 }
