@@ -116,6 +116,14 @@ lines_of_vecmpi() { grep -c '^vecmpi' "$1"; }
 without_mpi() {
     build weak "${CC:-cc}" "$sources/weak.c"
     build no_mpi "${CC:-cc}" "$sources/no_mpi.c"
+    local copy
+    for copy in a b; do
+        build libucx_$copy.so "${CC:-cc}" -shared -fPIC -DCOPY="\"$copy\"" "$sources/fake_ucx.c"
+        build libuser_$copy.so "${CC:-cc}" -shared -fPIC -DUSER="\"$copy\"" "$sources/fake_ucx.c" \
+            -L. -lucx_$copy -Wl,-rpath,'$ORIGIN'
+    done
+    build two_ucx "${CC:-cc}" "$sources/two_ucx.c" -ldl
+    same_process "two copies of UCX" ./two_ucx
     same_process "true" /bin/true
     same_process "sh" /bin/sh -c 'echo one; ls / | head -1; exit 0'
     same_process "weak references without MPI" ./weak
@@ -132,7 +140,7 @@ without_mpi() {
         fi
     fi
     if wanted "exports"; then
-        nm -D --defined-only "$library" | awk '{print $3}' | grep -vE '^(P?MPIX?_|vecmpi_)' >exports
+        nm -D --defined-only "$library" | awk '{print $3}' | grep -vE '^(P?MPIX?_|vecmpi_|ucp_worker_progress$)' >exports
         if [ -s exports ]; then failed "exports" "more than MPI names" exports; else echo "ok exports"; fi
     fi
 }
