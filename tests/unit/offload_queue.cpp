@@ -289,9 +289,7 @@ TEST_CASE("a lone thread does not overtake what is queued", "[offload][queue]") 
 
 TEST_CASE("one producer: the ring keeps the order", "[offload][queue]") {
     FreshLibrary library;
-    RunningEngine running(Mode::thread, GENERATE(false, true));
-    REQUIRE(engine->queue_empty());
-    engine->expect_many_producers(false);
+    RunningEngine running(Mode::thread, GENERATE(false, true), false);
     constexpr int rounds = 50, batch = 40;
     for (int round = 0; round < rounds; ++round) {
         std::vector<MPI_Request> requests(batch, MPI_REQUEST_NULL);

@@ -18,13 +18,13 @@ enum class Mode {
 
 class RunningEngine {
   public:
-    explicit RunningEngine(Mode mode, bool own_cpu = false) {
+    explicit RunningEngine(Mode mode, bool own_cpu = false, bool many_producers = true) {
         using namespace vecmpi;
         // Less than MPI_THREAD_MULTIPLE from the library: start_engine() makes no thread, whatever
         // this host has.
         start_engine(MPI_THREAD_SERIALIZED, MPI_THREAD_SERIALIZED, false, nullptr);
         REQUIRE(engine_runs());
-        engine->expect_many_producers(true);
+        engine->expect_many_producers(many_producers);
         engine->wait = yielding;
         engine->yields_at_once = true;
         if (mode == Mode::thread) {
