@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "segments.hpp"
@@ -430,6 +431,18 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
         .unpack(packed_receive.get(), block * ranks, comm);
 }
 
+namespace {
+
+// In place the standard puts the result at the start and says nothing of the rest; MPICH leaves it in
+// this rank's block of the input too, and programs look there (MPICH's cxx/coll/redscatblk).
+void leave_in_own_block(char* recvbuf, const Blocks& blocks, int rank, MPI_Count extent) noexcept {
+    const MPI_Count before = blocks.total(rank);
+    std::memmove(recvbuf + before * extent, recvbuf,
+                 static_cast<size_t>(blocks.of(rank) * extent));
+}
+
+}  // namespace
+
 std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
                                             const int recvcounts[], MPI_Count block,
                                             MPI_Datatype datatype, MPI_Op op,
@@ -458,7 +471,7 @@ std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
     int rank = 0;
     real.Comm_rank(comm, &rank);
     const char* next_input = input.get();
-    return run_segments(n, [&](unsigned i, MPI_Request* request) noexcept {
+    const int rc = run_segments(n, [&](unsigned i, MPI_Request* request) noexcept {
         int* segment_counts =
             counts.get() + static_cast<size_t>(i % segments_in_flight) * static_cast<size_t>(ranks);
         const Segment mine = segment(blocks.of(rank), n, i);
@@ -474,6 +487,9 @@ std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
         return post(make_operation(Call::Ireduce_scatter, issue_ireduce_scatter, arguments, facts),
                     request);
     });
+    if (rc == MPI_SUCCESS && sendbuf == MPI_IN_PLACE)
+        leave_in_own_block(static_cast<char*>(recvbuf), blocks, rank, shape.extent);
+    return rc;
 }
 
 }  // namespace vecmpi
