@@ -436,9 +436,9 @@ namespace {
 // In place the standard puts the result at the start and says nothing of the rest; MPICH leaves it in
 // this rank's block of the input too, and programs look there (MPICH's cxx/coll/redscatblk).
 void leave_in_own_block(char* recvbuf, const Blocks& blocks, int rank, MPI_Count extent) noexcept {
-    const MPI_Count before = blocks.total(rank);
-    std::memmove(recvbuf + before * extent, recvbuf,
-                 static_cast<size_t>(blocks.of(rank) * extent));
+    const MPI_Count before = blocks.total(rank), count = blocks.of(rank);
+    if (before < count) return;  // it would overwrite the result
+    std::memcpy(recvbuf + before * extent, recvbuf, static_cast<size_t>(count * extent));
 }
 
 }  // namespace
