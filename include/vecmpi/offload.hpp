@@ -107,10 +107,8 @@ class DirectCall {
 // True inside a real function that we called on this thread: hand the call on untouched.
 bool is_reentrant() noexcept;
 
-// True where the engine's loop called the library on this thread: the loop rests, the library need
-// not.
-bool owns_engine() noexcept;
-// A poll of the library moved something. True as owns_engine().
+// A poll of the library moved something. True where the engine's loop called the library on this
+// thread: the loop rests, the library need not.
 bool note_library_events(unsigned events) noexcept;
 
 // ---- requests (MPI 4.0, 3.7.3-3.7.5, 3.8, 3.9, 4.2) -------------------------------------------

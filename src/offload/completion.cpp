@@ -517,7 +517,7 @@ int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexce
     WaitAll all(count, requests, statuses, taken);
     if (!all.usable()) return MPI_ERR_NO_MEM;
     if (all.nothing_left()) return rc;
-    if (!any_virtual(count, requests)) {
+    if (real_only) {
         engine->run_until([&](bool owner) noexcept {
             return owner &&
                    all.look([&](int* found, int indices[], MPI_Status found_statuses[]) noexcept {

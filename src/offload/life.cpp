@@ -73,7 +73,10 @@ void read_tag_upper_bound() noexcept {
 }  // namespace
 
 int level_to_request(int level) noexcept {
-    return decision().plan.own_thread ? std::max(level, int{MPI_THREAD_MULTIPLE}) : level;
+    if (!decision().plan.own_thread) return level;
+    // Before MPI_Init has threads, or registering for them waits for the kernel, about 10 ms.
+    asymmetric_fences_work();
+    return std::max(level, int{MPI_THREAD_MULTIPLE});
 }
 
 WaitPolicy library_wait_policy(int app_level) noexcept {

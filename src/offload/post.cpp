@@ -153,7 +153,6 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept {
 }
 
 bool is_reentrant() noexcept { return this_thread.inside != 0; }
-bool owns_engine() noexcept { return this_thread.owns_engine; }
 bool note_library_events(unsigned events) noexcept {
     this_thread.library_events += events;
     return this_thread.owns_engine;

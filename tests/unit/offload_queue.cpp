@@ -43,7 +43,7 @@ void post_many(int thread, int batches, unsigned seed, int* failures) {
 
 // Its argument: where to tell whether the calling thread holds the engine.
 int issue_and_tell_owner(const void* arguments, MPI_Request* request) noexcept {
-    **static_cast<bool* const*>(arguments) = owns_engine();
+    **static_cast<bool* const*>(arguments) = this_thread.owns_engine;
     return fake::issue(1, {.looks = 1}, request);
 }
 
@@ -238,7 +238,7 @@ TEST_CASE("a callback inside the library may call MPI", "[offload][queue]") {
     MPI_Request inner = MPI_REQUEST_NULL;
     fake::inside_issue = [&](int label) {
         if (label != 1) return;
-        held = owns_engine();
+        held = this_thread.owns_engine;
         reentrant = is_reentrant();
         { const DirectCall scope(Call::Comm_dup); }
         inner = library_request(2, {.looks = 3});
