@@ -72,10 +72,10 @@ class Engine {
     }
 
     // After a look in vain. More blocked threads than CPUs: the one that can go on has to be let in
-    // at once.
+    // soon.
     void rest(Ladder& ladder) const noexcept {
         if (callers_.load(std::memory_order_relaxed) > callers_with_cpu)
-            Ladder::give_way();
+            ladder.rest_in_crowd();
         else
             ladder.rest();
     }
@@ -107,7 +107,7 @@ class Engine {
     SlotPool pool;
     WaitPolicy wait;                         // of blocked program threads
     bool yields_at_once = false;             // oversubscribed: failing Tests give the CPU away
-    uint32_t callers_with_cpu = UINT32_MAX;  // more blocked threads than these yield at once
+    uint32_t callers_with_cpu = UINT32_MAX;  // more blocked threads than these yield soon
     bool queues = false;  // virtual requests exist: a thread of its own, or MPI_THREAD_MULTIPLE
     bool library_rests = false;                    // the library's own waits follow our ladder
     std::atomic<bool> persistent_requests{false};   // some were made: Testall may refuse them

@@ -42,7 +42,7 @@ void apply_wait_policy() noexcept {
     const auto& [host, plan] = decision();
     const bool crowded = oversubscribed(host, plan);
     engine->wait = wait_policy(settings().wait, crowded);
-    engine->callers_with_cpu = settings().wait == WaitMode::automatic
+    engine->callers_with_cpu = settings().wait == WaitMode::automatic && !crowded
                                    ? static_cast<uint32_t>(cpus_of_rank(host))
                                    : UINT32_MAX;
     engine->yields_at_once = engine->wait.spins + engine->wait.pauses <= 2;
