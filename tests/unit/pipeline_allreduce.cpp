@@ -31,7 +31,9 @@ std::vector<fake::Reduction> segments_since(size_t first) {
 }
 
 struct TwoNodes {
-    explicit TwoNodes(Mode mode) : running((fake::reduce = as_on_another_node, mode)) {
+    explicit TwoNodes(Mode mode)
+        : running(
+              (fake::reduce = as_on_another_node, fake::facts_of(MPI_COMM_WORLD).size = 3, mode)) {
         fake::reduce = [](const void*, void*, int) {};
         REQUIRE_FALSE(agreement().one_node);
         first = fake::reductions().size();

@@ -87,6 +87,9 @@ TEST_CASE("number_of_segments", "[pipeline][segments]") {
     three_elements.elements = 3;
     SegmentFacts one_element = floats(mib);
     one_element.elements = 1;
+    SegmentFacts two_ranks = over_nodes(floats(64 * mib)), three_ranks = two_ranks;
+    two_ranks.ranks = 2;
+    three_ranks.ranks = 3;
     const Settings automatic = with_path(CollectivePath::automatic);
     const Settings nothing_set;
     Settings both_ranges = with_segments(4);
@@ -122,6 +125,9 @@ TEST_CASE("number_of_segments", "[pipeline][segments]") {
         {"auto on one node", floats(64 * mib), automatic, 0, Counter::decline_layout},
         {"auto over nodes, small", over_nodes(floats(mib - 4)), automatic, 0,
          Counter::decline_small},
+        {"auto over two nodes", two_ranks, automatic, 0, Counter::decline_layout},
+        {"auto over three nodes", three_ranks, automatic, 4},
+        {"two ranks, asked for", two_ranks, with_segments(4), 4},
         {"auto over nodes", over_nodes(floats(mib)), automatic, 4},
         {"auto over nodes, nothing set", over_nodes(floats(mib)), nothing_set, 4},
         {"auto Bcast", over_nodes(floats(64 * mib, Segmented::bcast)), automatic, 0,
