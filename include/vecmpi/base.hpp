@@ -16,6 +16,7 @@ namespace vecmpi {
 
 enum class OffloadMode : uint8_t { automatic, on, off };
 enum class WaitMode : uint8_t { automatic, spin, yield, sleep };
+enum class IsaChoice : uint8_t { automatic, off, scalar, sse4, avx2, avx512, neon, sve };
 enum class LogLevel : uint8_t { error, warn, info, debug };
 enum class CollectivePath : uint8_t { automatic, mpi, segmented };
 
@@ -46,6 +47,7 @@ struct Settings {
     OffloadMode offload = OffloadMode::automatic;
     CpuChoice cpu;
     WaitMode wait = WaitMode::automatic;
+    IsaChoice isa = IsaChoice::automatic;
     unsigned segments = 0;     // 0: auto
     size_t segment_bytes = 0;  // 0: auto
     PathRanges allreduce, bcast, reduce, reduce_scatter, allgather;
@@ -111,7 +113,15 @@ inline void count(Counter counter, uint64_t add = 1) noexcept {
 }
 
 // How a call was served. Kept for each MPI function: calls and bytes (0 where unknown).
-enum class Path : uint8_t { library, direct, inline_issue, queued, segmented, number_of_paths };
+enum class Path : uint8_t {
+    library,
+    direct,
+    inline_issue,
+    queued,
+    segmented,
+    scattered,
+    number_of_paths
+};
 constexpr size_t max_calls = 1024;  // MPI functions that can be counted; the intercept names them
 void count_call_event(size_t call, Path path, uint64_t bytes) noexcept;
 inline void count_call(size_t call, Path path, uint64_t bytes) noexcept {
@@ -234,8 +244,8 @@ class Ladder {
         }
         climb();
     }
-    // The same where more threads wait than there are CPUs. 16 looks, about 1 us, see most answers of
-    // a near neighbour without two context switches (2 threads a core: 7.0 against 4.7 million
+    // The same where more threads wait than there are CPUs. 16 looks, about 1 us, see most answers
+    // of a near neighbour without two context switches (2 threads a core: 7.0 against 4.7 million
     // messages/s; 64 looks gain no more and cost 8 threads a fifth).
     void rest_in_crowd() noexcept {
         if (++steps_ % 16 == 0) give_way();
@@ -265,6 +275,18 @@ inline void light_fence(bool asymmetric) noexcept {
         std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 bool heavy_fence(bool asymmetric) noexcept;  // false where the kernel refuses it
+
+// ---- floating-point environment --------------------------------------------------------------
+
+// Rounding, flush-to-zero, precision and traps of a thread; not the flags that operations raise.
+struct FloatEnvironment {
+    uint32_t vector;  // MXCSR, or FPCR on aarch64
+    uint16_t x87;     // control word; long double on x86-64
+    bool operator==(const FloatEnvironment&) const = default;
+};
+FloatEnvironment float_environment() noexcept;  // of the calling thread
+void set_float_environment(
+    const FloatEnvironment& wanted) noexcept;  // clears the flags if it changes
 
 // ---- loaded libraries ----------------------------------------------------------------------
 

@@ -87,12 +87,13 @@ bool twin_serves(MPI_Comm comm) noexcept;
 // (MPI 4.0, 6.12).
 bool collective_twin_serves(MPI_Comm comm) noexcept;
 
-// Whose calls come back to MPI from inside a call: the library's own (ROMIO), which go straight to the
-// real functions; or the program's (callbacks), which are served as usual. An error handler of the
-// program may leave the call by longjmp: with `program` nothing is left behind.
+// Whose calls come back to MPI from inside a call: the library's own (ROMIO), which go straight to
+// the real functions; or the program's (callbacks), which are served as usual. An error handler of
+// the program may leave the call by longjmp: with `program` nothing is left behind.
 enum class Reentry { library, program };
 
-// A call that the library executes on the caller's thread: everything posted before is issued first.
+// A call that the library executes on the caller's thread: everything posted before is issued
+// first.
 class DirectCall {
   public:
     explicit DirectCall(Call call, Reentry reentry = Reentry::library) noexcept;
@@ -142,9 +143,18 @@ int parrived(MPI_Request request, int partition, int* flag) noexcept;
 void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept;
 
 // From now on there may be requests that only the library's own Waitall takes rightly: generalized
-// ones, those of files among them. MPICH 4.0's Testall frees them twice, and ROMIO's collective calls
-// match only if all ranks make progress with one request after the other.
+// ones, those of files among them. MPICH 4.0's Testall frees them twice, and ROMIO's collective
+// calls match only if all ranks make progress with one request after the other.
 void note_generalized_requests() noexcept;
+
+// ---- arithmetic (MPI 4.0, 6.9) ------------------------------------------------------------------
+
+// MPI_Reduce_local of a predefined op on a predefined type by a kernel. False, and nothing done,
+// where that does not give the library's bits for sure or the library may refuse the arguments.
+bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype type,
+                      MPI_Op op) noexcept;
+// The library reduced so without an error: the next one may be the kernel's.
+void note_reduced_by_library(MPI_Op op, MPI_Datatype type) noexcept;
 
 // ---- waiting on something other than a request ------------------------------------------------
 

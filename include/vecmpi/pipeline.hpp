@@ -15,6 +15,10 @@ namespace vecmpi {
 // agreed, on the communicator's size, and on counts and sizes that MPI demands to be equal. Counts
 // are in elements of the datatype, as in the MPI standard.
 
+// With a commutative op of the user's: reduce-scatter and allgather.
+std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
+                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
+
 std::optional<int> segmented_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
                                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
 

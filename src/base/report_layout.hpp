@@ -41,6 +41,7 @@ inline constexpr PathText path_texts[] = {
     {"inline", "operation issued at once by the calling thread, and waited for on our ladder"},
     {"queued", "operation issued from the queue by the engine"},
     {"segmented", "collective split into pipelined segments"},
+    {"scattered", "Allreduce with a user's op, as reduce-scatter and allgather"},
 };
 static_assert(std::size(path_texts) == number_of_paths);
 

@@ -121,6 +121,14 @@ bool read_wait(std::string_view text, WaitMode& value) {
     return read_word(text, words, value);
 }
 
+bool read_isa(std::string_view text, IsaChoice& value) {
+    static constexpr Word<IsaChoice> words[] = {
+        {"auto", IsaChoice::automatic}, {"off", IsaChoice::off},   {"scalar", IsaChoice::scalar},
+        {"sse4", IsaChoice::sse4},      {"avx2", IsaChoice::avx2}, {"avx512", IsaChoice::avx512},
+        {"neon", IsaChoice::neon},      {"sve", IsaChoice::sve}};
+    return read_word(text, words, value);
+}
+
 bool read_count(std::string_view text, unsigned& value) {
     static constexpr Word<unsigned> words[] = {{"auto", 0}};
     if (read_word(text, words, value)) return true;

@@ -19,6 +19,7 @@ bool read_on_off(std::string_view text, bool& value);
 bool read_offload(std::string_view text, OffloadMode& value);
 bool read_cpus(std::string_view text, CpuChoice& value);
 bool read_wait(std::string_view text, WaitMode& value);
+bool read_isa(std::string_view text, IsaChoice& value);
 bool read_count(std::string_view text, unsigned& value);
 bool read_bytes(std::string_view text, size_t& value);
 bool read_ranges(std::string_view text, PathRanges& value);

@@ -31,8 +31,8 @@ bool library_rests() noexcept {
 // A session that came first has set the library's thread level for good.
 std::atomic<bool> session_came_first{false};
 
-// library_init(level, &provided): the program's own call, or MPI_Init_thread where the offload thread
-// needs a higher level than the program asked for. The program is then told its own.
+// library_init(level, &provided): the program's own call, or MPI_Init_thread where the offload
+// thread needs a higher level than the program asked for. The program is then told its own.
 template <class LibraryInit>
 int initialise_world(int app_level, int* app_provided, LibraryInit library_init) noexcept {
     int lib_provided = MPI_THREAD_SINGLE;
@@ -355,6 +355,24 @@ int serve_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
                                                  remote_leader, stringtag, info, errhandler,
                                                  newintercomm);
     });
+}
+
+// ---- Reduce_local (MPI 4.0, 6.9.7) --------------------------------------------------------------
+
+int serve_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype,
+                       MPI_Op op) noexcept {
+    if (reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) return MPI_SUCCESS;
+    const int rc = real.Reduce_local(inbuf, inoutbuf, count, datatype, op);
+    if (rc == MPI_SUCCESS && count > 0) note_reduced_by_library(op, datatype);
+    return rc;
+}
+
+int serve_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype,
+                         MPI_Op op) noexcept {
+    if (reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) return MPI_SUCCESS;
+    const int rc = real.Reduce_local_c(inbuf, inoutbuf, count, datatype, op);
+    if (rc == MPI_SUCCESS && count > 0) note_reduced_by_library(op, datatype);
+    return rc;
 }
 
 }  // namespace vecmpi

@@ -8,6 +8,8 @@ namespace vecmpi {
 
 int serve_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                     MPI_Comm comm) noexcept {
+    if (const auto rc = scattered_allreduce(sendbuf, recvbuf, count, datatype, op, comm))
+        return *rc;
     if (const auto rc = segmented_allreduce(sendbuf, recvbuf, count, datatype, op, comm))
         return *rc;
     return collective_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
@@ -15,6 +17,8 @@ int serve_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
 
 int serve_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
                       MPI_Op op, MPI_Comm comm) noexcept {
+    if (const auto rc = scattered_allreduce(sendbuf, recvbuf, count, datatype, op, comm))
+        return *rc;
     if (const auto rc = segmented_allreduce(sendbuf, recvbuf, count, datatype, op, comm))
         return *rc;
     return collective_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);

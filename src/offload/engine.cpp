@@ -88,6 +88,9 @@ bool Engine::step() noexcept {
 }
 
 void Engine::issue(Slot* slot) noexcept {
+    // From here on what this thread polls is computed so: the last poster's environment, as it is for
+    // one program thread. Another program thread that holds the engine keeps its own.
+    if (slot->takes_floats && this_thread.is_offload_thread) set_float_environment(slot->floats);
     const IssueFunction issue_function = slot->persistent ? issue_start : slot->issue;
     int error = issue_function(slot->arguments, &slot->mpi_request);
     count(Counter::issued_by_owner);
@@ -210,6 +213,7 @@ void* Engine::thread_entry(void* engine) noexcept {
 void Engine::thread_main() noexcept {
     pthread_setname_np(pthread_self(), "vecmpi");
     if (plan_.cpu >= 0) keep_this_thread_on({plan_.cpu});
+    this_thread.is_offload_thread = true;
     ++this_thread.inside;  // whatever runs on this thread is the library's or a callback's
     uint32_t busy_looks = plan_.own_cpu ? own_cpu_looks : 0;
     uint32_t looks_in_vain = 0;

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "agreement.hpp"
+#include "arithmetic.hpp"
 #include "engine.hpp"
 
 namespace vecmpi {
@@ -111,6 +112,7 @@ void start_engine(int level, int lib_provided, bool library_rests, int* app_prov
     engine->library_rests = library_rests;
     agree_over_world(oversubscribed(made.host, made.plan) && !library_rests, engine->wait);
     read_tag_upper_bound();
+    adopt_arithmetic(bind_real_functions());
     engine->reset_window();
     engine->expect_many_producers(app_level == MPI_THREAD_MULTIPLE);
     start_offload_thread(lib_provided);

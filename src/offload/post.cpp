@@ -79,6 +79,8 @@ bool queue_operation(const Operation& operation, MPI_Request* app_request) noexc
     slot->call = operation.call;
     slot->persistent = false;
     slot->forgotten = false;
+    slot->takes_floats = operation.facts.reduces;
+    if (slot->takes_floats) slot->floats = float_environment();
     std::memcpy(slot->arguments, operation.arguments, operation.argument_bytes);
     *app_request = engine->pool.handle(slot);
     count_call(call_index(operation.call), Path::queued, payload_bytes(operation.facts));

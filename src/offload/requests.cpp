@@ -44,6 +44,7 @@ SlotState state_of(const Slot* slot) noexcept {
 
 void start_slot(Slot* slot) noexcept {
     slot->error = MPI_SUCCESS;
+    slot->floats = float_environment();
     engine->push(slot);
 }
 
@@ -65,6 +66,7 @@ void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept {
     slot->issue = nullptr;
     slot->persistent = true;
     slot->forgotten = false;
+    slot->takes_floats = true;  // the request does not say whether it reduces
     slot->state.store(SlotState::inactive, std::memory_order_release);
     *app_request = engine->pool.handle(slot);
 }

@@ -30,8 +30,11 @@ struct alignas(64) Slot {
     bool persistent;
     bool
         forgotten;  // freed by a callback while the library was looking at it: poll() gives it back
+    bool takes_floats;        // may do arithmetic: the offload thread computes as the poster would
+    FloatEnvironment floats;  // the poster's, with takes_floats
     alignas(64) std::byte arguments[max_argument_bytes];
 };
+static_assert(offsetof(Slot, arguments) == 64);
 
 constexpr unsigned slot_index_bits = 14;
 constexpr unsigned slot_count = 1u << slot_index_bits;

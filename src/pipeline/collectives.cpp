@@ -4,10 +4,9 @@
 // 4. complete. The order of segments is the same on all ranks, as MPI demands of collectives.
 #include <algorithm>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 
+#include "calls.hpp"
 #include "segments.hpp"
 #include "vecmpi/kernels.hpp"
 #include "vecmpi/offload.hpp"
@@ -16,77 +15,6 @@
 namespace vecmpi {
 
 namespace {
-
-struct Freed {
-    void operator()(void* memory) const noexcept { std::free(memory); }
-};
-template <class T>
-using Buffer = std::unique_ptr<T[], Freed>;
-
-template <class T>
-Buffer<T> allocate(size_t elements) noexcept {
-    return Buffer<T>(static_cast<T*>(std::malloc(std::max<size_t>(elements, 1) * sizeof(T))));
-}
-
-// Out of memory after all ranks agreed to cut: this rank cannot leave alone, so the program's error
-// handler decides.
-int out_of_memory(MPI_Comm comm) noexcept {
-    real.Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
-    return MPI_ERR_NO_MEM;
-}
-
-struct TypeShape {
-    MPI_Count bytes = 0;
-    MPI_Count extent = 0;
-    bool builtin = false;  // its bytes in memory are its packed bytes
-};
-
-bool is_valid_type(MPI_Datatype type) noexcept {
-    const auto value = static_cast<unsigned>(type);
-    return (value >> 30) != 0 && ((value >> 26) & 0xfu) == 3;
-}
-
-TypeShape shape_of(MPI_Datatype type) noexcept {
-    TypeShape shape;
-    MPI_Count lower_bound = 0;
-    real.Type_size_x(type, &shape.bytes);
-    real.Type_get_extent_x(type, &lower_bound, &shape.extent);
-    shape.builtin = (static_cast<unsigned>(type) >> 26) == 0x13u;
-    return shape;
-}
-
-// MPI_BOTTOM is null, and moves like any other buffer.
-void* advanced(const void* buffer, MPI_Count bytes) noexcept {
-    if (buffer == MPI_IN_PLACE) return MPI_IN_PLACE;
-    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(buffer) +
-                                   static_cast<uintptr_t>(bytes));
-}
-
-// Found out by packing nothing: the library itself refuses a type that is not committed, before any
-// rank waits.
-bool is_committed(MPI_Datatype type, MPI_Comm comm) noexcept {
-    if ((static_cast<unsigned>(type) >> 26) == 0x13u) return true;
-    char nothing = 0;
-    int position = 0;
-    return real.Pack(&nothing, 0, type, &nothing, 0, &position, comm) == MPI_SUCCESS;
-}
-
-// Facts that every segmented collective needs of its communicator; nothing where it cannot be cut
-// at all.
-std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type,
-                                        MPI_Count count) noexcept {
-    const auto comm_bits = static_cast<unsigned>(comm);
-    if (is_reentrant() || !engine_runs() || count < 0 || !is_valid_type(type)) return std::nullopt;
-    if ((comm_bits >> 30) == 0 || ((comm_bits >> 26) & 0xfu) != 1) return std::nullopt;
-    const CommTraits traits = comm_traits(comm);
-    if (!traits.inter && traits.world_only) {
-        const bool errors_return = traits.handler != CommTraits::Handler::fatal;
-        if (errors_return && !is_committed(type, comm)) return std::nullopt;
-        return traits;
-    }
-    vecmpi::count(Counter::decline_foreign);
-    return std::nullopt;
-}
 
 unsigned decide(Segmented collective, uint64_t bytes, MPI_Count elements,
                 const CommTraits& traits) noexcept {
@@ -433,8 +361,8 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
 
 namespace {
 
-// In place the standard puts the result at the start and says nothing of the rest; MPICH leaves it in
-// this rank's block of the input too, and programs look there (MPICH's cxx/coll/redscatblk).
+// In place the standard puts the result at the start and says nothing of the rest; MPICH leaves it
+// in this rank's block of the input too, and programs look there (MPICH's cxx/coll/redscatblk).
 void leave_in_own_block(char* recvbuf, const Blocks& blocks, int rank, MPI_Count extent) noexcept {
     const MPI_Count before = blocks.total(rank), count = blocks.of(rank);
     if (before < count) return;  // it would overwrite the result

@@ -14,8 +14,8 @@ struct Rule {
 };
 
 constexpr uint64_t never = UINT64_MAX;
-// Two ranks reach the link's limit uncut, and cutting costs 3 to 10 %; three gain 1.15 to 1.6 times,
-// five 1.6 to 2.5 times (docs/segments.md).
+// Two ranks reach the link's limit uncut, and cutting costs 3 to 10 %; three gain 1.15 to 1.6
+// times, five 1.6 to 2.5 times (docs/segments.md).
 constexpr int auto_from_ranks = 3;
 
 // In the order of enum Segmented.

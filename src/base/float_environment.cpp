@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the floating-point unit of the calling thread rounds. A thread that does another's arithmetic
+// takes that one's environment.
+#include "vecmpi/base.hpp"
+
+namespace vecmpi {
+
+#if defined(__x86_64__)
+
+namespace {
+constexpr uint32_t mxcsr_flags = 0x3f;
+}
+
+FloatEnvironment float_environment() noexcept {
+    FloatEnvironment found{};
+    asm volatile("stmxcsr %0" : "=m"(found.vector));
+    asm volatile("fnstcw %0" : "=m"(found.x87));
+    found.vector &= ~mxcsr_flags;
+    return found;
+}
+
+void set_float_environment(const FloatEnvironment& wanted) noexcept {
+    if (float_environment() == wanted) return;
+    // Pending exceptions of before would trap under the new masks.
+    asm volatile("fnclex");
+    asm volatile("fldcw %0" : : "m"(wanted.x87));
+    asm volatile("ldmxcsr %0" : : "m"(wanted.vector));
+}
+
+#elif defined(__aarch64__)
+
+FloatEnvironment float_environment() noexcept {
+    uint64_t fpcr;
+    asm volatile("mrs %0, fpcr" : "=r"(fpcr));
+    return {static_cast<uint32_t>(fpcr), 0};
+}
+
+void set_float_environment(const FloatEnvironment& wanted) noexcept {
+    if (float_environment() == wanted) return;
+    asm volatile("msr fpcr, %0" : : "r"(uint64_t{wanted.vector}));
+}
+
+#else
+#error "vecmpi: write float_environment() for this architecture"
+#endif
+
+}  // namespace vecmpi

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Inside src/offload and its tests: which kernel stands for a predefined op on a predefined type.
+#pragma once
+
+#include "op_table.hpp"
+#include "vecmpi/kernels.hpp"
+
+namespace vecmpi {
+
+// Predefined types by a small number: 0x4c00SSII, SS bytes, II below 0x80, and the pairs with gaps
+// 0x8c00000N, N below 8. Fixed by the MPICH ABI.
+constexpr size_t type_indices = 0x88;
+constexpr size_t type_index(MPI_Datatype type) noexcept {
+    const auto value = static_cast<unsigned>(type);
+    return value >> 26 == 0x23 ? 0x80 + (value & 0x7u) : value & 0x7fu;
+}
+
+// By type_index(): the type's handle, or MPI_DATATYPE_NULL where no kernel serves it (MPI_REAL16,
+// derived types), and what it holds. C, C++ and Fortran names of a type lead to one kind of
+// element.
+struct TypeTable {
+    MPI_Datatype type[type_indices];
+    ElementType element[type_indices];
+};
+extern const TypeTable reducible_types;
+
+// Values on which a kernel is compared with the library's function: every pair of the special
+// values of each lane (zeros, infinities, NaN with payload, denormals, extremes), ties, and any
+// bits. bytes: a multiple of the element's size. Pure.
+void fill_with_probes(void* buffer, size_t bytes, MPI_Datatype type, uint32_t seed) noexcept;
+
+// Finds the library's table and puts our functions into it. Once, from start_engine().
+void adopt_arithmetic(const BoundLibrary& library) noexcept;
+
+}  // namespace vecmpi

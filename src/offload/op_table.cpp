@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// 1. Is it MPICH 4, whose op functions have the signature that we know? 2. Look through the
+// writable data of the library for what has the table's shape. 3. Prove it: with our probe in a
+// candidate's place, MPI_Reduce_local must arrive there with the arguments that we gave, for each
+// op.
+#include "op_table.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <set>
+#include <utility>
+
+namespace vecmpi {
+
+namespace {
+
+struct Image {
+    ElfW(Addr) base;
+    std::vector<CodeRange> code;
+    std::vector<CodeRange> data;  // writable, of the file, not made read-only after relocation
+};
+
+void add_segment(Image& image, const ElfW(Phdr) & segment) {
+    if (segment.p_type != PT_LOAD) return;
+    const uintptr_t begin = image.base + segment.p_vaddr;
+    if (segment.p_flags & PF_X) image.code.push_back({begin, begin + segment.p_memsz});
+    if (segment.p_flags & PF_W) image.data.push_back({begin, begin + segment.p_filesz});
+}
+
+// Whole pages become read-only: the last one only if it is full.
+void leave_out_read_only(Image& image, const ElfW(Phdr) & segment) {
+    const uintptr_t end = image.base + segment.p_vaddr + segment.p_memsz;
+    for (CodeRange& range : image.data)
+        if (range.begin < end) range.begin = std::min(end, range.end);
+}
+
+int read_segments(dl_phdr_info* info, size_t, void* context) {
+    Image& image = *static_cast<Image*>(context);
+    if (info->dlpi_addr != image.base) return 0;
+    for (int i = 0; i < info->dlpi_phnum; ++i) add_segment(image, info->dlpi_phdr[i]);
+    for (int i = 0; i < info->dlpi_phnum; ++i)
+        if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO)
+            leave_out_read_only(image, info->dlpi_phdr[i]);
+    return 1;
+}
+
+Image image_of(const BoundLibrary& library) {
+    Image image{};
+    const link_map* map = nullptr;
+    if (dlinfo(library.handle, RTLD_DI_LINKMAP, &map) != 0) return image;
+    image.base = map->l_addr;
+    dl_iterate_phdr(read_segments, &image);
+    return image;
+}
+
+bool has_known_signature() noexcept {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    real.Get_library_version(version, &length);
+    const char* found = std::strstr(version, "MPICH Version:");
+    return found != nullptr && std::atoi(found + std::strlen("MPICH Version:")) == 4;
+}
+
+// ---- the proof ----------------------------------------------------------------------------------
+
+// What the probe saw; only while find_op_table() runs.
+struct Seen {
+    unsigned calls;
+    bool as_given;
+};
+Seen seen;
+int probe_in[2], probe_inout[2];
+MPI_Datatype probe_type;
+
+void probe(void* in, void* inout, MPI_Aint* length, MPI_Datatype* type) {
+    ++seen.calls;
+    seen.as_given = in == probe_in && inout == probe_inout && *length == 1 && *type == probe_type;
+}
+
+bool arrives_at_probe(MPI_Op op) noexcept {
+    probe_type = op == MPI_MINLOC || op == MPI_MAXLOC ? MPI_2INT : MPI_INT;
+    seen = {};
+    return real.Reduce_local(probe_in, probe_inout, 1, probe_type, op) == MPI_SUCCESS &&
+           seen.calls == 1 && seen.as_given;
+}
+
+bool is_op_table(OpFunction* table) noexcept {
+    constexpr MPI_Op ops[] = {MPI_MAX, MPI_MIN, MPI_SUM,  MPI_PROD, MPI_LAND,   MPI_BAND,
+                              MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC};
+    return std::all_of(std::begin(ops), std::end(ops), [table](MPI_Op op) {
+        const OpFunction own = std::exchange(table[op_index(op)], probe);
+        const bool arrived = arrives_at_probe(op);
+        table[op_index(op)] = own;
+        return arrived;
+    });
+}
+
+OpFunction* search(const BoundLibrary& library) {
+    const Image image = image_of(library);
+    for (const CodeRange& range : image.data) {
+        const uintptr_t begin = (range.begin + sizeof(void*) - 1) & ~(sizeof(void*) - 1);
+        if (begin >= range.end) continue;
+        auto* const words = reinterpret_cast<uintptr_t*>(begin);
+        const size_t count = (range.end - begin) / sizeof(void*);
+        for (size_t place : op_table_candidates(words, count, image.code))
+            if (auto* table = reinterpret_cast<OpFunction*>(words + place); is_op_table(table))
+                return table;
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
+                                        const std::vector<CodeRange>& code) {
+    std::vector<size_t> places;
+    const auto is_code = [&code](uintptr_t word) {
+        return std::any_of(code.begin(), code.end(), [word](const CodeRange& range) {
+            return word >= range.begin && word < range.end;
+        });
+    };
+    size_t run = 0;  // addresses of code up to here
+    for (size_t i = 0; i < count; ++i) {
+        run = is_code(words[i]) ? run + 1 : 0;
+        if (run != last_op || i < last_op || words[i - last_op] != 0) continue;
+        const std::set<uintptr_t> different(words + i - last_op + 1, words + i + 1);
+        if (different.size() == last_op) places.push_back(i - last_op);
+    }
+    return places;
+}
+
+OpFunction* find_op_table(const BoundLibrary& library, const char** why_not) noexcept {
+    *why_not = "in MPI_Reduce_local only: the library is not MPICH 4";
+    if (!library.found || !has_known_signature()) return nullptr;
+    *why_not = "in MPI_Reduce_local only: the library's table of op functions was not found";
+    try {
+        return search(library);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+}  // namespace vecmpi

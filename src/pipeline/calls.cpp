@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Facts of a call's arguments. Asks the library, moves no data.
+#include "calls.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+// Found out by packing nothing: the library itself refuses a type that is not committed, before any
+// rank waits.
+bool is_committed(MPI_Datatype type, MPI_Comm comm) noexcept {
+    if ((static_cast<unsigned>(type) >> 26) == 0x13u) return true;
+    char nothing = 0;
+    int position = 0;
+    return real.Pack(&nothing, 0, type, &nothing, 0, &position, comm) == MPI_SUCCESS;
+}
+
+}  // namespace
+
+int out_of_memory(MPI_Comm comm) noexcept {
+    real.Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
+    return MPI_ERR_NO_MEM;
+}
+
+bool is_valid_type(MPI_Datatype type) noexcept {
+    const auto value = static_cast<unsigned>(type);
+    return (value >> 30) != 0 && ((value >> 26) & 0xfu) == 3;
+}
+
+TypeShape shape_of(MPI_Datatype type) noexcept {
+    TypeShape shape;
+    MPI_Count lower_bound = 0;
+    real.Type_size_x(type, &shape.bytes);
+    real.Type_get_extent_x(type, &lower_bound, &shape.extent);
+    shape.builtin = (static_cast<unsigned>(type) >> 26) == 0x13u;
+    return shape;
+}
+
+std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type,
+                                        MPI_Count count) noexcept {
+    const auto comm_bits = static_cast<unsigned>(comm);
+    if (is_reentrant() || !engine_runs() || count < 0 || !is_valid_type(type)) return std::nullopt;
+    if ((comm_bits >> 30) == 0 || ((comm_bits >> 26) & 0xfu) != 1) return std::nullopt;
+    const CommTraits traits = comm_traits(comm);
+    if (!traits.inter && traits.world_only) {
+        const bool errors_return = traits.handler != CommTraits::Handler::fatal;
+        if (errors_return && !is_committed(type, comm)) return std::nullopt;
+        return traits;
+    }
+    vecmpi::count(Counter::decline_foreign);
+    return std::nullopt;
+}
+
+}  // namespace vecmpi

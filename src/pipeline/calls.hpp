@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the collectives of this folder share: facts of a call's arguments, and memory.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+
+struct Freed {
+    void operator()(void* memory) const noexcept { std::free(memory); }
+};
+template <class T>
+using Buffer = std::unique_ptr<T[], Freed>;
+
+template <class T>
+Buffer<T> allocate(size_t elements) noexcept {
+    return Buffer<T>(static_cast<T*>(std::malloc(std::max<size_t>(elements, 1) * sizeof(T))));
+}
+
+// Out of memory after all ranks agreed to cut: this rank cannot leave alone, so the program's error
+// handler decides.
+int out_of_memory(MPI_Comm comm) noexcept;
+
+struct TypeShape {
+    MPI_Count bytes = 0;
+    MPI_Count extent = 0;
+    bool builtin = false;  // its bytes in memory are its packed bytes
+};
+bool is_valid_type(MPI_Datatype type) noexcept;
+TypeShape shape_of(MPI_Datatype type) noexcept;
+
+// MPI_BOTTOM is null, and moves like any other buffer.
+inline void* advanced(const void* buffer, MPI_Count bytes) noexcept {
+    if (buffer == MPI_IN_PLACE) return MPI_IN_PLACE;
+    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(buffer) +
+                                   static_cast<uintptr_t>(bytes));
+}
+
+// Facts that every collective of ours needs of its communicator; nothing where it cannot be cut at
+// all.
+std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Count count) noexcept;
+
+}  // namespace vecmpi
