@@ -9,7 +9,9 @@
 #include <cfenv>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
+#include <new>
 #include <utility>
 
 namespace vecmpi {
@@ -48,6 +50,8 @@ Isa cap_of(IsaChoice choice) noexcept {
 bool enabled = false;  // written before other threads may call
 Isa cap = Isa::scalar;
 OpFunction library_functions[last_op + 1]{};  // the library's own, where its table was found
+
+ReduceOp kernel_op(MPI_Op op) noexcept { return static_cast<ReduceOp>(op_index(op) - first_op); }
 
 // op: a predefined one.
 ReduceInto ready_kernel(MPI_Op op, MPI_Datatype type) noexcept {
@@ -90,8 +94,7 @@ void compare_once(MPI_Op op, MPI_Datatype type) noexcept {
     const size_t index = type_index(type);
     if (reducible_types.type[index] != type) return;
     if (compared[op_index(op)][index].exchange(true, std::memory_order_relaxed)) return;
-    const auto reduce_op = static_cast<ReduceOp>(op_index(op) - first_op);
-    const ReduceKernel kernel = reduce_kernel(reduce_op, reducible_types.element[index], cap);
+    const ReduceKernel kernel = reduce_kernel(kernel_op(op), reducible_types.element[index], cap);
     if (kernel.into == nullptr) return;
     if (agrees_with_library(op, type, kernel.into)) {
         ready[op_index(op)][index].store(kernel.into, std::memory_order_release);
@@ -122,21 +125,110 @@ void replace_functions(OpFunction* table, std::index_sequence<indices...>) noexc
     ((table[first_op + indices] = reduce_in_library<first_op + indices>), ...);
 }
 
+// ---- what the library does otherwise than its op functions say
+// ------------------------------------
+
+// MPICH 4.0 lets yaksa reduce instead of its op functions unless this control variable is 0.
+constexpr const char* yaksa_reduction = "MPIR_CVAR_ENABLE_YAKSA_REDUCTION";
+
+// Writes `value` into an integer control variable and leaves there what it held. False where there
+// is no such variable (MPI 4.0, 15.3.6).
+bool swap_control_variable(const char* name, int& value) noexcept {
+    int provided = 0, index = 0, count = 0, before = 0;
+    MPI_T_cvar_handle handle = nullptr;
+    if (real.T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return false;
+    bool swapped = false;
+    if (real.T_cvar_get_index(name, &index) == MPI_SUCCESS &&
+        real.T_cvar_handle_alloc(index, nullptr, &handle, &count) == MPI_SUCCESS) {
+        swapped = count == 1 && real.T_cvar_read(handle, &before) == MPI_SUCCESS &&
+                  real.T_cvar_write(handle, &value) == MPI_SUCCESS;
+        real.T_cvar_handle_free(&handle);
+    }
+    real.T_finalize();
+    if (swapped) value = before;
+    return swapped;
+}
+
+// MPICH 4.0.2 with yaksa compares unsigned numbers as signed ones: MPI_MAX of 5 and 4000000000
+// is 5. A program gets the same from us: these pairs have the signed kernel from the first use on.
+class SignedOrder {
+  public:
+    SignedOrder() noexcept {
+        for (const Unsigned& row : unsigned_types) {
+            uint64_t large = ~uint64_t{0}, one = 1;
+            const bool asked = real.Reduce_local(&large, &one, 1, row.type, MPI_MAX) == MPI_SUCCESS;
+            seen_[&row - unsigned_types] = asked && one == 1;
+        }
+    }
+    void keep() const noexcept {
+        for (const Unsigned& row : unsigned_types) {
+            if (!seen_[&row - unsigned_types]) continue;
+            for (const MPI_Op op : {MPI_MAX, MPI_MIN}) keep(op, row);
+        }
+    }
+
+  private:
+    struct Unsigned {
+        MPI_Datatype type;
+        ElementType as_signed;
+    };
+    static constexpr Unsigned unsigned_types[] = {{MPI_UNSIGNED_CHAR, ElementType::i8},
+                                                  {MPI_UNSIGNED_SHORT, ElementType::i16},
+                                                  {MPI_UNSIGNED, ElementType::i32},
+                                                  {MPI_UNSIGNED_LONG, ElementType::i64},
+                                                  {MPI_UNSIGNED_LONG_LONG, ElementType::i64},
+                                                  {MPI_UINT8_T, ElementType::i8},
+                                                  {MPI_UINT16_T, ElementType::i16},
+                                                  {MPI_UINT32_T, ElementType::i32},
+                                                  {MPI_UINT64_T, ElementType::i64}};
+
+    static void keep(MPI_Op op, const Unsigned& row) noexcept {
+        const size_t index = type_index(row.type);
+        const ReduceKernel kernel = reduce_kernel(kernel_op(op), row.as_signed, cap);
+        compared[op_index(op)][index].store(true, std::memory_order_relaxed);
+        ready[op_index(op)][index].store(kernel.into, std::memory_order_release);
+    }
+
+    bool seen_[std::size(unsigned_types)];
+};
+
+// A buffer may then be memory that only the GPU reads, and the library knows what to do with it.
+bool gpu_runtime_is_loaded() noexcept {
+    try {
+        for (const LoadedLibrary& library : loaded_libraries())
+            for (const char* name :
+                 {"libcuda.so", "libcudart.so", "libamdhip64.so", "libze_loader.so"})
+                if (library.path.find(name) != std::string::npos) return true;
+        return false;
+    } catch (const std::bad_alloc&) {
+        return true;
+    }
+}
+
 }  // namespace
 
 void adopt_arithmetic(const BoundLibrary& library) noexcept {
-    if (enabled || settings().isa == IsaChoice::off) return;
+    if (enabled || settings().isa == IsaChoice::off || !library.found) return;
+    if (gpu_runtime_is_loaded()) {
+        count(Counter::decline_gpu);
+        return log_line(LogLevel::info,
+                        "arithmetic: the library's own, since a GPU runtime is loaded");
+    }
     cap = cap_of(settings().isa);
-    const char* why_not = nullptr;
-    OpFunction* const table = find_op_table(library, &why_not);
-    if (table != nullptr)
+    const char* where = "";
+    const SignedOrder signed_order;
+    int yaksa = 0;
+    const bool switched = swap_control_variable(yaksa_reduction, yaksa);
+    if (OpFunction* const table = find_op_table(library, &where)) {
         replace_functions(table, std::make_index_sequence<last_op>());
-    else
+    } else {
+        if (switched) swap_control_variable(yaksa_reduction, yaksa);
         count(Counter::decline_op_table);
+    }
+    signed_order.keep();
     enabled = true;
     log_line(LogLevel::info, "arithmetic: %s, %s",
-             isa_name(reduce_kernel(ReduceOp::sum, ElementType::f32, cap).isa),
-             table != nullptr ? "wherever the library reduces" : why_not);
+             isa_name(reduce_kernel(ReduceOp::sum, ElementType::f32, cap).isa), where);
 }
 
 bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype type,

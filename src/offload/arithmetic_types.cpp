@@ -64,7 +64,6 @@ constexpr TypeRow rows[] = {
     {MPI_INTEGER2, ElementType::i16},
     {MPI_INTEGER4, ElementType::i32},
     {MPI_INTEGER8, ElementType::i64},
-    {MPIX_C_FLOAT16, ElementType::f16},
     {MPI_FLOAT, ElementType::f32},
     {MPI_REAL, ElementType::f32},
     {MPI_REAL4, ElementType::f32},

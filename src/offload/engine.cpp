@@ -88,8 +88,8 @@ bool Engine::step() noexcept {
 }
 
 void Engine::issue(Slot* slot) noexcept {
-    // From here on what this thread polls is computed so: the last poster's environment, as it is for
-    // one program thread. Another program thread that holds the engine keeps its own.
+    // From here on what this thread polls is computed so: the last poster's environment, as it is
+    // for one program thread. Another program thread that holds the engine keeps its own.
     if (slot->takes_floats && this_thread.is_offload_thread) set_float_environment(slot->floats);
     const IssueFunction issue_function = slot->persistent ? issue_start : slot->issue;
     int error = issue_function(slot->arguments, &slot->mpi_request);
@@ -264,8 +264,8 @@ bool Engine::thread_turn() noexcept {
 bool Engine::park_if_idle() noexcept {
     if (has_work() || !try_own()) return false;
     parked_.store(parked, std::memory_order_relaxed);
-    // Pairs with push(). Where the kernel refuses it (a sandbox of the program's) a command may slip
-    // through: then the sleep is short.
+    // Pairs with push(). Where the kernel refuses it (a sandbox of the program's) a command may
+    // slip through: then the sleep is short.
     const uint64_t limit_us = heavy_fence(asymmetric_) ? 0 : 1000;
     const bool busy = has_work() || stop_.load(std::memory_order_relaxed);
     if (busy) parked_.store(awake, std::memory_order_relaxed);

@@ -16,8 +16,8 @@ constexpr unsigned testsome_window = 64;
 // Per thread: how deep it is inside real functions that we called. Loader's static TLS: no
 // allocation on access.
 struct ThreadState {
-    int inside = 0;               // >0: calls from here are the library's own or a callback's
-    bool owns_engine = false;     // this thread holds the engine right now
+    int inside = 0;            // >0: calls from here are the library's own or a callback's
+    bool owns_engine = false;  // this thread holds the engine right now
     bool is_offload_thread = false;
     uint64_t library_events = 0;  // what the library's polls under the engine's loop moved
 };
@@ -110,7 +110,7 @@ class Engine {
     bool yields_at_once = false;             // oversubscribed: failing Tests give the CPU away
     uint32_t callers_with_cpu = UINT32_MAX;  // more blocked threads than these yield soon
     bool queues = false;  // virtual requests exist: a thread of its own, or MPI_THREAD_MULTIPLE
-    bool library_rests = false;                    // the library's own waits follow our ladder
+    bool library_rests = false;                     // the library's own waits follow our ladder
     std::atomic<bool> persistent_requests{false};   // some were made: Testall may refuse them
     std::atomic<bool> generalized_requests{false};  // note_generalized_requests()
     int tag_upper_bound = 32767;

@@ -77,10 +77,15 @@ Seen seen;
 int probe_in[2], probe_inout[2];
 MPI_Datatype probe_type;
 
-void probe(void* in, void* inout, MPI_Aint* length, MPI_Datatype* type) {
+// The table that checks datatypes has the same shape: called from there, `in` is a datatype, the
+// other arguments are not there, and 0 says that the datatype is legal.
+int probe(void* in, void* inout, MPI_Aint* length, MPI_Datatype* type) {
     ++seen.calls;
     seen.as_given = in == probe_in && inout == probe_inout && *length == 1 && *type == probe_type;
+    return MPI_SUCCESS;
 }
+
+const auto probe_function = reinterpret_cast<OpFunction>(reinterpret_cast<void*>(probe));
 
 bool arrives_at_probe(MPI_Op op) noexcept {
     probe_type = op == MPI_MINLOC || op == MPI_MAXLOC ? MPI_2INT : MPI_INT;
@@ -93,7 +98,7 @@ bool is_op_table(OpFunction* table) noexcept {
     constexpr MPI_Op ops[] = {MPI_MAX, MPI_MIN, MPI_SUM,  MPI_PROD, MPI_LAND,   MPI_BAND,
                               MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC};
     return std::all_of(std::begin(ops), std::end(ops), [table](MPI_Op op) {
-        const OpFunction own = std::exchange(table[op_index(op)], probe);
+        const OpFunction own = std::exchange(table[op_index(op)], probe_function);
         const bool arrived = arrives_at_probe(op);
         table[op_index(op)] = own;
         return arrived;
@@ -134,12 +139,14 @@ std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
     return places;
 }
 
-OpFunction* find_op_table(const BoundLibrary& library, const char** why_not) noexcept {
-    *why_not = "in MPI_Reduce_local only: the library is not MPICH 4";
+OpFunction* find_op_table(const BoundLibrary& library, const char** where) noexcept {
+    *where = "in MPI_Reduce_local only: the library is not MPICH 4";
     if (!library.found || !has_known_signature()) return nullptr;
-    *why_not = "in MPI_Reduce_local only: the library's table of op functions was not found";
+    *where = "in MPI_Reduce_local only: the library's table of op functions was not found";
     try {
-        return search(library);
+        OpFunction* const table = search(library);
+        if (table != nullptr) *where = "wherever the library reduces";
+        return table;
     } catch (const std::bad_alloc&) {
         return nullptr;
     }

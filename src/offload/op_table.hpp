@@ -34,6 +34,6 @@ std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
 // The library's table, whose entry op_index(op) may be replaced from now on, or null with the
 // reason. Needs an initialised library that no other thread is in: the proof replaces entries for
 // the time of a call of MPI_Reduce_local.
-OpFunction* find_op_table(const BoundLibrary& library, const char** why_not) noexcept;
+OpFunction* find_op_table(const BoundLibrary& library, const char** where) noexcept;
 
 }  // namespace vecmpi
