@@ -281,6 +281,9 @@ check_refusal "no ranks program at /nowhere" post --plain-only --ranks-program /
 check_refusal "'q' is none of max, min, sum" reduce --plain-only --ops sum,q
 check_refusal "'q' is none of signed_char, short" reduce --plain-only --types q
 check_refusal "has an empty name" reduce --plain-only --types int,
+check_refusal "no op of --ops takes a type of --types" reduce --plain-only --ops minloc --types float
+check_refusal "the op user is measured with allreduce and reduce only" reductions --plain-only \
+    --ops user --calls scan
 check_refusal "'user' is none of max" reduce --plain-only --ops user
 check_refusal "'q' is none of max" reductions --plain-only --ops q
 check_refusal "'q' is none of allreduce" reductions --plain-only --calls q

@@ -19,6 +19,7 @@ from launch import Launch
 ALL_SIZES = "8-16M"
 OVERLAP_OPS = ("p2p", "iallreduce", "ibcast", "ialltoall")
 CALLS = ("allreduce", "reduce", "reduce_scatter_block", "scan")
+USER_CALLS = ("allreduce", "reduce")  # those that are measured with the user-defined op as well
 
 
 @dataclass(frozen=True)
@@ -120,14 +121,23 @@ def reduce_notes(options):
 
 def settle_reductions(options):
     operators.settle(options, lambda _: ["sum", "user"], lambda _: ["float"], more_ops=["user"])
+    if options.ops == ["user"]:
+        options.calls = [call for call in options.calls if call in USER_CALLS]
+        if not options.calls:
+            raise BadArgument(f"the op user is measured with {' and '.join(USER_CALLS)} only")
     if options.plain_yield or options.yield_library:
         options.yield_library = launch.find_yield_library(options)
 
 
 def reductions(options):
+    """A run for each call, so that the sides alternate often."""
     sizes = ",".join(str(size) for size in options.sizes)
-    rest = ["--sizes", sizes, "--calls", ",".join(options.calls), *operators.arguments(options)]
-    return [Launch(ranks, rest) for ranks in options.ranks]
+    rest = ["--sizes", sizes, *operators.arguments(options)]
+    return [
+        Launch(ranks, ["--calls", call, *rest], call)
+        for ranks in options.ranks
+        for call in options.calls
+    ]
 
 
 def reductions_notes(options):

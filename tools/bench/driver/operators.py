@@ -11,6 +11,7 @@ import launch
 from failure import BadArgument
 from runs import Side
 
+ANY = -1  # kinds of an op that is not in the table
 DEADLY = "the library ends the process over this type"
 
 
@@ -53,6 +54,8 @@ def settle(options, usual_ops, usual_types, more_ops=()):
     check_names("--types", chosen_types, types)
     options.ops = [name for name in ops if name in chosen_ops]
     options.types = [name for name in types if name in chosen_types]
+    if not any_pair(records, options):
+        raise BadArgument("no op of --ops takes a type of --types")
     fragile = [record["name"].lower() for record in records if record.get("fragile")]
     options.left_out = [
         name for name in fragile if name in options.types and not survives(options, name)
@@ -60,6 +63,12 @@ def settle(options, usual_ops, usual_types, more_ops=()):
     options.types = [name for name in options.types if name not in options.left_out]
     if not options.types:
         raise BadArgument(f"argument --types: {DEADLY}: {', '.join(options.left_out)}")
+
+
+def any_pair(records, options):
+    """Whether an op takes a type by the bits of their kinds."""
+    kinds = {record["name"].lower(): int(record["kinds"]) for record in records}
+    return any(kinds.get(op, ANY) & kinds[name] for op in options.ops for name in options.types)
 
 
 def survives(options, type_name):

@@ -213,12 +213,12 @@ void measure_reduce(const Options& options) {
 
 // For the driver, which has no table of its own. No MPI call in here.
 void print_op_table() {
-    for (const OpRow& op : op_table()) JsonLine("op").text("name", op.name).print();
+    for (const OpRow& op : op_table())
+        JsonLine("op").text("name", op.name).number("kinds", op.kinds).print();
     for (const TypeRow& type : type_table())
         JsonLine("type")
             .text("name", type.name)
-            .text("kind", kind_name(type.kind))
-            .number("bits", type.bits)
+            .number("kinds", type.kind)
             .raw("alias", type.note == Note::alias ? "true" : "false")
             .raw("fragile", type.note == Note::fragile ? "true" : "false")
             .print();
