@@ -6,6 +6,7 @@
 #   test_bench.sh VECMPI_BENCH
 set -uo pipefail
 bench=$(realpath "${1:?usage: test_bench.sh VECMPI_BENCH}")
+here=$(dirname "$(realpath "$0")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -74,6 +75,162 @@ assert abs(other["gain"] - plain / other["median"]) < 1e-6
 PYTHON
 }
 
+# The whole table of ops and types: what it must and must not hold, and the kinds of the figures.
+check_reduce_table() {
+    timeout 120 "$bench" reduce --quick --plain-only --aliases --sizes 64,1K --json "$work/out.json" \
+        > "$work/text" 2> "$work/err" || fail "reduce, all: $(tail -n 1 "$work/err")"
+    python3 - "$work/out.json" <<'PYTHON' || fail "reduce, all: JSON"
+import json, math, sys
+
+document = json.load(open(sys.argv[1]))
+results = {(result["name"], result["at"]): result for result in document["results"]}
+names = {name for name, _ in results}
+for name in ("SUM FLOAT", "PROD C_DOUBLE_COMPLEX", "LAND C_BOOL", "LOR LOGICAL", "BXOR BYTE",
+             "MAXLOC LONG_DOUBLE_INT", "MIN LONG_DOUBLE", "SUM COUNT"):
+    assert name in names, name
+for name in ("LAND FLOAT", "LOR DOUBLE", "MAX COMPLEX", "BAND C_BOOL", "SUM 2INT"):
+    assert name not in names, name
+assert len(names) > 200, len(names)
+for (name, at), result in results.items():
+    expected = ("ns", "lower") if at < 1024 else ("GB/s", "higher")
+    assert (result["unit"], result["better"]) == expected, result
+    assert f"{result['labels']['op']} {result['labels']['type']}" == name
+    detail = result["sides"]["plain"]["detail"]
+    value, memcpy = result["sides"]["plain"]["median"], detail["memcpy"]
+    share = memcpy / value if at < 1024 else value / memcpy
+    assert math.isclose(share, detail["of_memcpy"], rel_tol=1e-3), result
+for run in document["runs"]:  # MPICH 4.0.2 takes LXOR on MPI_REAL and leaves it undone
+    for record in run["skipped"]:
+        assert record["why"] == "the library refuses it" or record["name"].startswith("LXOR "), record
+PYTHON
+}
+
+# Text and picture of `reduce` with the stand-in preloaded, and the picture's set-up errors.
+check_reduce_view() {
+    local plot=()
+    python3 -c 'import matplotlib' 2> "$work/err" && plot=(--plot "$work/picture.svg")
+    timeout 120 "$bench" reduce --quick --sizes 64,4K --show 64,4K --ops sum,prod,lor,maxloc \
+        --types int,c_float_complex,2int "${plot[@]}" --library "$work/stand_in.so" --json "$work/out.json" \
+        > "$work/text" 2> "$work/err" || fail "reduce: $(tail -n 1 "$work/err")"
+    local line
+    for line in "MPI_Reduce_local of 64 B: gain over plain, vecmpi auto" \
+        "MPI_Reduce_local of 4 KiB: gain over plain, vecmpi auto" "SUM +PROD +LOR +MAXLOC$" \
+        "^C_FLOAT_COMPLEX +[0-9.]+ +[0-9.]+$" "^geometric mean [0-9.]+x, worst [0-9.]+x" "^below 1.0, " \
+        "^below 0.9 of memcpy's rate, [01] of 1: " "^least gain: complex PROD .*MINLOC MAXLOC " \
+        "^a call takes .* ns, plain .* ns" "^by size, vecmpi auto" "^4 KiB +6 +.* GB/s"; do
+        grep -qE -- "$line" "$work/text" || fail "reduce: no line '$line'"
+    done
+    if ((${#plot[@]} > 0)); then
+        grep -q 'MPI_Reduce_local, 4 KiB' "$work/picture.svg" || fail "reduce: the picture has no title"
+    else
+        echo "test_bench: no matplotlib here, the picture was not drawn" >&2
+    fi
+    mkdir -p "$work/without"
+    echo 'raise ImportError' > "$work/without/matplotlib.py"
+    PYTHONPATH=$work/without check_refusal "apt-get install python3-matplotlib" \
+        reduce --library "$work/stand_in.so" --plot "$work/picture.png"
+    check_refusal "does not end in .svg or .png" reduce --library "$work/stand_in.so" --plot "$work/x.pdf"
+    check_refusal "leave out --plain-only" reduce --plain-only --plot "$work/x.png"
+}
+
+# The plain side with yields, the elements that a user-defined op counts, the words that say so.
+check_reductions() {
+    "${CC:-cc}" -shared -fPIC -o "$work/yield.so" "$here/../conformance/yield.c" -ldl || fail "no compiler"
+    timeout 200 "$bench" reductions --quick --ranks 2,4 --sizes 4K --calls allreduce,scan --ops max,user \
+        --types int --yield-library "$work/yield.so" --library "$work/stand_in.so" --json "$work/out.json" \
+        > "$work/text" 2> "$work/err" || fail "reductions: $(tail -n 1 "$work/err")"
+    grep -qF "plain ranks yield the CPU after each poll in vain: $work/yield.so" "$work/text" ||
+        fail "reductions: does not say that plain ranks yield"
+    grep -qF "no counter elements_reduced" "$work/err" || fail "reductions: no word of the missing counter"
+    python3 - "$work/out.json" "$work" <<'PYTHON' || fail "reductions: JSON"
+import json, sys
+
+document = json.load(open(sys.argv[1]))
+for run in document["runs"]:
+    library = "yield.so" if run["side"] == "plain" else "stand_in.so"
+    assert run["header"]["preload"] == f"{sys.argv[2]}/{library}", run["header"]
+details = {result["name"]: result["sides"]["plain"]["detail"] for result in document["results"]}
+assert details.keys() == {f"{ranks} ranks: {rest}" for ranks in (2, 4) for rest in
+                          ("Allreduce MAX INT", "Allreduce user float16 sum", "Scan MAX INT")}
+assert details["2 ranks: Scan MAX INT"] == {"of": 1024}
+assert details["2 ranks: Allreduce user float16 sum"]["of"] == 2048
+for name, detail in details.items():
+    assert ("busiest" in detail) == ("user" in name), name
+    assert "user" not in name or 0.5 * detail["of"] <= detail["busiest"] <= 3 * detail["of"], detail
+PYTHON
+    timeout 60 "$bench" reductions --quick --plain-only --sizes 1K --calls reduce --ops user > "$work/text" \
+        2> "$work/err" || fail "reductions, plain: $(tail -n 1 "$work/err")"
+    grep -q "no yield (see --plain-yield)" "$work/text" || fail "reductions: does not say that none yields"
+}
+
+# A stand-in that reports as the library does: 800 elements in 4 calls on 2 ranks are 100 a call and rank.
+check_counter() {
+    "${CC:-cc}" -shared -fPIC -x c -o "$work/counts.so" - <<'C' || fail "no compiler"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+__attribute__((destructor)) static void report(void) {
+    const char *target = getenv("VECMPI_REPORT"), *rank = getenv("PMI_RANK");
+    if (target == NULL || rank == NULL || strcmp(rank, "0") != 0) return;
+    FILE *file = fopen(target + strlen("json:"), "w");
+    fputs("{\"events\": {\"elements_reduced\": {\"count\": 800, \"text\": \"\"}}}", file);
+    fclose(file);
+}
+C
+    timeout 100 "$bench" reductions --quick --sizes 1K --calls allreduce --library "$work/counts.so" \
+        --json "$work/out.json" > "$work/text" 2> "$work/err" || fail "counter: $(tail -n 1 "$work/err")"
+    grep -qE "^2 ranks: Allreduce SUM FLOAT .* - +100 = 0.39 n \(mean\)$" "$work/text" ||
+        fail "counter: no 100 in the text"
+    grep -qE "^2 ranks: Allreduce user .* 512 = 1.00 n +512 = 1.00 n$" "$work/text" ||
+        fail "counter: no 512 in the text"
+}
+
+# What is worked out from figures, with figures that are known. The tool is a zip that Python can import from.
+check_arithmetic() {
+    python3 - "$bench" "$work" <<'PYTHON' || fail "arithmetic"
+import sys
+from types import SimpleNamespace
+
+sys.path.insert(0, sys.argv[1])
+import reduce_report, reduced_elements, report, values
+from runs import Side
+
+report_file = f"{sys.argv[2]}/report.json"
+open(report_file, "w").write('{"events": {"elements_reduced": {"count": 96, "text": "t"}}}')
+assert reduced_elements.counted(report_file) == 96
+open(report_file, "w").write('{"events": {}}')
+assert reduced_elements.counted(report_file) is None
+assert reduced_elements.counted("/nowhere") is None
+assert reduced_elements.text({"of": 100}) == "-"
+assert reduced_elements.text({"of": 100, "busiest": 75.0}) == "75 = 0.75 n"
+assert reduced_elements.text({"of": 100, "mean": 150.0}) == "150 = 1.50 n (mean)"
+
+side = Side("vecmpi auto", True, {})
+def row(op, type_name, kind, bits, plain, other, share):
+    entry = {"median": other, "values": [1, 2], "spread_percent": 1.0, "gain": other / plain,
+             "detail": {"memcpy": 100.0, "of_memcpy": share}}
+    return {"name": f"{op} {type_name}", "at": 4096, "unit": "GB/s",
+            "labels": {"op": op, "type": type_name, "kind": kind, "bits": bits},
+            "sides": {"plain": {"median": plain}, side.name: entry}}
+results = [row("SUM", "INT", "signed", 32, 10, 90, 0.85), row("BXOR", "BYTE", "byte", 8, 10, 100, 1.0),
+           row("SUM", "LONG_DOUBLE", "floating", 128, 10, 9, 0.1), row("MAX", "C_FLOAT16", "floating", 16, 1, 4, 0.2),
+           row("PROD", "COMPLEX", "complex", 32, 10, 25, 0.3)]
+cells = reduce_report.cells_at(results, side, 4096)
+assert [cell.is_vector_cell() for cell in cells] == [True, True, False, False, False]
+options = SimpleNamespace(ops=["max", "sum", "prod", "bxor"],
+                          types=["byte", "int", "c_float16", "long_double", "complex"])
+assert reduce_report.axes_of(options, cells) == (["MAX", "SUM", "PROD", "BXOR"],
+                                                 [name.upper() for name in options.types])
+text = "\n".join(reduce_report.size_lines(options, cells, side, 4096))
+for line in ("geometric mean 3.82x, worst 0.90x (SUM LONG_DOUBLE)",
+             "below 1.0, 1 of 5: SUM LONG_DOUBLE 0.90 (+-1%)",
+             "below 0.9 of memcpy's rate, 1 of 2: SUM INT 0.85", "least gain: complex PROD 2.50x (PROD COMPLEX)"):
+    assert line in text, text
+assert reduce_report.ratio_text(0.9996) == "0.999" and reduce_report.ratio_text(1.0) == "1.00"
+assert values.words("SUM, max") == ["sum", "max"]
+PYTHON
+}
+
 # A run that cannot end in time ends with status 1, says so, and leaves no rank behind.
 check_time_limit() {
     timeout 60 "$bench" idle --plain-only --seconds 30 --repeats 1 --timeout 1 > "$work/text" 2> "$work/err"
@@ -94,7 +251,17 @@ threads after Init,MPI_Finalize,RSS after Finalize,peak RSS at the end,threads a
 exec of true,MPI libraries in cat" --ranks 2
 check_measurement idle "other threads: idle,compute: idle,other threads: receive pending,\
 compute: receive pending"
+check_measurement reduce "MAX INT,SUM INT,SUM FLOAT,LXOR FLOAT,MINLOC 2INT,LXOR INT,MAX FLOAT" --sizes 64,4K,1M \
+    --ops sum,MAX,minloc,lxor --types float,int,2int
+check_measurement reductions "2 ranks: Allreduce SUM FLOAT,2 ranks: Allreduce user float16 sum,\
+2 ranks: Reduce SUM FLOAT,2 ranks: Reduce user float16 sum,2 ranks: Reduce_scatter_block SUM FLOAT,\
+2 ranks: Scan SUM FLOAT"
 check_preloaded
+check_reduce_table
+check_reduce_view
+check_reductions
+check_counter
+check_arithmetic
 check_time_limit
 
 check_refusal "MEASUREMENT"
@@ -111,6 +278,17 @@ check_refusal "CPU 4000" post --plain-only --cpus 4000
 check_refusal "no library at /nowhere.so" post --library /nowhere.so
 check_refusal "/bin/true is not MPICH's mpirun" post --plain-only --mpirun /bin/true
 check_refusal "no ranks program at /nowhere" post --plain-only --ranks-program /nowhere
+check_refusal "'q' is none of max, min, sum" reduce --plain-only --ops sum,q
+check_refusal "'q' is none of signed_char, short" reduce --plain-only --types q
+check_refusal "has an empty name" reduce --plain-only --types int,
+check_refusal "no op of --ops takes a type of --types" reduce --plain-only --ops minloc --types float
+check_refusal "the op user is measured with allreduce and reduce only" reductions --plain-only \
+    --ops user --calls scan
+check_refusal "'user' is none of max" reduce --plain-only --ops user
+check_refusal "'q' is none of max" reductions --plain-only --ops q
+check_refusal "'q' is none of allreduce" reductions --plain-only --calls q
+check_refusal "no library that yields at /nowhere" reductions --plain-only --yield-library /nowhere
+check_refusal "/bin/true does not list its ops" reduce --plain-only --ranks-program /bin/true
 check_refusal "no lab script at /nowhere" overlap --plain-only --lab 2 --lab-script /nowhere
 check_refusal "no folder" post --plain-only --json /nowhere/out.json
 

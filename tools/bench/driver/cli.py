@@ -93,7 +93,7 @@ def make_parser():
         sub = commands.add_parser(
             measurement.name,
             help=measurement.summary,
-            description=measurement.summary.capitalize() + ".",
+            description=measurement.summary[0].upper() + measurement.summary[1:] + ".",
             epilog=EPILOG,
         )
         add_common(sub, measurement)
@@ -104,7 +104,7 @@ def make_parser():
                 sub.add_argument(
                     option.flag,
                     type=option.type or str,
-                    default=option.default,
+                    default=None if option.quick else option.default,
                     help=option.help or argparse.SUPPRESS,
                 )
     return parser
@@ -117,9 +117,16 @@ def settle(options, measurement):
     options.repeats = options.repeats or (1 if options.quick else measurement.repeats)
     options.cpus = options.cpus or sorted(os.sched_getaffinity(0))
     options.lab = getattr(options, "lab", None)
+    options.yield_library = getattr(options, "yield_library", None)
+    for option in measurement.options:
+        if option.quick and getattr(options, option.name()) is None:
+            text = option.quick if options.quick else option.default
+            setattr(options, option.name(), option.type(text))
     options.programs = launch.find_programs(options)
     if options.json not in (None, "-") and not os.path.isdir(os.path.dirname(options.json) or "."):
         raise BadArgument(f"--json: no folder for {options.json}")
+    if measurement.settle:
+        measurement.settle(options)
 
 
 def run(arguments):
@@ -130,6 +137,8 @@ def run(arguments):
     report.print_text(outcome, file=sys.stderr if options.json == "-" else sys.stdout)
     if options.json:
         report.write_json(outcome, options.json)
+    if measurement.draw:
+        measurement.draw(outcome)
     return 0
 
 

@@ -26,6 +26,15 @@ class Programs:
     lab_script: str  # None without --lab
 
 
+@dataclass(frozen=True)
+class Launch:
+    """One start of the ranks program."""
+
+    ranks: int
+    arguments: list
+    what: str = ""  # for the progress line, where launches differ in more than the ranks
+
+
 def tool_folder():
     """Where the tool lies: in the zip application or, in a checkout, the folder of its sources."""
     return os.path.dirname(os.path.realpath(sys.argv[0]))
@@ -65,6 +74,17 @@ def find_lab_script(options):
         [os.path.normpath(os.path.join(here, place)) for place in places],
         "lab script",
         "give --lab-script",
+    )
+
+
+def find_yield_library(options):
+    """For the plain side of `reductions`."""
+    here = tool_folder()
+    places = [f"{here}/tests/mpi/libvecmpi_yield.so"]
+    return first_file(
+        [options.yield_library] if options.yield_library else places,
+        "library that yields",
+        "build vecmpi's tests, or tests/conformance/yield.c and give --yield-library",
     )
 
 

@@ -6,18 +6,20 @@ A row says everything that differs between them; how they are run and shown is e
 
 from dataclasses import dataclass, field
 
+import launch
+import operators
+import plot
+import reduce_report
+import reduced_elements
+import report
 import values
+from failure import BadArgument
+from launch import Launch
 
 ALL_SIZES = "8-16M"
 OVERLAP_OPS = ("p2p", "iallreduce", "ibcast", "ialltoall")
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One start of the ranks program."""
-
-    ranks: int
-    arguments: list
+CALLS = ("allreduce", "reduce", "reduce_scatter_block", "scan")
+USER_CALLS = ("allreduce", "reduce")  # those that are measured with the user-defined op as well
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class Option:
     help: str
     type: object = None
     default: object = None
+    quick: object = None  # the default with --quick, where it differs
+
+    def name(self):
+        return self.flag.removeprefix("--").replace("-", "_")
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,13 @@ class Measurement:
     seconds: tuple  # budget of one figure: usual, quick
     repeats: int = 5
     options: list = field(default_factory=list)
+    settle: object = None  # options -> None: checks and fills in what only this measurement has
+    notes: object = None  # options -> lines for the head of the text
+    view: object = None  # (outcome, results, file): the text in place of the usual table
+    detail: tuple = ()  # title of a column for each side, its text from the detail of a figure
+    footer: str = ""  # a line below the table
+    after: object = None  # outcome -> None: once all runs are done
+    draw: object = None  # outcome -> None: once all is printed and written
 
 
 def ring(options):
@@ -76,13 +89,75 @@ def idle(options):
     return [Launch(options.ranks, [])]
 
 
-def sizes_option(default):
+def settle_reduce(options):
+    operators.settle(
+        options,
+        lambda records: operators.names_of(records, "op"),
+        lambda records: operators.names_of(
+            [record for record in records if options.aliases or not record.get("alias")], "type"
+        ),
+    )
+    if options.plot:
+        if options.plain_only:
+            raise BadArgument("--plot shows a gain: leave out --plain-only")
+        plot.check(options.plot)
+
+
+def reduce(options):
+    """A run for each size, so that plain and preloaded alternate often."""
+    rest = ["--random", str(int(options.random)), *operators.arguments(options)]
+    return [
+        Launch(1, ["--sizes", str(size), *rest], values.size_text(size)) for size in options.sizes
+    ]
+
+
+def reduce_notes(options):
+    if options.random:
+        return [
+            "MAX MIN MINLOC MAXLOC LAND LOR LXOR reduce random numbers, the other ops equal ones"
+        ]
+    return ["all numbers of a buffer are equal: the best case for branches (see --random)"]
+
+
+def settle_reductions(options):
+    operators.settle(options, lambda _: ["sum", "user"], lambda _: ["float"], more_ops=["user"])
+    if options.ops == ["user"]:
+        options.calls = [call for call in options.calls if call in USER_CALLS]
+        if not options.calls:
+            raise BadArgument(f"the op user is measured with {' and '.join(USER_CALLS)} only")
+    if options.plain_yield or options.yield_library:
+        options.yield_library = launch.find_yield_library(options)
+
+
+def reductions(options):
+    """A run for each call, so that the sides alternate often."""
+    sizes = ",".join(str(size) for size in options.sizes)
+    rest = ["--sizes", sizes, *operators.arguments(options)]
+    return [
+        Launch(ranks, ["--calls", call, *rest], call)
+        for ranks in options.ranks
+        for call in options.calls
+    ]
+
+
+def reductions_notes(options):
+    if options.yield_library:
+        return [f"plain ranks yield the CPU after each poll in vain: {options.yield_library}"]
+    return ["plain ranks wait as their library does, no yield (see --plain-yield)"]
+
+
+def sizes_option(default, quick=None):
     return Option(
         "--sizes",
         f"a list (8,64K) or a range in steps of four (default {default})",
         values.sizes,
         default,
+        quick,
     )
+
+
+def names_option(flag, what, default):
+    return Option(flag, f"names of mpi.h without MPI_, {what} (default {default})", values.words)
 
 
 TABLE = [
@@ -131,6 +206,7 @@ TABLE = [
         ("added",),
         "none",
         (1.0, 0.05),
+        detail=("comm, comp, both", report.spans_text),
         options=[
             Option("--ranks", "number of ranks on this node (default 2)", values.whole(2, 64), 2),
             sizes_option("64K,1M,4M"),
@@ -218,5 +294,78 @@ TABLE = [
             Option("--ranks", "number of ranks (default 1)", values.whole(1, 64), 1),
             Option("--seconds", "length of the computation (default 10)", values.seconds),
         ],
+    ),
+    Measurement(
+        "reduce",
+        "MPI_Reduce_local over all predefined ops and types, by size",
+        "MPI_Reduce_local in place, GB/s of one buffer or time of a call",
+        "bytes",
+        reduce,
+        ("auto",),
+        ("gain",),
+        "main",
+        (0.02, 0.001),
+        options=[
+            sizes_option("64,1K,4K,16K,64K,256K,1M,16M,64M", quick="64,4K,256K"),
+            names_option("--ops", "such as sum,max", "all"),
+            names_option("--types", "such as float,int", "one of each kind"),
+            Option("--aliases", "all types, also those that are the same as another", bool),
+            Option(
+                "--random",
+                "random numbers for the ops that compare or test them: no branch is predicted",
+                bool,
+            ),
+            Option(
+                "--show",
+                "sizes of the tables in the text, the largest also of the picture "
+                "(default 64,256K)",
+                values.sizes,
+                "64,256K",
+            ),
+            Option("--plot", "draw gain and share of memcpy's rate: FILE.svg or FILE.png"),
+        ],
+        settle=settle_reduce,
+        notes=reduce_notes,
+        view=reduce_report.print_view,
+        draw=reduce_report.draw_picture,
+    ),
+    Measurement(
+        "reductions",
+        "blocking reducing collectives, by size",
+        "time of a call, slowest rank",
+        "bytes",
+        reductions,
+        ("auto",),
+        ("gain",),
+        "process",
+        (0.1, 0.005),
+        options=[
+            Option("--ranks", "numbers of ranks, a list (default 2)", values.wholes(2, 64), "2"),
+            sizes_option("1K-16M", quick="1K,64K"),
+            Option(
+                "--calls",
+                f"out of {','.join(CALLS)} (default all)",
+                values.choices(*CALLS),
+                ",".join(CALLS),
+            ),
+            names_option("--ops", "and user, a float16 sum on 2 MPI_BYTE", "sum,user"),
+            names_option("--types", "such as float,int", "float"),
+            Option(
+                "--plain-yield",
+                "plain ranks give the CPU away when they wait, so that more ranks than cores do "
+                "not crawl",
+                bool,
+            ),
+            Option(
+                "--yield-library",
+                "preloaded for it (default: tests/mpi/libvecmpi_yield.so beside the tool)",
+            ),
+        ],
+        settle=settle_reductions,
+        notes=reductions_notes,
+        detail=("reduced", reduced_elements.text),
+        footer="reduced: elements that the busiest rank reduced in a call, n: those of a vector; "
+        "(mean): of all ranks, by the library's counter; -: not known",
+        after=reduced_elements.annotate,
     ),
 ]

@@ -6,10 +6,16 @@ import statistics
 import sys
 
 import values
+from failure import RunFailed
+
+
+def skipped(outcome):
+    """Names and sizes that some run could not measure: there is nothing to compare."""
+    return {(r["name"], r["at"]) for run in outcome.runs for r in run.get("skipped", [])}
 
 
 def collect(outcome):
-    """Rows in order of first appearance, each with the values of the runs by side."""
+    """Rows by name in order of first appearance, each with the values of the runs by side."""
     rows = {}
     for run in outcome.runs:
         for figure in run["figures"]:
@@ -20,6 +26,7 @@ def collect(outcome):
                     "at": figure["at"],
                     "unit": figure["unit"],
                     "better": figure["better"],
+                    "labels": figure.get("labels"),
                     "values": {},
                     "details": {},
                 },
@@ -27,8 +34,13 @@ def collect(outcome):
             row["values"].setdefault(run["side"], []).append(figure["value"])
             if "detail" in figure:
                 row["details"].setdefault(run["side"], []).append(figure["detail"])
+    unmeasured = skipped(outcome)
+    complete = [row for key, row in rows.items() if key not in unmeasured]
+    for row in complete:
+        if len({len(row["values"].get(side.name, [])) for side in outcome.sides}) > 1:
+            raise RunFailed(f"{row['name']} was not measured alike on all sides")
     order = list(dict.fromkeys(name for name, _ in rows))
-    return sorted(rows.values(), key=lambda row: order.index(row["name"]))
+    return sorted(complete, key=lambda row: order.index(row["name"]))
 
 
 def spread_percent(numbers):
@@ -46,6 +58,8 @@ def compare(row, side):
 
 def summarise(row, sides):
     result = {key: row[key] for key in ("name", "at", "unit", "better")}
+    if row["labels"]:
+        result["labels"] = row["labels"]
     result["sides"] = {}
     for side in sides:
         numbers = row["values"][side.name]
@@ -65,6 +79,10 @@ def summarise(row, sides):
             entry.update(compare(row, side.name))
         result["sides"][side.name] = entry
     return result
+
+
+def results_of(outcome):
+    return [summarise(row, outcome.sides) for row in collect(outcome)]
 
 
 def quantity(value, unit, signed=False):
@@ -89,18 +107,19 @@ def at_text(at, kind):
     return values.size_text(int(at)) if kind == "bytes" else f"{at:g}"
 
 
-def detail_text(detail):
+def spans_text(detail):
     """comm, comp and both of an overlap figure."""
     return " ".join(quantity(value, "ns") for value in detail.values())
 
 
-def table_header(outcome, with_detail):
+def table_header(outcome):
     header = ["", outcome.measurement.at]
     for side in outcome.sides:
         header += [side.name, "+-%"]
         header += list(outcome.measurement.compare) if side.preloaded else []
-    if with_detail:
-        header += [f"{side.name}: comm, comp, both" for side in outcome.sides]
+    if outcome.measurement.detail:
+        title, _ = outcome.measurement.detail
+        header += [f"{side.name}: {title}" for side in outcome.sides]
     return header
 
 
@@ -120,8 +139,10 @@ def table_row(outcome, result):
                 cells.append(quantity(entry["added"], result["unit"], signed=True))
             else:
                 cells.append(f"{entry['gain']:.2f}x" if entry["gain"] is not None else "-")
-    details = [result["sides"][side.name].get("detail") for side in outcome.sides]
-    return cells + [detail_text(detail) for detail in details if detail]
+    if outcome.measurement.detail:
+        _, text_of = outcome.measurement.detail
+        cells += [text_of(result["sides"][side.name]["detail"]) for side in outcome.sides]
+    return cells
 
 
 def align(lines):
@@ -156,15 +177,21 @@ def describe_places(outcome):
     return lines
 
 
-def print_text(outcome, file):
-    for line in describe_run(outcome) + describe_places(outcome):
-        print(line, file=file)
-    results = [summarise(row, outcome.sides) for row in collect(outcome)]
-    with_detail = any("detail" in result["sides"]["plain"] for result in results)
+def print_table(outcome, results, file):
     rows = [table_row(outcome, result) for result in results]
-    print(file=file)
-    for line in align([table_header(outcome, with_detail)] + rows):
+    for line in align([table_header(outcome)] + rows):
         print(line, file=file)
+    if outcome.measurement.footer:
+        print(f"\n{outcome.measurement.footer}", file=file)
+
+
+def print_text(outcome, file):
+    measurement = outcome.measurement
+    notes = measurement.notes(outcome.options) if measurement.notes else []
+    for line in describe_run(outcome) + notes + describe_places(outcome):
+        print(line, file=file)
+    print(file=file)
+    (measurement.view or print_table)(outcome, results_of(outcome), file)
 
 
 def describe_run(outcome):
@@ -191,7 +218,7 @@ def document_of(outcome):
         "host": outcome.host,
         "options": options,
         "sides": [vars(side) for side in outcome.sides],
-        "results": [summarise(row, outcome.sides) for row in collect(outcome)],
+        "results": results_of(outcome),
         "runs": outcome.runs,
     }
 

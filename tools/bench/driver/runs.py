@@ -18,7 +18,7 @@ class Side:
     """One way to run the same program."""
 
     name: str
-    preloaded: bool
+    preloaded: bool  # the library that is measured, not just any
     environment: dict
 
 
@@ -30,7 +30,7 @@ class Outcome:
     host: dict
     runs: list = field(
         default_factory=list
-    )  # dicts: side, repeat, ranks, wall_s, header, threads, figures
+    )  # dicts: side, repeat, ranks, wall_s, header, threads, figures, skipped
 
 
 class Progress:
@@ -58,7 +58,8 @@ class Progress:
 
 
 def make_sides(options):
-    sides = [Side("plain", False, {})]
+    plain = {"LD_PRELOAD": options.yield_library} if options.yield_library else {}
+    sides = [Side("plain", False, plain)]
     if options.plain_only:
         return sides
     for mode in options.offload:
@@ -68,7 +69,7 @@ def make_sides(options):
 
 
 def split_records(records, side, options):
-    """Header, threads and figures of a run; raises RunFailed if it was not what it should be."""
+    """Header, threads, figures and what was skipped; raises RunFailed if a run went wrong."""
     header = next((r for r in records if r["bench"] == "header"), None)
     figures = [r for r in records if r["bench"] == "figure"]
     if header is None or not figures:
@@ -76,7 +77,7 @@ def split_records(records, side, options):
     if side.preloaded and header["preload"] != options.programs.library:
         raise RunFailed(f"{options.programs.library} was not loaded into the ranks")
     threads = next((r["rank_0"] for r in records if r["bench"] == "threads"), [])
-    return header, threads, figures
+    return header, threads, figures, [r for r in records if r["bench"] == "skipped"]
 
 
 def show_figure(progress, record):
@@ -88,12 +89,13 @@ def show_figure(progress, record):
 def run_side(measurement, options, side, job, repeat, progress):
     command = launch.command_line(options, side, job, measurement.name)
     ranks = f"{job.ranks} rank{'s' if job.ranks > 1 else ''}"
-    progress.start(f"{side.name}, {ranks}, run {repeat + 1} of {options.repeats}")
+    what = f", {job.what}" if job.what else ""
+    progress.start(f"{side.name}, {ranks}{what}, run {repeat + 1} of {options.repeats}")
     begin = time.monotonic()
     records = launch.run_once(
         command, options.timeout, lambda record: show_figure(progress, record)
     )
-    header, threads, figures = split_records(records, side, options)
+    header, threads, figures, skipped = split_records(records, side, options)
     progress.finish()
     return {
         "side": side.name,
@@ -103,6 +105,7 @@ def run_side(measurement, options, side, job, repeat, progress):
         "header": header,
         "threads": threads,
         "figures": figures,
+        "skipped": skipped,
     }
 
 
@@ -124,6 +127,8 @@ def run_all(measurement, options):
                 outcome.runs.append(run_side(measurement, options, side, job, repeat, progress))
         if measurement.name == "footprint":
             outcome.runs.extend(exec_cost.measure(outcome.sides, options, repeat))
+    if measurement.after:
+        measurement.after(outcome)
     return outcome
 
 

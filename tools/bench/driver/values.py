@@ -60,6 +60,14 @@ def seconds(text):
     return number
 
 
+def words(text):
+    """A comma-separated list of names; which ones there are is found out later."""
+    items = [item.strip().lower() for item in text.split(",")]
+    if not all(items):
+        raise ArgumentTypeError(f"'{text}' has an empty name")
+    return items
+
+
 def choices(*allowed):
     """A comma-separated list of words out of `allowed`."""
 

@@ -28,9 +28,13 @@ struct Options {
     std::vector<int> cpus{0};  // rank r is pinned to cpus[r % cpus.size()]
     std::vector<std::size_t> sizes{8};
     std::vector<std::string> ops;
+    std::vector<std::string> types;  // reduce, reductions: names of the table of types
+    std::vector<std::string> calls;  // reductions
+    long count_calls = 0;            // reductions: make each call so often and time nothing
     std::vector<int> threads{1};
     bool separate_comms = false;  // threads: a communicator per thread pair instead of a tag
     double seconds = 0.1;         // budget of one figure; for idle the length of the computation
+    bool random = false;          // reduce: numbers drawn at random where the op compares them
     double gap_us = 0;            // post: computation between two iterations
     unsigned limit_s = 300;  // the rank ends itself after this long, whatever happens to mpirun
 };
@@ -54,6 +58,11 @@ void measure_threads(const Options& options);
 void measure_oversub(const Options& options);
 void measure_footprint(const StartCost& cost);
 void measure_idle(const Options& options);
+void measure_reduce(const Options& options);
+void measure_reductions(const Options& options);
+
+// The tables of ops and types that `reduce` and `reductions` know, as records; no MPI call in here.
+void print_op_table();
 
 // The part of footprint that can only be seen after MPI_Finalize. No MPI call in here.
 void measure_footprint_end(double finalize_ms);

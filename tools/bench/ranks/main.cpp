@@ -101,6 +101,8 @@ const std::map<std::string, Measurement>& measurements() {
         {"oversub", [](auto& o, auto&) { measure_oversub(o); }},
         {"footprint", [](auto&, auto& cost) { measure_footprint(cost); }},
         {"idle", [](auto& o, auto&) { measure_idle(o); }},
+        {"reduce", [](auto& o, auto&) { measure_reduce(o); }},
+        {"reductions", [](auto& o, auto&) { measure_reductions(o); }},
     };
     return table;
 }
@@ -125,6 +127,10 @@ int run(const Options& options, const Measurement& measurement) {
 }  // namespace vecmpi::bench
 
 int main(int argc, char** argv) {
+    if (argc == 2 && std::string(argv[1]) == "operators") {  // started by the driver without mpirun
+        vecmpi::bench::print_op_table();
+        return 0;
+    }
     vecmpi::bench::Options options;
     std::string error = vecmpi::bench::parse_options(argc, argv, options);
     const auto& table = vecmpi::bench::measurements();

@@ -48,6 +48,16 @@ bool parse_pin(const std::string& text, Pin& pin) {
     return true;
 }
 
+bool take_flag(const std::string& text, bool& flag) {
+    flag = text == "1";
+    return text == "0" || text == "1";
+}
+
+bool take_list(const std::string& text, std::vector<std::string>& items) {
+    items = split(text);
+    return !items.empty();
+}
+
 using Setter = std::function<bool(const std::string&, Options&)>;
 
 const std::map<std::string, Setter>& setters() {
@@ -60,16 +70,12 @@ const std::map<std::string, Setter>& setters() {
         {"--seconds", [](Text v, Options& o) { return parse_number(v, o.seconds); }},
         {"--gap-us", [](Text v, Options& o) { return parse_number(v, o.gap_us); }},
         {"--limit", [](Text v, Options& o) { return parse_number(v, o.limit_s); }},
-        {"--separate-comms",
-         [](Text v, Options& o) {
-             o.separate_comms = v == "1";
-             return v == "0" || v == "1";
-         }},
-        {"--ops",
-         [](Text v, Options& o) {
-             o.ops = split(v);
-             return !o.ops.empty();
-         }},
+        {"--separate-comms", [](Text v, Options& o) { return take_flag(v, o.separate_comms); }},
+        {"--random", [](Text v, Options& o) { return take_flag(v, o.random); }},
+        {"--ops", [](Text v, Options& o) { return take_list(v, o.ops); }},
+        {"--types", [](Text v, Options& o) { return take_list(v, o.types); }},
+        {"--calls", [](Text v, Options& o) { return take_list(v, o.calls); }},
+        {"--count-calls", [](Text v, Options& o) { return parse_number(v, o.count_calls); }},
     };
     return table;
 }
