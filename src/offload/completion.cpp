@@ -468,10 +468,11 @@ void clear_errors(int count, const MPI_Request requests[], MPI_Status statuses[]
         if (requests[i] != MPI_REQUEST_NULL) statuses[i].MPI_ERROR = MPI_SUCCESS;
 }
 
-// An error handler function of the program is called for each error that the library sees, and
-// MPICH's Waitall sees one.
+// An error handler function of the program is called for each error that the library sees, and MPICH's
+// Waitall sees one.
 bool world_has_user_handler() noexcept {
-    return agreement().valid && comm_traits(MPI_COMM_WORLD).handler == CommTraits::Handler::user;
+    return agreement().valid &&
+           comm_traits(MPI_COMM_WORLD).handler == CommTraits::Handler::user;
 }
 
 int wait_all_by_library(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
@@ -605,14 +606,12 @@ int wait_one(MPI_Request* request, MPI_Status* status) noexcept {
 }
 
 int test_one(MPI_Request* request, int* flag, MPI_Status* status) noexcept {
-    if (!request || !flag || !status || hand_on(1, request))
-        return real.Test(request, flag, status);
+    if (!request || !flag || !status || hand_on(1, request)) return real.Test(request, flag, status);
     return complete_one(false, request, flag, status);
 }
 
 int wait_any(int count, MPI_Request requests[], int* index, MPI_Status* status) noexcept {
-    if (!index || !status || hand_on(count, requests))
-        return real.Waitany(count, requests, index, status);
+    if (!index || !status || hand_on(count, requests)) return real.Waitany(count, requests, index, status);
     int flag;
     return complete_any(true, count, requests, index, &flag, status);
 }
@@ -631,8 +630,7 @@ int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept 
 }
 
 int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept {
-    if (!flag || !statuses || hand_on(count, requests))
-        return real.Testall(count, requests, flag, statuses);
+    if (!flag || !statuses || hand_on(count, requests)) return real.Testall(count, requests, flag, statuses);
     return test_all_of(count, requests, flag, statuses);
 }
 

@@ -80,16 +80,16 @@ inline bool plausible_pair(const CallFacts& facts) noexcept {
     return facts.sendbuf != facts.recvbuf || facts.sendbuf == nullptr || facts.count == 0;
 }
 
-// Where errors return a program may look for them at the call. Only the library knows whether it
-// takes derived types (committed?), counts in arrays, and a send buffer inside the receive buffer.
+// Where errors return a program may look for them at the call. Only the library knows whether it takes
+// derived types (committed?), counts in arrays, and a send buffer inside the receive buffer.
 inline bool plausible_where_errors_return(const CallFacts& facts, int ranks) noexcept {
     if (!is_builtin_type(facts.type) || !is_builtin_type(facts.other_type)) return false;
     if (!facts.collective) return true;
     if (facts.vector_form) return false;
     const auto received = static_cast<uintptr_t>(facts.other_count) *
                           builtin_type_bytes(facts.other_type) * static_cast<uintptr_t>(ranks);
-    const auto from_begin =
-        reinterpret_cast<uintptr_t>(facts.sendbuf) - reinterpret_cast<uintptr_t>(facts.recvbuf);
+    const auto from_begin = reinterpret_cast<uintptr_t>(facts.sendbuf) -
+                            reinterpret_cast<uintptr_t>(facts.recvbuf);
     return from_begin >= received;
 }
 
