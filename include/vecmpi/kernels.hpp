@@ -1,12 +1,101 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Door of src/kernels: the arithmetic and the copying. No MPI, no threads.
+// Door of src/kernels: the arithmetic and the copying. No MPI, no threads. docs/kernels.md tells
+// how it works.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace vecmpi {
 
 // Copies `bytes` bytes; the buffers must not overlap. Either may be null when bytes is 0.
 void copy_bytes(void* to, const void* from, size_t bytes) noexcept;
+
+// ---- reductions ------------------------------------------------------------------------------
+
+// Instruction sets, within each architecture from the narrowest to the widest.
+enum class Isa : uint8_t { scalar, sse4, avx2, avx512, neon, sve };
+
+// In the order of MPI's op handles: MPI_MAX is handle 1.
+enum class ReduceOp : uint8_t {
+    max,
+    min,
+    sum,
+    prod,
+    land,
+    band,
+    lor,
+    bor,
+    lxor,
+    bxor,
+    minloc,
+    maxloc
+};
+constexpr size_t number_of_reduce_ops = 12;
+
+// What lies in memory, not how a language calls it: MPI_INT, MPI_INTEGER and MPI_INT32_T are all
+// i32.
+enum class ElementType : uint8_t {
+    i8,
+    u8,
+    i16,
+    u16,
+    i32,
+    u32,
+    i64,
+    u64,
+    f16,   // IEEE binary16
+    bf16,  // the upper half of a binary32
+    f32,
+    f64,
+    f80,  // long double, whatever that is here: on x86-64 10 bytes and 6 of padding
+    // Complex of Fortran and C++: the product is (a.re*b.re - a.im*b.im, a.im*b.re + a.re*b.im).
+    c32,
+    c64,
+    c80,
+    // _Complex of C: the product recovers infinities (C11 annex G, __mulsc3).
+    c32_c99,
+    c64_c99,
+    c80_c99,
+    // Pairs value_index, as the C structs of MPI_MINLOC with their padding; the last two are
+    // Fortran's MPI_2REAL and MPI_2DOUBLE_PRECISION.
+    i32_i32,
+    f32_i32,
+    i64_i32,
+    f64_i32,
+    i16_i32,
+    f80_i32,
+    f32_f32,
+    f64_f64,
+    // As f64 but for MAX and MIN under DAZ, where MPICH's MPI_DOUBLE flushes a subnormal result and
+    // its MPI_DOUBLE_PRECISION and MPI_REAL8 do not.
+    f64_fortran
+};
+constexpr size_t number_of_element_types = 28;
+
+// inout = inout op in, element by element, as MPI_Reduce_local. No pointer need be aligned. `in`
+// and `inout` may be the same; otherwise they must not overlap. Padding of inout keeps its bytes.
+using ReduceInto = void (*)(const void* in, void* inout, size_t count) noexcept;
+// out = the value that ReduceInto gives, padding as in inout. out may be in or inout; otherwise it
+// must not overlap.
+using ReduceTo = void (*)(const void* in, const void* inout, void* out, size_t count) noexcept;
+
+struct ReduceKernel {
+    ReduceInto into = nullptr;  // both are null where the pair is not one that MPI implements
+    ReduceTo to = nullptr;
+    Isa isa = Isa::scalar;  // what it is written in; may be below the cap
+};
+
+// The kernel to use on this CPU, at most `cap`. A cap of another architecture caps nothing.
+ReduceKernel reduce_kernel(ReduceOp op, ElementType type, Isa cap) noexcept;
+
+// The widest instruction set that this CPU and its system allow and that kernels exist for.
+Isa best_isa() noexcept;
+
+// "avx2"; the words that VECMPI_ISA takes.
+const char* isa_name(Isa isa) noexcept;
+
+// Distance of two elements in memory, padding included.
+size_t element_bytes(ElementType type) noexcept;
 
 }  // namespace vecmpi

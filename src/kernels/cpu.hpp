@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which instruction sets this CPU can run, and which may be chosen under a cap.
+#pragma once
+
+#include <cstdint>
+
+#include "vecmpi/kernels.hpp"
+
+namespace vecmpi::kernels {
+
+// What the targets of the kernels' sources enable, as the CPU has it and the system saves it. Not
+// the whole of what a CPU can do.
+struct CpuFeatures {
+    bool ssse3 = false, sse41 = false, sse42 = false;
+    bool avx = false, avx2 = false, f16c = false;  // only where the system saves 256-bit registers
+    bool avx512f = false, avx512vl = false, avx512dq = false, avx512bw = false;  // and 512-bit ones
+    bool asimd = false, sve = false;
+};
+
+// Registers of CPUID, as far as CpuFeatures is made of them.
+struct CpuidWords {
+    uint32_t leaf1_ecx = 0;
+    uint32_t leaf7_ebx = 0;
+    uint64_t xcr0 = 0;  // 0 where there is no XGETBV
+};
+
+// Pure.
+CpuFeatures features_of(const CpuidWords& words) noexcept;
+
+// Pure: the widest set all of whose parts are there.
+Isa usable_isa(const CpuFeatures& features) noexcept;
+
+// Pure: the widest set of `best`'s architecture that is not above the cap. A cap of another
+// architecture caps nothing.
+Isa capped_isa(Isa best, Isa cap) noexcept;
+
+// Pure: the next narrower set of the same architecture; scalar below the narrowest.
+Isa next_narrower(Isa isa) noexcept;
+
+// Asks the CPU: some thousand cycles under a hypervisor, so ask once.
+CpuFeatures this_cpu() noexcept;
+
+}  // namespace vecmpi::kernels

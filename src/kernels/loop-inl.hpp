@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The one loop that every vector kernel runs in. Included once per instruction set, by the sources
+// that <hwy/foreach_target.h> compiles again and again; nothing else may include it.
+//
+// A kernel is an Op, a struct with
+//     V operator()(D d, V inout, V in) const      one vector of results
+// run over lanes of type T. An element may be two lanes (complex, pairs); an Op then sees whole
+// elements only: that is the `granule`.
+#if defined(VECMPI_KERNELS_LOOP) == defined(HWY_TARGET_TOGGLE)
+#ifdef VECMPI_KERNELS_LOOP
+#undef VECMPI_KERNELS_LOOP
+#else
+#define VECMPI_KERNELS_LOOP
+#endif
+
+#include <hwy/highway.h>
+
+#include "families.hpp"
+
+// Highway insists on compiling a scalar target as well; ours are written without it.
+#undef VECMPI_VECTOR_TARGET
+#define VECMPI_VECTOR_TARGET (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
+
+// An array of FamilyLookup, given the name that each target's namespace defines. For the last pass
+// of a source, when all of them exist.
+#undef VECMPI_BY_ISA
+#if HWY_ARCH_X86
+#define VECMPI_BY_ISA(name) \
+    { nullptr, N_SSE4::name, N_AVX2::name, N_AVX3::name, nullptr, nullptr }
+#else
+#define VECMPI_BY_ISA(name) \
+    { nullptr, nullptr, nullptr, nullptr, N_NEON::name, N_SVE::name }
+#endif
+
+#if VECMPI_VECTOR_TARGET
+HWY_BEFORE_NAMESPACE();
+namespace vecmpi::kernels::HWY_NAMESPACE {
+namespace {  // internal linkage: the linker must never take this code for another instruction set's
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D>
+using Lane = hn::TFromD<D>;
+
+template <class Op, class D>
+HWY_INLINE hn::Vec<D> combine(D d, const Lane<D>* in, const Lane<D>* inout) {
+    return Op()(d, hn::LoadU(d, inout), hn::LoadU(d, in));
+}
+
+// How many of the first `lanes` lanes to leave to the first vector, so that stores at and after
+// them are aligned; 1 to lanes. All where the output is not aligned to its own lanes.
+template <size_t granule, class T>
+HWY_INLINE size_t lanes_to_alignment(const T* out, size_t lanes) {
+    const size_t past = reinterpret_cast<uintptr_t>(out) % (lanes * sizeof(T));
+    return past % (granule * sizeof(T)) == 0 ? lanes - past / sizeof(T) : lanes;
+}
+
+// Two vectors or more. First and last vector are computed before anything is stored, and stored
+// when all else is: so they may overlap their neighbours, even where the output is an input,
+// without an element being reduced twice. Between them:
+// four vectors an iteration, loaded before the first of them is stored, to have the loads of four
+// in flight; then single ones.
+template <class Op, size_t granule, class D, class T = Lane<D>>
+HWY_INLINE void reduce_long(D d, const T* in, const T* inout, T* out, size_t n) {
+    constexpr size_t worth_aligning = 16;  // vectors; below, the extra vector costs more
+    const size_t lanes = hn::Lanes(d);
+    const size_t end = n - lanes;
+    const auto first = combine<Op>(d, in, inout);
+    const auto last = combine<Op>(d, in + end, inout + end);
+    size_t i = lanes;
+    if (n >= worth_aligning * lanes) i = lanes_to_alignment<granule>(out, lanes);
+    for (; i + 4 * lanes <= end; i += 4 * lanes) {
+        const auto r0 = combine<Op>(d, in + i, inout + i);
+        const auto r1 = combine<Op>(d, in + i + lanes, inout + i + lanes);
+        const auto r2 = combine<Op>(d, in + i + 2 * lanes, inout + i + 2 * lanes);
+        const auto r3 = combine<Op>(d, in + i + 3 * lanes, inout + i + 3 * lanes);
+        hn::StoreU(r0, d, out + i);
+        hn::StoreU(r1, d, out + i + lanes);
+        hn::StoreU(r2, d, out + i + 2 * lanes);
+        hn::StoreU(r3, d, out + i + 3 * lanes);
+    }
+    for (; i < end; i += lanes) hn::StoreU(combine<Op>(d, in + i, inout + i), d, out + i);
+    hn::StoreU(first, d, out);
+    hn::StoreU(last, d, out + end);
+}
+
+#if HWY_HAVE_SCALABLE
+
+template <class Op, class D, class T = Lane<D>>
+HWY_INLINE hn::Vec<D> combine_some(D d, svbool_t some, const T* in, const T* inout) {
+    return Op()(d, hn::MaskedLoad(some, d, inout), hn::MaskedLoad(some, d, in));
+}
+
+// Fewer than two vectors, by masks.
+template <class Op, size_t granule, class D, class T = Lane<D>>
+HWY_INLINE void reduce_short(D d, const T* in, const T* inout, T* out, size_t n) {
+    const size_t lanes = hn::Lanes(d);
+    const auto some = hn::FirstN(d, n);
+    hn::BlendedStore(combine_some<Op>(d, some, in, inout), some, d, out);
+    if (n <= lanes) return;
+    const auto rest = hn::FirstN(d, n - lanes);
+    hn::BlendedStore(combine_some<Op>(d, rest, in + lanes, inout + lanes), rest, d, out + lanes);
+}
+
+#else
+
+// Fewer than two vectors: the first and the last, which overlap, both computed before the first is
+// stored. Fewer than one: the same with vectors half as long, down to one element.
+template <class Op, size_t granule, class D, class T = Lane<D>>
+HWY_INLINE void reduce_short(D d, const T* in, const T* inout, T* out, size_t n) {
+    constexpr size_t lanes = hn::MaxLanes(D());
+    if (n >= lanes) {
+        const size_t end = n - lanes;
+        const auto first = combine<Op>(d, in, inout);
+        const auto last = combine<Op>(d, in + end, inout + end);
+        hn::StoreU(first, d, out);
+        hn::StoreU(last, d, out + end);
+    } else if constexpr (lanes > granule) {
+        reduce_short<Op, granule>(hn::Half<D>(), in, inout, out, n);
+    }
+}
+
+#endif
+
+// `count` elements of `scale` lanes each.
+template <class Op, size_t granule, class D>
+HWY_NOINLINE void reduce(const void* in, const void* inout, void* out, size_t n) noexcept {
+    using T = Lane<D>;
+    const D d;
+    const T* in_lanes = static_cast<const T*>(in);
+    const T* inout_lanes = static_cast<const T*>(inout);
+    T* out_lanes = static_cast<T*>(out);
+    if (n < 2 * hn::Lanes(d))
+        reduce_short<Op, granule>(d, in_lanes, inout_lanes, out_lanes, n);
+    else
+        reduce_long<Op, granule>(d, in_lanes, inout_lanes, out_lanes, n);
+}
+
+// The two forms of a kernel; `scale` lanes are an element.
+template <class Op, size_t granule, size_t scale, class D>
+struct Forms {
+    static void into(const void* in, void* inout, size_t count) noexcept {
+        reduce<Op, granule, D>(in, inout, inout, count * scale);
+    }
+    static void to(const void* in, const void* inout, void* out, size_t count) noexcept {
+        reduce<Op, granule, D>(in, inout, out, count * scale);
+    }
+};
+
+#if HWY_TARGET == HWY_AVX3
+constexpr Isa this_isa = Isa::avx512;
+#elif HWY_TARGET == HWY_AVX2
+constexpr Isa this_isa = Isa::avx2;
+#elif HWY_TARGET == HWY_SSE4
+constexpr Isa this_isa = Isa::sse4;
+#elif HWY_TARGET == HWY_NEON
+constexpr Isa this_isa = Isa::neon;
+#elif HWY_TARGET == HWY_SVE
+constexpr Isa this_isa = Isa::sve;
+#endif
+
+// `scale` lanes of type T an element; the Op sees lanes singly, so any cut will do.
+template <class Op, class T, size_t scale = 1>
+constexpr ReduceKernel by_lane() {
+    using D = hn::ScalableTag<T>;
+    return {Forms<Op, 1, scale, D>::into, Forms<Op, 1, scale, D>::to, this_isa};
+}
+
+// Two lanes of type T an element, which the Op must see together.
+template <class Op, class T>
+constexpr ReduceKernel by_two_lanes() {
+    using D = hn::ScalableTag<T>;
+    return {Forms<Op, 2, 2, D>::into, Forms<Op, 2, 2, D>::to, this_isa};
+}
+
+}  // namespace
+}  // namespace vecmpi::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // VECMPI_VECTOR_TARGET
+
+#endif
