@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Door of src/kernels: the arithmetic and the copying. No MPI, no threads. docs/kernels.md tells how it works.
+// Door of src/kernels: the arithmetic and the copying. No MPI, no threads. docs/kernels.md tells
+// how it works.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,8 @@ enum class ReduceOp : uint8_t {
 };
 constexpr size_t number_of_reduce_ops = 12;
 
-// What lies in memory, not how a language calls it: MPI_INT, MPI_INTEGER and MPI_INT32_T are all i32.
+// What lies in memory, not how a language calls it: MPI_INT, MPI_INTEGER and MPI_INT32_T are all
+// i32.
 enum class ElementType : uint8_t {
     i8,
     u8,
@@ -55,8 +57,8 @@ enum class ElementType : uint8_t {
     c32_c99,
     c64_c99,
     c80_c99,
-    // Pairs value_index, as the C structs of MPI_MINLOC with their padding; the last two are Fortran's
-    // MPI_2REAL and MPI_2DOUBLE_PRECISION.
+    // Pairs value_index, as the C structs of MPI_MINLOC with their padding; the last two are
+    // Fortran's MPI_2REAL and MPI_2DOUBLE_PRECISION.
     i32_i32,
     f32_i32,
     i64_i32,
@@ -71,10 +73,11 @@ enum class ElementType : uint8_t {
 };
 constexpr size_t number_of_element_types = 28;
 
-// inout = inout op in, element by element, as MPI_Reduce_local. No pointer need be aligned. `in` and `inout` may be the
-// same; otherwise they must not overlap. Padding of inout keeps its bytes.
+// inout = inout op in, element by element, as MPI_Reduce_local. No pointer need be aligned. `in`
+// and `inout` may be the same; otherwise they must not overlap. Padding of inout keeps its bytes.
 using ReduceInto = void (*)(const void* in, void* inout, size_t count) noexcept;
-// out = the value that ReduceInto gives, padding as in inout. out may be in or inout; otherwise it must not overlap.
+// out = the value that ReduceInto gives, padding as in inout. out may be in or inout; otherwise it
+// must not overlap.
 using ReduceTo = void (*)(const void* in, const void* inout, void* out, size_t count) noexcept;
 
 struct ReduceKernel {

@@ -98,45 +98,69 @@ template <class Op>
 ReduceKernel either_sign(ElementType type) noexcept {
     switch (type) {
         case ElementType::i8:
-        case ElementType::u8: return by_lane<Op, uint8_t>();
+        case ElementType::u8:
+            return by_lane<Op, uint8_t>();
         case ElementType::i16:
-        case ElementType::u16: return by_lane<Op, uint16_t>();
+        case ElementType::u16:
+            return by_lane<Op, uint16_t>();
         case ElementType::i32:
-        case ElementType::u32: return by_lane<Op, uint32_t>();
+        case ElementType::u32:
+            return by_lane<Op, uint32_t>();
         case ElementType::i64:
-        case ElementType::u64: return by_lane<Op, uint64_t>();
-        case ElementType::f32: return by_lane<Op, float>();
+        case ElementType::u64:
+            return by_lane<Op, uint64_t>();
+        case ElementType::f32:
+            return by_lane<Op, float>();
         case ElementType::f64:
-        case ElementType::f64_fortran: return by_lane<Op, double>();
-        default: return {};
+        case ElementType::f64_fortran:
+            return by_lane<Op, double>();
+        default:
+            return {};
     }
 }
 
 template <class Op, class OpOfDouble>
 ReduceKernel each_type(ElementType type) noexcept {
     switch (type) {
-        case ElementType::i8: return by_lane<Op, int8_t>();
-        case ElementType::u8: return by_lane<Op, uint8_t>();
-        case ElementType::i16: return by_lane<Op, int16_t>();
-        case ElementType::u16: return by_lane<Op, uint16_t>();
-        case ElementType::i32: return by_lane<Op, int32_t>();
-        case ElementType::u32: return by_lane<Op, uint32_t>();
-        case ElementType::i64: return by_lane<Op, int64_t>();
-        case ElementType::u64: return by_lane<Op, uint64_t>();
-        case ElementType::f32: return by_lane<Op, float>();
-        case ElementType::f64: return by_lane<OpOfDouble, double>();
-        case ElementType::f64_fortran: return by_lane<Op, double>();
-        default: return {};
+        case ElementType::i8:
+            return by_lane<Op, int8_t>();
+        case ElementType::u8:
+            return by_lane<Op, uint8_t>();
+        case ElementType::i16:
+            return by_lane<Op, int16_t>();
+        case ElementType::u16:
+            return by_lane<Op, uint16_t>();
+        case ElementType::i32:
+            return by_lane<Op, int32_t>();
+        case ElementType::u32:
+            return by_lane<Op, uint32_t>();
+        case ElementType::i64:
+            return by_lane<Op, int64_t>();
+        case ElementType::u64:
+            return by_lane<Op, uint64_t>();
+        case ElementType::f32:
+            return by_lane<Op, float>();
+        case ElementType::f64:
+            return by_lane<OpOfDouble, double>();
+        case ElementType::f64_fortran:
+            return by_lane<Op, double>();
+        default:
+            return {};
     }
 }
 
 ReduceKernel arithmetic(ReduceOp op, ElementType type) noexcept {
     switch (op) {
-        case ReduceOp::max: return each_type<Max, MaxInstruction>(type);
-        case ReduceOp::min: return each_type<Min, MinInstruction>(type);
-        case ReduceOp::sum: return either_sign<Sum>(type);
-        case ReduceOp::prod: return either_sign<Prod>(type);
-        default: return {};
+        case ReduceOp::max:
+            return each_type<Max, MaxInstruction>(type);
+        case ReduceOp::min:
+            return each_type<Min, MinInstruction>(type);
+        case ReduceOp::sum:
+            return either_sign<Sum>(type);
+        case ReduceOp::prod:
+            return either_sign<Prod>(type);
+        default:
+            return {};
     }
 }
 

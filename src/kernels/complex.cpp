@@ -43,7 +43,7 @@ HWY_INLINE V join(V with_re, V with_im) {
 struct ComplexProd {
     template <class D, class V>
     HWY_INLINE V operator()(D d, V inout, V in) const {
-        const V first = hn::OddEven(inout, in);                 // in.re, im
+        const V first = hn::OddEven(inout, in);                // in.re, im
         const V second = hn::OddEven(hn::DupEven(in), inout);  // re, in.re
         const V crossed = multiply_ordered(hn::Reverse2(d, inout), hn::DupOdd(in));
         return join(multiply_ordered(first, second), crossed);
@@ -76,20 +76,30 @@ struct ComplexProdC99 {
 ReduceKernel complex(ReduceOp op, ElementType type) noexcept {
     if (op == ReduceOp::sum) {
         switch (type) {
-            case ElementType::c32: return by_lane<ComplexSum, float, 2>();
-            case ElementType::c64: return by_lane<ComplexSum, double, 2>();
-            case ElementType::c32_c99: return by_lane<ComplexSumC99, float, 2>();
-            case ElementType::c64_c99: return by_lane<ComplexSumC99, double, 2>();
-            default: return {};
+            case ElementType::c32:
+                return by_lane<ComplexSum, float, 2>();
+            case ElementType::c64:
+                return by_lane<ComplexSum, double, 2>();
+            case ElementType::c32_c99:
+                return by_lane<ComplexSumC99, float, 2>();
+            case ElementType::c64_c99:
+                return by_lane<ComplexSumC99, double, 2>();
+            default:
+                return {};
         }
     }
     if (op == ReduceOp::prod) {
         switch (type) {
-            case ElementType::c32: return by_two_lanes<ComplexProd, float>();
-            case ElementType::c64: return by_two_lanes<ComplexProd, double>();
-            case ElementType::c32_c99: return by_two_lanes<ComplexProdC99, float>();
-            case ElementType::c64_c99: return by_two_lanes<ComplexProdC99, double>();
-            default: return {};
+            case ElementType::c32:
+                return by_two_lanes<ComplexProd, float>();
+            case ElementType::c64:
+                return by_two_lanes<ComplexProd, double>();
+            case ElementType::c32_c99:
+                return by_two_lanes<ComplexProdC99, float>();
+            case ElementType::c64_c99:
+                return by_two_lanes<ComplexProdC99, double>();
+            default:
+                return {};
         }
     }
     return {};

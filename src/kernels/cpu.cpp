@@ -57,10 +57,14 @@ Isa capped_isa(Isa best, Isa cap) noexcept {
 
 Isa next_narrower(Isa isa) noexcept {
     switch (isa) {
-        case Isa::avx512: return Isa::avx2;
-        case Isa::avx2: return Isa::sse4;
-        case Isa::sve: return Isa::neon;
-        default: return Isa::scalar;
+        case Isa::avx512:
+            return Isa::avx2;
+        case Isa::avx2:
+            return Isa::sse4;
+        case Isa::sve:
+            return Isa::neon;
+        default:
+            return Isa::scalar;
     }
 }
 

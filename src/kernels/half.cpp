@@ -59,9 +59,10 @@ struct HalfMin {
     }
 };
 
-// Sum and product as floats, rounded once more to nearest even. Of two float16 that is the correctly
-// rounded result: a float has more than twice its bits. Of two NaNs that of `in` survives, as in
-// MPICH 4.0.2 with MPIR_CVAR_ENABLE_YAKSA_REDUCTION=0; by default its MPIX_C_FLOAT16 aborts.
+// Sum and product as floats, rounded once more to nearest even. Of two float16 that is the
+// correctly rounded result: a float has more than twice its bits. Of two NaNs that of `in`
+// survives, as in MPICH 4.0.2 with MPIR_CVAR_ENABLE_YAKSA_REDUCTION=0; by default its
+// MPIX_C_FLOAT16 aborts.
 struct Float16 {
     using Memory = hwy::float16_t;
     template <class D, class V>
@@ -120,23 +121,33 @@ constexpr ReduceKernel by_widened_lane() {
 
 ReduceKernel half_f16(ReduceOp op) noexcept {
     switch (op) {
-        case ReduceOp::max: return by_lane<HalfMax<infinity_f16>, uint16_t>();
-        case ReduceOp::min: return by_lane<HalfMin<infinity_f16>, uint16_t>();
+        case ReduceOp::max:
+            return by_lane<HalfMax<infinity_f16>, uint16_t>();
+        case ReduceOp::min:
+            return by_lane<HalfMin<infinity_f16>, uint16_t>();
 #if HWY_TARGET != HWY_SSE4  // no conversion; Highway's own loses infinities and does not round
-        case ReduceOp::sum: return by_widened_lane<HalfSum<Float16>, Float16::Memory>();
-        case ReduceOp::prod: return by_widened_lane<HalfProd<Float16>, Float16::Memory>();
+        case ReduceOp::sum:
+            return by_widened_lane<HalfSum<Float16>, Float16::Memory>();
+        case ReduceOp::prod:
+            return by_widened_lane<HalfProd<Float16>, Float16::Memory>();
 #endif
-        default: return {};
+        default:
+            return {};
     }
 }
 
 ReduceKernel half_bf16(ReduceOp op) noexcept {
     switch (op) {
-        case ReduceOp::max: return by_lane<HalfMax<infinity_bf16>, uint16_t>();
-        case ReduceOp::min: return by_lane<HalfMin<infinity_bf16>, uint16_t>();
-        case ReduceOp::sum: return by_widened_lane<HalfSum<BFloat16>, BFloat16::Memory>();
-        case ReduceOp::prod: return by_widened_lane<HalfProd<BFloat16>, BFloat16::Memory>();
-        default: return {};
+        case ReduceOp::max:
+            return by_lane<HalfMax<infinity_bf16>, uint16_t>();
+        case ReduceOp::min:
+            return by_lane<HalfMin<infinity_bf16>, uint16_t>();
+        case ReduceOp::sum:
+            return by_widened_lane<HalfSum<BFloat16>, BFloat16::Memory>();
+        case ReduceOp::prod:
+            return by_widened_lane<HalfProd<BFloat16>, BFloat16::Memory>();
+        default:
+            return {};
     }
 }
 

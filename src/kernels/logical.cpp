@@ -65,14 +65,19 @@ template <class Op>
 ReduceKernel by_width(ElementType type) noexcept {
     switch (type) {
         case ElementType::i8:
-        case ElementType::u8: return by_lane<Op, uint8_t>();
+        case ElementType::u8:
+            return by_lane<Op, uint8_t>();
         case ElementType::i16:
-        case ElementType::u16: return by_lane<Op, uint16_t>();
+        case ElementType::u16:
+            return by_lane<Op, uint16_t>();
         case ElementType::i32:
-        case ElementType::u32: return by_lane<Op, uint32_t>();
+        case ElementType::u32:
+            return by_lane<Op, uint32_t>();
         case ElementType::i64:
-        case ElementType::u64: return by_lane<Op, uint64_t>();
-        default: return {};
+        case ElementType::u64:
+            return by_lane<Op, uint64_t>();
+        default:
+            return {};
     }
 }
 
@@ -80,26 +85,38 @@ template <class Op>
 ReduceKernel by_byte(ElementType type) noexcept {
     switch (type) {
         case ElementType::i8:
-        case ElementType::u8: return by_lane<Op, uint8_t, 1>();
+        case ElementType::u8:
+            return by_lane<Op, uint8_t, 1>();
         case ElementType::i16:
-        case ElementType::u16: return by_lane<Op, uint8_t, 2>();
+        case ElementType::u16:
+            return by_lane<Op, uint8_t, 2>();
         case ElementType::i32:
-        case ElementType::u32: return by_lane<Op, uint8_t, 4>();
+        case ElementType::u32:
+            return by_lane<Op, uint8_t, 4>();
         case ElementType::i64:
-        case ElementType::u64: return by_lane<Op, uint8_t, 8>();
-        default: return {};
+        case ElementType::u64:
+            return by_lane<Op, uint8_t, 8>();
+        default:
+            return {};
     }
 }
 
 ReduceKernel logical(ReduceOp op, ElementType type) noexcept {
     switch (op) {
-        case ReduceOp::land: return by_width<LogicalAnd>(type);
-        case ReduceOp::lor: return by_width<LogicalOr>(type);
-        case ReduceOp::lxor: return by_width<LogicalXor>(type);
-        case ReduceOp::band: return by_byte<BitAnd>(type);
-        case ReduceOp::bor: return by_byte<BitOr>(type);
-        case ReduceOp::bxor: return by_byte<BitXor>(type);
-        default: return {};
+        case ReduceOp::land:
+            return by_width<LogicalAnd>(type);
+        case ReduceOp::lor:
+            return by_width<LogicalOr>(type);
+        case ReduceOp::lxor:
+            return by_width<LogicalXor>(type);
+        case ReduceOp::band:
+            return by_byte<BitAnd>(type);
+        case ReduceOp::bor:
+            return by_byte<BitOr>(type);
+        case ReduceOp::bxor:
+            return by_byte<BitXor>(type);
+        default:
+            return {};
     }
 }
 

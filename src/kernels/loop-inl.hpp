@@ -25,9 +25,11 @@
 // of a source, when all of them exist.
 #undef VECMPI_BY_ISA
 #if HWY_ARCH_X86
-#define VECMPI_BY_ISA(name) {nullptr, N_SSE4::name, N_AVX2::name, N_AVX3::name, nullptr, nullptr}
+#define VECMPI_BY_ISA(name) \
+    { nullptr, N_SSE4::name, N_AVX2::name, N_AVX3::name, nullptr, nullptr }
 #else
-#define VECMPI_BY_ISA(name) {nullptr, nullptr, nullptr, nullptr, N_NEON::name, N_SVE::name}
+#define VECMPI_BY_ISA(name) \
+    { nullptr, nullptr, nullptr, nullptr, N_NEON::name, N_SVE::name }
 #endif
 
 #if VECMPI_VECTOR_TARGET

@@ -26,23 +26,30 @@ namespace {
 // One instruction "name r, a, b" on registers of 32-bit (`single`) and 64-bit lanes.
 #undef VECMPI_ORDERED
 #if HWY_TARGET == HWY_SSE4
-#define VECMPI_ORDERED(name, single, r, a, b)                                \
-    r.raw = a.raw;                                                           \
-    if constexpr (single) asm(name "ps %1, %0" : "+x"(r.raw) : "x"(b.raw)); \
-    else asm(name "pd %1, %0" : "+x"(r.raw) : "x"(b.raw))
+#define VECMPI_ORDERED(name, single, r, a, b)             \
+    r.raw = a.raw;                                        \
+    if constexpr (single)                                 \
+        asm(name "ps %1, %0" : "+x"(r.raw) : "x"(b.raw)); \
+    else                                                  \
+        asm(name "pd %1, %0" : "+x"(r.raw) : "x"(b.raw))
 #elif HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-#define VECMPI_ORDERED(name, single, r, a, b)                                                     \
-    if constexpr (single) asm("v" name "ps %2, %1, %0" : "=v"(r.raw) : "v"(a.raw), "v"(b.raw)); \
-    else asm("v" name "pd %2, %1, %0" : "=v"(r.raw) : "v"(a.raw), "v"(b.raw))
+#define VECMPI_ORDERED(name, single, r, a, b)                                 \
+    if constexpr (single)                                                     \
+        asm("v" name "ps %2, %1, %0" : "=v"(r.raw) : "v"(a.raw), "v"(b.raw)); \
+    else                                                                      \
+        asm("v" name "pd %2, %1, %0" : "=v"(r.raw) : "v"(a.raw), "v"(b.raw))
 #elif HWY_TARGET == HWY_NEON
-#define VECMPI_ORDERED(name, single, r, a, b)                                                      \
-    if constexpr (single)                                                                          \
-        asm("f" name " %0.4s, %1.4s, %2.4s" : "=w"(r.raw) : "w"(a.raw), "w"(b.raw));              \
-    else asm("f" name " %0.2d, %1.2d, %2.2d" : "=w"(r.raw) : "w"(a.raw), "w"(b.raw))
+#define VECMPI_ORDERED(name, single, r, a, b)                                        \
+    if constexpr (single)                                                            \
+        asm("f" name " %0.4s, %1.4s, %2.4s" : "=w"(r.raw) : "w"(a.raw), "w"(b.raw)); \
+    else                                                                             \
+        asm("f" name " %0.2d, %1.2d, %2.2d" : "=w"(r.raw) : "w"(a.raw), "w"(b.raw))
 #else
-#define VECMPI_ORDERED(name, single, r, a, b)                                                      \
-    if constexpr (single) asm("f" name " %0.s, %1.s, %2.s" : "=w"(r) : "w"(a), "w"(b)); \
-    else asm("f" name " %0.d, %1.d, %2.d" : "=w"(r) : "w"(a), "w"(b))
+#define VECMPI_ORDERED(name, single, r, a, b)                         \
+    if constexpr (single)                                             \
+        asm("f" name " %0.s, %1.s, %2.s" : "=w"(r) : "w"(a), "w"(b)); \
+    else                                                              \
+        asm("f" name " %0.d, %1.d, %2.d" : "=w"(r) : "w"(a), "w"(b))
 #endif
 
 template <class V>

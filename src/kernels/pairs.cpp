@@ -65,6 +65,30 @@ HWY_INLINE auto is_better(V inout, V in) {
         return hn::Lt(inout, in);
 }
 
+// (inout < in) ? inout : in, of indices as floats. As MPICH's code has it on x86: MINPS, which
+// under DAZ returns a subnormal number as zero, where everything else in these ops only copies.
+template <class D, class V>
+HWY_INLINE V smaller_float(D d, V inout, V in) {
+    const hn::RebindToFloat<D> df;
+    const auto a = hn::BitCast(df, inout);
+    const auto b = hn::BitCast(df, in);
+    if constexpr (HWY_ARCH_X86)
+        return hn::BitCast(d, hn::Min(a, b));
+    else
+        return hn::IfThenElse(hn::RebindMask(d, hn::Lt(a, b)), inout, in);
+}
+
+template <class L, class D, class V>
+HWY_INLINE V smaller_index(D d, V inout, V in) {
+    if constexpr (hwy::IsFloat<typename L::Index>()) {
+        return smaller_float(d, inout, in);
+    } else {
+        const auto a = comparable<typename L::Index, L::index_bits>(d, inout);
+        const auto b = comparable<typename L::Index, L::index_bits>(d, in);
+        return hn::IfThenElse(hn::RebindMask(d, hn::Lt(a, b)), inout, in);
+    }
+}
+
 // inout = the better value with its index; of equal values the smaller index, and inout's value (a
 // zero keeps its sign). Where a value is NaN nothing is better or equal: inout stays.
 template <class L, bool want_min>
@@ -75,12 +99,9 @@ struct Locate {
         const auto b = comparable<typename L::Value, L::value_bits>(d, hn::DupEven(in));
         const auto better = hn::RebindMask(d, is_better<want_min>(a, b));
         const auto equal = hn::RebindMask(d, hn::Eq(a, b));
-        // (inout's index < in's) ? inout's : in's; floats as indices can be NaN or zeros.
-        const auto keep = hn::Lt(comparable<typename L::Index, L::index_bits>(d, inout),
-                                 comparable<typename L::Index, L::index_bits>(d, in));
         const auto odd = hn::MaskFromVec(lower_bits<0, L::lane_bits>(d));
-        const auto tie = hn::And(hn::AndNot(hn::RebindMask(d, keep), equal), odd);
-        const V result = hn::IfThenElse(hn::Or(better, tie), in, inout);
+        const V tied = hn::IfThenElse(hn::And(equal, odd), smaller_index<L>(d, inout, in), inout);
+        const V result = hn::IfThenElse(better, in, tied);
         if constexpr (!L::has_padding) return result;
         const V data = lower_bits<L::value_bits, L::index_bits>(d);
         return hn::Or(hn::And(data, result), hn::AndNot(data, inout));
@@ -90,14 +111,22 @@ struct Locate {
 template <bool want_min>
 ReduceKernel locate(ElementType type) noexcept {
     switch (type) {
-        case ElementType::i32_i32: return by_two_lanes<Locate<I32I32, want_min>, I32I32::T>();
-        case ElementType::f32_i32: return by_two_lanes<Locate<F32I32, want_min>, F32I32::T>();
-        case ElementType::i64_i32: return by_two_lanes<Locate<I64I32, want_min>, I64I32::T>();
-        case ElementType::f64_i32: return by_two_lanes<Locate<F64I32, want_min>, F64I32::T>();
-        case ElementType::i16_i32: return by_two_lanes<Locate<I16I32, want_min>, I16I32::T>();
-        case ElementType::f32_f32: return by_two_lanes<Locate<F32F32, want_min>, F32F32::T>();
-        case ElementType::f64_f64: return by_two_lanes<Locate<F64F64, want_min>, F64F64::T>();
-        default: return {};
+        case ElementType::i32_i32:
+            return by_two_lanes<Locate<I32I32, want_min>, I32I32::T>();
+        case ElementType::f32_i32:
+            return by_two_lanes<Locate<F32I32, want_min>, F32I32::T>();
+        case ElementType::i64_i32:
+            return by_two_lanes<Locate<I64I32, want_min>, I64I32::T>();
+        case ElementType::f64_i32:
+            return by_two_lanes<Locate<F64I32, want_min>, F64I32::T>();
+        case ElementType::i16_i32:
+            return by_two_lanes<Locate<I16I32, want_min>, I16I32::T>();
+        case ElementType::f32_f32:
+            return by_two_lanes<Locate<F32F32, want_min>, F32F32::T>();
+        case ElementType::f64_f64:
+            return by_two_lanes<Locate<F64F64, want_min>, F64F64::T>();
+        default:
+            return {};
     }
 }
 

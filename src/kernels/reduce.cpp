@@ -17,10 +17,13 @@ Family family_of(ReduceOp op, ElementType type) noexcept {
         case ReduceOp::lxor:
         case ReduceOp::band:
         case ReduceOp::bor:
-        case ReduceOp::bxor: return Family::logical;
+        case ReduceOp::bxor:
+            return Family::logical;
         case ReduceOp::minloc:
-        case ReduceOp::maxloc: return Family::pairs;
-        default: break;
+        case ReduceOp::maxloc:
+            return Family::pairs;
+        default:
+            break;
     }
     if (type == ElementType::f16 || type == ElementType::bf16) return Family::half;
     const bool is_complex = type >= ElementType::c32 && type <= ElementType::c80_c99;
@@ -29,11 +32,16 @@ Family family_of(ReduceOp op, ElementType type) noexcept {
 
 const FamilyLookup* lookups_of(Family family) noexcept {
     switch (family) {
-        case Family::arithmetic: return arithmetic_by_isa;
-        case Family::half: return half_by_isa;
-        case Family::logical: return logical_by_isa;
-        case Family::complex: return complex_by_isa;
-        case Family::pairs: return pairs_by_isa;
+        case Family::arithmetic:
+            return arithmetic_by_isa;
+        case Family::half:
+            return half_by_isa;
+        case Family::logical:
+            return logical_by_isa;
+        case Family::complex:
+            return complex_by_isa;
+        case Family::pairs:
+            return pairs_by_isa;
     }
     return nullptr;
 }
@@ -82,12 +90,18 @@ Isa best_isa() noexcept {
 
 const char* isa_name(Isa isa) noexcept {
     switch (isa) {
-        case Isa::scalar: return "scalar";
-        case Isa::sse4: return "sse4";
-        case Isa::avx2: return "avx2";
-        case Isa::avx512: return "avx512";
-        case Isa::neon: return "neon";
-        case Isa::sve: return "sve";
+        case Isa::scalar:
+            return "scalar";
+        case Isa::sse4:
+            return "sse4";
+        case Isa::avx2:
+            return "avx2";
+        case Isa::avx512:
+            return "avx512";
+        case Isa::neon:
+            return "neon";
+        case Isa::sve:
+            return "sve";
     }
     return "?";
 }
@@ -95,14 +109,17 @@ const char* isa_name(Isa isa) noexcept {
 size_t element_bytes(ElementType type) noexcept {
     switch (type) {
         case ElementType::i8:
-        case ElementType::u8: return 1;
+        case ElementType::u8:
+            return 1;
         case ElementType::i16:
         case ElementType::u16:
         case ElementType::f16:
-        case ElementType::bf16: return 2;
+        case ElementType::bf16:
+            return 2;
         case ElementType::i32:
         case ElementType::u32:
-        case ElementType::f32: return 4;
+        case ElementType::f32:
+            return 4;
         case ElementType::i64:
         case ElementType::u64:
         case ElementType::f64:
@@ -112,16 +129,19 @@ size_t element_bytes(ElementType type) noexcept {
         case ElementType::i32_i32:
         case ElementType::f32_i32:
         case ElementType::i16_i32:
-        case ElementType::f32_f32: return 8;
+        case ElementType::f32_f32:
+            return 8;
         case ElementType::f80:
         case ElementType::c64:
         case ElementType::c64_c99:
         case ElementType::i64_i32:
         case ElementType::f64_i32:
-        case ElementType::f64_f64: return 16;
+        case ElementType::f64_f64:
+            return 16;
         case ElementType::c80:
         case ElementType::c80_c99:
-        case ElementType::f80_i32: return 32;
+        case ElementType::f80_i32:
+            return 32;
     }
     return 0;
 }

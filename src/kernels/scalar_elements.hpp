@@ -42,7 +42,8 @@ struct LongDouble {
     // After the store, which to the compiler writes all 16.
     static void copy_padding(const unsigned char* from, unsigned char* to) noexcept {
         constexpr size_t data_bytes = 10;
-        if constexpr (has_padding) std::memcpy(to + data_bytes, from + data_bytes, bytes - data_bytes);
+        if constexpr (has_padding)
+            std::memcpy(to + data_bytes, from + data_bytes, bytes - data_bytes);
     }
 };
 

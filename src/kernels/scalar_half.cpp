@@ -47,7 +47,8 @@ uint16_t ScalarFloat16::narrow(float wide) noexcept {
         half = 0x7C00;
     } else if (magnitude >= smallest_normal) {
         half = shift_rounded(magnitude - (112U << 23), 13);
-    } else if (uint32_t exponent = magnitude >> 23; exponent >= 102) {  // from 2^-25: half the least
+    } else if (uint32_t exponent = magnitude >> 23;
+               exponent >= 102) {  // from 2^-25: half the least
         half = shift_rounded((magnitude & 0x7FFFFF) | 0x800000, 126 - exponent);
     }
     return static_cast<uint16_t>(sign | half);

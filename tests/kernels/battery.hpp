@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every kernel of an instruction set against its scalar twin. Needs neither Catch2 nor MPI, so that
+// it also runs where only an emulator does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "vecmpi/kernels.hpp"
+
+namespace battery {
+
+struct Tally {
+    size_t passed = 0;
+    size_t failed = 0;
+    std::string complaints;  // a line each, one a kernel at most
+};
+
+struct Options {
+    uint64_t seed = 1;
+    bool quick = false;  // fewer counts and offsets: for emulators and sanitizers
+};
+
+// All kernels that reduce_kernel gives at this cap and that are written in this instruction set.
+Tally check_kernels(vecmpi::Isa isa, const Options& options);
+
+// The same sums under every rounding mode, with and without flushing of subnormal numbers.
+Tally check_environments(vecmpi::Isa isa, const Options& options);
+
+// Which pairs have a kernel, sizes, names, and what a cap does.
+Tally check_table();
+
+}  // namespace battery

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which instruction set is chosen for which CPU, and what a cap does to it.
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "kernels/cpu.hpp"
+
+using namespace vecmpi;
+using namespace vecmpi::kernels;
+
+namespace {
+
+constexpr uint32_t ssse3 = 1U << 9, sse41 = 1U << 19, sse42 = 1U << 20, avx = 1U << 28,
+                   f16c = 1U << 29;
+constexpr uint32_t avx2 = 1U << 5, avx512f = 1U << 16, avx512dq = 1U << 17, avx512bw = 1U << 30,
+                   avx512vl = 1U << 31;
+constexpr uint64_t x87 = 1, sse = 2, ymm = 4, zmm = 0xE0;
+
+constexpr uint32_t westmere = ssse3 | sse41 | sse42;
+constexpr uint32_t haswell = westmere | avx | f16c;
+constexpr uint32_t skylake = avx2 | avx512f | avx512dq | avx512bw | avx512vl;
+
+Isa chosen(CpuidWords words) { return usable_isa(features_of(words)); }
+
+}  // namespace
+
+TEST_CASE("The instruction set follows from CPUID and from what the system saves", "[kernels]") {
+    struct Case {
+        const char* what;
+        CpuidWords words;
+        Isa isa;
+    };
+    const uint64_t all = x87 | sse | ymm | zmm;
+    for (const Case& c : std::vector<Case>{
+             {"nothing", {0, 0, 0}, Isa::scalar},
+             {"Core 2: no SSE4.2", {ssse3 | sse41, 0, 0}, Isa::scalar},
+             {"SSE4.2 without SSSE3", {sse41 | sse42, 0, 0}, Isa::scalar},
+             {"Nehalem", {westmere, 0, 0}, Isa::sse4},
+             {"Sandy Bridge: AVX alone", {westmere | avx, 0, all}, Isa::sse4},
+             {"Haswell", {haswell, avx2, x87 | sse | ymm}, Isa::avx2},
+             {"AVX2 hidden F16C", {westmere | avx, avx2, all}, Isa::sse4},
+             {"AVX2 without AVX", {westmere | f16c, avx2, all}, Isa::sse4},
+             {"AVX2, system without XSAVE", {haswell, avx2, 0}, Isa::sse4},
+             {"AVX2, system saves SSE only", {haswell, avx2, x87 | sse}, Isa::sse4},
+             {"Skylake-X", {haswell, skylake, all}, Isa::avx512},
+             {"Skylake-X, no 512-bit state", {haswell, skylake, x87 | sse | ymm}, Isa::avx2},
+             {"half of the 512-bit state", {haswell, skylake, x87 | sse | ymm | 0x60}, Isa::avx2},
+             {"Xeon Phi: F alone", {haswell, avx2 | avx512f, all}, Isa::avx2},
+             {"no BW", {haswell, skylake & ~avx512bw, all}, Isa::avx2},
+             {"no VL", {haswell, skylake & ~avx512vl, all}, Isa::avx2},
+             {"no DQ", {haswell, skylake & ~avx512dq, all}, Isa::avx2},
+             {"no F", {haswell, skylake & ~avx512f, all}, Isa::avx2},
+             {"AVX-512 without AVX2", {haswell, skylake & ~avx2, all}, Isa::sse4}}) {
+        CAPTURE(c.what);
+        CHECK(isa_name(chosen(c.words)) == std::string(isa_name(c.isa)));
+    }
+}
+
+TEST_CASE("On Arm SVE is better than NEON", "[kernels]") {
+    CpuFeatures features;
+    features.asimd = true;
+    CHECK(usable_isa(features) == Isa::neon);
+    features.sve = true;
+    CHECK(usable_isa(features) == Isa::sve);
+}
+
+TEST_CASE("A cap lowers within its architecture and does nothing in another", "[kernels]") {
+    struct Case {
+        Isa best, cap, isa;
+    };
+    using enum Isa;
+    for (const Case& c : std::vector<Case>{{avx512, avx512, avx512},
+                                           {avx512, avx2, avx2},
+                                           {avx512, sse4, sse4},
+                                           {avx512, scalar, scalar},
+                                           {avx512, sve, avx512},
+                                           {avx512, neon, avx512},
+                                           {avx2, avx512, avx2},
+                                           {sse4, avx2, sse4},
+                                           {scalar, avx512, scalar},
+                                           {scalar, sve, scalar},
+                                           {sve, sve, sve},
+                                           {sve, neon, neon},
+                                           {sve, avx2, sve},
+                                           {sve, scalar, scalar},
+                                           {neon, sve, neon},
+                                           {neon, sse4, neon}}) {
+        CAPTURE(isa_name(c.best), isa_name(c.cap));
+        CHECK(isa_name(capped_isa(c.best, c.cap)) == std::string(isa_name(c.isa)));
+    }
+}
+
+TEST_CASE("Each instruction set has a next narrower one", "[kernels]") {
+    using enum Isa;
+    CHECK(next_narrower(avx512) == avx2);
+    CHECK(next_narrower(avx2) == sse4);
+    CHECK(next_narrower(sse4) == scalar);
+    CHECK(next_narrower(sve) == neon);
+    CHECK(next_narrower(neon) == scalar);
+    CHECK(next_narrower(scalar) == scalar);
+}
