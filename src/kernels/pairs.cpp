@@ -104,7 +104,7 @@ struct Locate {
         const V result = hn::IfThenElse(better, in, tied);
         if constexpr (!L::has_padding) return result;
         const V data = lower_bits<L::value_bits, L::index_bits>(d);
-        return hn::Or(hn::And(data, result), hn::AndNot(data, inout));
+        return hn::IfVecThenElse(data, result, inout);
     }
 };
 

@@ -232,17 +232,25 @@ struct ComplexProdC99 {
 };
 
 struct MinLoc {
+    template <class V>
+    static bool is_better(V a, V b) noexcept {
+        return a > b;
+    }
     template <class P>
     P operator()(P a, P b) const noexcept {
-        if (a.value > b.value) return b;
+        if (is_better(a.value, b.value)) return b;
         if (a.value >= b.value) a.index = smaller(a.index, b.index);
         return a;
     }
 };
 struct MaxLoc {
+    template <class V>
+    static bool is_better(V a, V b) noexcept {
+        return a < b;
+    }
     template <class P>
     P operator()(P a, P b) const noexcept {
-        if (a.value < b.value) return b;
+        if (is_better(a.value, b.value)) return b;
         if (a.value <= b.value) a.index = smaller(a.index, b.index);
         return a;
     }

@@ -55,7 +55,7 @@ TEST_CASE("predefined types lead to what they hold", "[offload][arithmetic]") {
         {MPI_INT, ElementType::i32},           {MPI_UNSIGNED, ElementType::u32},
         {MPI_LONG, ElementType::i64},          {MPI_BYTE, ElementType::u8},
         {MPI_AINT, ElementType::i64},          {MPI_COUNT, ElementType::i64},
-        {MPI_INTEGER2, ElementType::i16},      {MPI_REAL8, ElementType::f64},
+        {MPI_INTEGER2, ElementType::i16},      {MPI_REAL8, ElementType::f64_fortran},
         {MPI_COMPLEX, ElementType::c32},       {MPI_C_FLOAT_COMPLEX, ElementType::c32_c99},
         {MPI_SHORT_INT, ElementType::i16_i32}, {MPI_2DOUBLE_PRECISION, ElementType::f64_f64}};
     for (const auto& [type, element] : expected) {
