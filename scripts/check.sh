@@ -3,7 +3,7 @@
 # The project's one test command: installs what is missing, builds everything with warnings as errors, runs all tests.
 # The last line is "N passed, N failed". CI runs this and nothing else.
 #
-#   check.sh [--quick]        --quick: without sanitizers and MPICH's own tests
+#   check.sh [--quick]        --quick: without sanitizers, emulated CPUs and MPICH's own tests
 #
 # CHECK_BUILD names the build folder (default build/check).
 set -uo pipefail
@@ -69,10 +69,6 @@ unit_with() { # SANITIZERS
     "$folder/tests/unit/vecmpi_unit"
 }
 
-no_vector_code_outside_kernels() {
-    ! objdump -d --no-show-raw-insn "$build/libvecmpi.so" | grep -qE '%[yz]mm[0-9]'
-}
-
 only_our_names() {
     local names
     names=$(nm -D --defined-only "$build/libvecmpi.so" | awk '{print $3}' | grep -vE '^P?MPIX?_|^vecmpi_|^ucp_worker_progress$')
@@ -85,7 +81,9 @@ mkdir -p "$logs"
 step 'build' configure_and_build "$build" -DCMAKE_BUILD_TYPE=Release || finish
 step 'structure' python3 tests/structure/check_includes.py
 step 'exported names' only_our_names
-step 'no AVX outside kernels' no_vector_code_outside_kernels
+step 'vector code check' python3 tests/structure/check_vector_code.py --selftest
+step 'vector code' python3 tests/structure/check_vector_code.py "$build/libvecmpi.so" "$build/vecmpi_kernel_check"
+step 'kernels' "$build/vecmpi_kernel_check"
 step 'unit tests' "$build/tests/unit/vecmpi_unit"
 step 'handlers' "$build/tests/intercept/vecmpi_handlers"
 step 'generator' python3 -B tests/intercept/check_generator.py src/intercept
@@ -99,6 +97,7 @@ step 'virtual hosts' tests/demo/test_lab.sh
 step 'conformance runner' python3 -B tests/conformance/selftest.py
 step 'vecmpi-bench' tests/bench/test_bench.sh "$build/vecmpi-bench"
 if [ $quick = no ]; then
+    EMULATED_BUILD=$build/emulated step 'kernels on other CPUs' scripts/emulated.sh --x86-64 "$build/vecmpi_kernel_check"
     step 'unit tests, address+undefined' unit_with address,undefined
     step 'unit tests, thread' unit_with thread
     step 'MPICH tests, subset' scripts/conformance.sh --subset --library "$build/libvecmpi.so" \

@@ -8,6 +8,10 @@ packages_of() {
         runtime) echo mpich libnuma1 ;;
         build) echo cmake ninja-build g++ python3 libboost-dev libnuma-dev libhwy-dev mpich libmpich-dev ;;
         lab) echo iproute2 util-linux ;;
+        emulated)
+            packages_of build
+            echo g++-aarch64-linux-gnu qemu-user
+            ;;
         test)
             packages_of build
             packages_of lab
@@ -51,7 +55,7 @@ apt_get() {
     "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 "$@"
 }
 
-# need_packages GROUP: installs what is missing of runtime, build, lab or test; quiet where nothing
+# need_packages GROUP: installs what is missing of runtime, build, lab, emulated or test; quiet where nothing
 # is. Returns 1 after one line that says what to do where it cannot.
 need_packages() {
     local wanted missing names=() choice log

@@ -13,6 +13,7 @@
 #define VECMPI_KERNELS_LOOP
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "families.hpp"
@@ -42,9 +43,36 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D>
 using Lane = hn::TFromD<D>;
 
+// Of vectors shorter than 16 bytes of floats Highway loads and stores a single float, which the
+// language wants aligned; of integers it copies bytes.
+template <class D>
+constexpr bool is_loaded_as_bits = hwy::IsFloat<Lane<D>>() && !HWY_HAVE_SCALABLE
+                                   && hn::MaxLanes(D()) * sizeof(Lane<D>) < 16;
+
+template <class D, class T = Lane<D>>
+HWY_INLINE hn::Vec<D> load(D d, const T* from) {
+    if constexpr (is_loaded_as_bits<D>) {
+        const hn::RebindToUnsigned<D> du;
+        return hn::BitCast(d,
+                           hn::LoadU(du, reinterpret_cast<const hn::TFromD<decltype(du)>*>(from)));
+    } else {
+        return hn::LoadU(d, from);
+    }
+}
+
+template <class V, class D, class T = Lane<D>>
+HWY_INLINE void store(V v, D d, T* to) {
+    if constexpr (is_loaded_as_bits<D>) {
+        const hn::RebindToUnsigned<D> du;
+        hn::StoreU(hn::BitCast(du, v), du, reinterpret_cast<hn::TFromD<decltype(du)>*>(to));
+    } else {
+        hn::StoreU(v, d, to);
+    }
+}
+
 template <class Op, class D>
 HWY_INLINE hn::Vec<D> combine(D d, const Lane<D>* in, const Lane<D>* inout) {
-    return Op()(d, hn::LoadU(d, inout), hn::LoadU(d, in));
+    return Op()(d, load(d, inout), load(d, in));
 }
 
 // How many of the first `lanes` lanes to leave to the first vector, so that stores at and after
@@ -55,12 +83,34 @@ HWY_INLINE size_t lanes_to_alignment(const T* out, size_t lanes) {
     return past % (granule * sizeof(T)) == 0 ? lanes - past / sizeof(T) : lanes;
 }
 
+// Output that is no input and does not fit the cache is written past it: the lines need not be read
+// first. Not measured yet, so never.
+constexpr size_t stream_from_bytes = SIZE_MAX;
+
+template <bool stream, class V, class D, class T = Lane<D>>
+HWY_INLINE void put(V v, D d, T* to) {
+    if constexpr (stream)
+        hn::Stream(v, d, to);
+    else
+        store(v, d, to);
+}
+
+template <size_t granule, class D, class T = Lane<D>>
+HWY_INLINE bool is_to_be_streamed(D, const T* in, const T* inout, const T* out, size_t n) {
+    // Highway streams 16 bytes at least, whatever the vector.
+    constexpr bool is_possible =
+        HWY_ARCH_X86 && hn::MaxLanes(D()) * sizeof(T) >= 16 && stream_from_bytes != SIZE_MAX;
+    const bool is_apart = out != in && out != inout;
+    const bool can_be_aligned = reinterpret_cast<uintptr_t>(out) % (granule * sizeof(T)) == 0;
+    return is_possible && n >= stream_from_bytes / sizeof(T) && is_apart && can_be_aligned;
+}
+
 // Two vectors or more. First and last vector are computed before anything is stored, and stored
 // when all else is: so they may overlap their neighbours, even where the output is an input,
 // without an element being reduced twice. Between them:
 // four vectors an iteration, loaded before the first of them is stored, to have the loads of four
 // in flight; then single ones.
-template <class Op, size_t granule, class D, class T = Lane<D>>
+template <class Op, size_t granule, bool stream, class D, class T = Lane<D>>
 HWY_INLINE void reduce_long(D d, const T* in, const T* inout, T* out, size_t n) {
     constexpr size_t worth_aligning = 16;  // vectors; below, the extra vector costs more
     const size_t lanes = hn::Lanes(d);
@@ -74,14 +124,15 @@ HWY_INLINE void reduce_long(D d, const T* in, const T* inout, T* out, size_t n) 
         const auto r1 = combine<Op>(d, in + i + lanes, inout + i + lanes);
         const auto r2 = combine<Op>(d, in + i + 2 * lanes, inout + i + 2 * lanes);
         const auto r3 = combine<Op>(d, in + i + 3 * lanes, inout + i + 3 * lanes);
-        hn::StoreU(r0, d, out + i);
-        hn::StoreU(r1, d, out + i + lanes);
-        hn::StoreU(r2, d, out + i + 2 * lanes);
-        hn::StoreU(r3, d, out + i + 3 * lanes);
+        put<stream>(r0, d, out + i);
+        put<stream>(r1, d, out + i + lanes);
+        put<stream>(r2, d, out + i + 2 * lanes);
+        put<stream>(r3, d, out + i + 3 * lanes);
     }
-    for (; i < end; i += lanes) hn::StoreU(combine<Op>(d, in + i, inout + i), d, out + i);
-    hn::StoreU(first, d, out);
-    hn::StoreU(last, d, out + end);
+    for (; i < end; i += lanes) put<stream>(combine<Op>(d, in + i, inout + i), d, out + i);
+    if constexpr (stream) hwy::FlushStream();  // others may read on a flag that follows
+    store(first, d, out);
+    store(last, d, out + end);
 }
 
 #if HWY_HAVE_SCALABLE
@@ -113,8 +164,8 @@ HWY_INLINE void reduce_short(D d, const T* in, const T* inout, T* out, size_t n)
         const size_t end = n - lanes;
         const auto first = combine<Op>(d, in, inout);
         const auto last = combine<Op>(d, in + end, inout + end);
-        hn::StoreU(first, d, out);
-        hn::StoreU(last, d, out + end);
+        store(first, d, out);
+        store(last, d, out + end);
     } else if constexpr (lanes > granule) {
         reduce_short<Op, granule>(hn::Half<D>(), in, inout, out, n);
     }
@@ -122,7 +173,7 @@ HWY_INLINE void reduce_short(D d, const T* in, const T* inout, T* out, size_t n)
 
 #endif
 
-// `count` elements of `scale` lanes each.
+// n lanes, whole granules.
 template <class Op, size_t granule, class D>
 HWY_NOINLINE void reduce(const void* in, const void* inout, void* out, size_t n) noexcept {
     using T = Lane<D>;
@@ -132,8 +183,10 @@ HWY_NOINLINE void reduce(const void* in, const void* inout, void* out, size_t n)
     T* out_lanes = static_cast<T*>(out);
     if (n < 2 * hn::Lanes(d))
         reduce_short<Op, granule>(d, in_lanes, inout_lanes, out_lanes, n);
+    else if (is_to_be_streamed<granule>(d, in_lanes, inout_lanes, out_lanes, n))
+        reduce_long<Op, granule, true>(d, in_lanes, inout_lanes, out_lanes, n);
     else
-        reduce_long<Op, granule>(d, in_lanes, inout_lanes, out_lanes, n);
+        reduce_long<Op, granule, false>(d, in_lanes, inout_lanes, out_lanes, n);
 }
 
 // The two forms of a kernel; `scale` lanes are an element.

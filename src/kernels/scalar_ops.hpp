@@ -3,10 +3,16 @@
 // inout. Only for scalar.cpp and c99_product.cpp, which are compiled as baseline code.
 #pragma once
 
+#include <cfloat>
 #include <cstdint>
 #include <type_traits>
 
 #include "scalar_elements.hpp"
+
+#if LDBL_MANT_DIG == 113
+extern "C" long double __addtf3(long double a, long double b);
+extern "C" long double __multf3(long double a, long double b);
+#endif
 
 namespace vecmpi::kernels::scalar {
 
@@ -55,9 +61,14 @@ VECMPI_ORDERED(add, "add", +)
 VECMPI_ORDERED(subtract, "sub", -)
 VECMPI_ORDERED(multiply, "mul", *)
 #undef VECMPI_ORDERED
+#if LDBL_MANT_DIG == 113  // 128 bits: calls into the compiler's library, in this order
+inline long double add(long double a, long double b) noexcept { return __addtf3(a, b); }
+inline long double multiply(long double a, long double b) noexcept { return __multf3(a, b); }
+#else
 inline long double add(long double a, long double b) noexcept { return a + b; }
-inline long double subtract(long double a, long double b) noexcept { return a - b; }
 inline long double multiply(long double a, long double b) noexcept { return a * b; }
+#endif
+inline long double subtract(long double a, long double b) noexcept { return a - b; }
 
 // Integers wrap: unsigned arithmetic, in at least 32 bits since narrower types become int.
 template <class T>

@@ -108,8 +108,8 @@ void reduce_pair(ReduceOp op, ElementType type, const unsigned char* in, const u
     if (order == worse || (order == 0 && !inout_is_earlier))
         std::memcpy(out + index.at, in + index.at, bytes_of_kind(index.kind));
     if (order != 0) return;
-    if (index.kind == Kind::f32) write(as_seen(read<float>(out + index.at)), out + index.at);
-    if (index.kind == Kind::f64) write(as_seen(read<double>(out + index.at)), out + index.at);
+    if (index.kind == Kind::f32) write(as_returned(read<float>(out + index.at)), out + index.at);
+    if (index.kind == Kind::f64) write(as_returned(read<double>(out + index.at)), out + index.at);
 }
 
 template <class T>
@@ -138,7 +138,7 @@ void reduce_double_at(ReduceOp op, const unsigned char* in, const unsigned char*
                       unsigned char* out) {
     const bool is_choice = op == ReduceOp::max || op == ReduceOp::min;
     reduce_float_at<double>(op, in, inout, out);
-    if (is_choice) write(as_seen(read<double>(out)), out);
+    if (is_choice) write(as_returned(read<double>(out)), out);
 }
 
 bool is_c99(ElementType type) {

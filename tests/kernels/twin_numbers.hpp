@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The twin's arithmetic on single numbers. Integers are computed in 128 bits and cut; 16-bit floats
-// in double and rounded by division; NaNs are chosen by hand, so that no compiler can choose
-// otherwise. Only for twin.cpp.
+// in double and rounded by division; floats by single instructions. Only for twin.cpp.
 #pragma once
 
 #include <bit>
@@ -9,11 +8,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
 
 #include "twin.hpp"
+
+#if LDBL_MANT_DIG == 113
+extern "C" long double __addtf3(long double a, long double b);
+extern "C" long double __multf3(long double a, long double b);
+#endif
 
 namespace twin {
 namespace {
@@ -102,54 +103,47 @@ void reduce_integer(ReduceOp op, Kind kind, const unsigned char* in, const unsig
     std::memcpy(out, &result, bytes_of_integer(kind));  // little-endian
 }
 
-// ---- floats: NaNs ----------------------------------------------------------------------
-
-template <class T>
-struct Bits;
-template <>
-struct Bits<float> {
-    using Word = uint32_t;
-    static constexpr Word quiet = 0x00400000;
-};
-template <>
-struct Bits<double> {
-    using Word = uint64_t;
-    static constexpr Word quiet = 0x0008000000000000;
-};
-
-template <class T>
-bool is_signalling(T x) {
-    return std::isnan(x) && (std::bit_cast<typename Bits<T>::Word>(x) & Bits<T>::quiet) == 0;
-}
-
-template <class T>
-T quieted(T x) {
-    return std::bit_cast<T>(std::bit_cast<typename Bits<T>::Word>(x) | Bits<T>::quiet);
-}
-
-// The NaN that the hardware makes of two operands at least one of which is one.
-template <class T>
-T surviving_nan(T a, T b) {
-#if defined(__aarch64__)
-    if (is_signalling(a)) return quieted(a);
-    if (is_signalling(b)) return quieted(b);
-#endif
-    return std::isnan(a) ? quieted(a) : quieted(b);
-}
+// ---- floats ----------------------------------------------------------------------------
 
 enum class Sign : unsigned char { plus, minus, times };
 
-template <class T>
-T compute(T a, Sign sign, T b) {
-    if (std::isnan(a) || std::isnan(b)) return surviving_nan(a, b);
-    volatile T x = a, y = b;
-    if (sign == Sign::plus) return x + y;
-    if (sign == Sign::minus) return x - y;
-    return x * y;
+// One instruction, `a` first: which of two NaNs survives is the machine's to say, and emulators say
+// otherwise than processors.
+#if defined(__x86_64__)
+float compute(float a, Sign sign, float b) {
+    if (sign == Sign::plus) asm volatile("addss %1, %0" : "+x"(a) : "x"(b));
+    if (sign == Sign::minus) asm volatile("subss %1, %0" : "+x"(a) : "x"(b));
+    if (sign == Sign::times) asm volatile("mulss %1, %0" : "+x"(a) : "x"(b));
+    return a;
 }
+double compute(double a, Sign sign, double b) {
+    if (sign == Sign::plus) asm volatile("addsd %1, %0" : "+x"(a) : "x"(b));
+    if (sign == Sign::minus) asm volatile("subsd %1, %0" : "+x"(a) : "x"(b));
+    if (sign == Sign::times) asm volatile("mulsd %1, %0" : "+x"(a) : "x"(b));
+    return a;
+}
+#elif defined(__aarch64__)
+float compute(float a, Sign sign, float b) {
+    if (sign == Sign::plus) asm volatile("fadd %s0, %s0, %s1" : "+w"(a) : "w"(b));
+    if (sign == Sign::minus) asm volatile("fsub %s0, %s0, %s1" : "+w"(a) : "w"(b));
+    if (sign == Sign::times) asm volatile("fmul %s0, %s0, %s1" : "+w"(a) : "w"(b));
+    return a;
+}
+double compute(double a, Sign sign, double b) {
+    if (sign == Sign::plus) asm volatile("fadd %d0, %d0, %d1" : "+w"(a) : "w"(b));
+    if (sign == Sign::minus) asm volatile("fsub %d0, %d0, %d1" : "+w"(a) : "w"(b));
+    if (sign == Sign::times) asm volatile("fmul %d0, %d0, %d1" : "+w"(a) : "w"(b));
+    return a;
+}
+#endif
 
-// Two NaNs: the 80-bit unit takes the one with the larger significand, whatever the order.
+// Two NaNs: the 80-bit unit takes the one with the larger significand, whatever the order; the
+// library for 128 bits takes the first, so it is called in order.
 long double compute(long double a, Sign sign, long double b) {
+#if LDBL_MANT_DIG == 113
+    if (sign == Sign::plus) return __addtf3(a, b);
+    if (sign == Sign::times) return __multf3(a, b);
+#endif
     volatile long double x = a, y = b;
     if (sign == Sign::plus) return x + y;
     if (sign == Sign::minus) return x - y;
@@ -157,15 +151,16 @@ long double compute(long double a, Sign sign, long double b) {
 }
 
 // MPI_DOUBLE's MAX and MIN, and the smaller of two indices that are floats, are x86's instructions,
-// which under DAZ see and return zero for a subnormal number. By bits: a comparison would not see
-// it either.
-template <class T>
-T as_seen(T x) {
+// which under DAZ return zero for a subnormal number (a processor's; an emulator's may not).
+float as_returned(float x) {
 #if defined(__x86_64__)
-    constexpr unsigned daz = 0x0040;
-    constexpr auto exponent = std::bit_cast<typename Bits<T>::Word>(static_cast<T>(INFINITY));
-    const auto bits = std::bit_cast<typename Bits<T>::Word>(x);
-    if ((_mm_getcsr() & daz) != 0 && (bits & exponent) == 0) return std::copysign(T{0}, x);
+    asm volatile("minss %0, %0" : "+x"(x));
+#endif
+    return x;
+}
+double as_returned(double x) {
+#if defined(__x86_64__)
+    asm volatile("minsd %0, %0" : "+x"(x));
 #endif
     return x;
 }
@@ -213,30 +208,35 @@ uint16_t encode(Small format, double value) {
     return static_cast<uint16_t>(sign | (bits < infinity_of(format) ? bits : infinity_of(format)));
 }
 
-uint16_t surviving_nan(Small format, uint16_t a, uint16_t b) {
-    const uint16_t quiet = static_cast<uint16_t>(1 << (format.mantissa_bits - 1));
-#if defined(__aarch64__)
-    if (is_nan(format, a) && (a & quiet) == 0) return a | quiet;
-    if (is_nan(format, b) && (b & quiet) == 0) return b | quiet;
-#endif
-    return is_nan(format, a) ? a | quiet : b | quiet;
+// A quiet NaN's payload is the upper bits of the wider one's.
+float widen_nan(Small format, uint16_t bits) {
+    const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
+    const uint32_t mantissa = bits & ((1U << format.mantissa_bits) - 1);
+    // The conversion of binary16 quiets; that of a bfloat16 is no operation at all.
+    const uint32_t quiet = format.mantissa_bits == binary16.mantissa_bits ? 0x00400000 : 0;
+    return std::bit_cast<float>(sign | 0x7F800000 | quiet |
+                                mantissa << (23 - format.mantissa_bits));
+}
+
+uint16_t narrow_nan(Small format, float wide) {
+    const uint32_t bits = std::bit_cast<uint32_t>(wide);
+    const uint32_t mantissa = (bits & 0x007FFFFF) >> (23 - format.mantissa_bits);
+    const uint32_t quiet = 1U << (format.mantissa_bits - 1);
+    return static_cast<uint16_t>((bits >> 16 & 0x8000) | infinity_of(format) | quiet | mantissa);
+}
+
+float widen(Small format, uint16_t bits) {
+    return is_nan(format, bits) ? widen_nan(format, bits)
+                                : static_cast<float>(decode(format, bits));
 }
 
 uint16_t reduce_small(ReduceOp op, Small format, uint16_t a, uint16_t b) {
-    // Of two NaNs that of `in` survives.
-    const bool has_nan = is_nan(format, a) || is_nan(format, b);
-    const bool is_choice = op == ReduceOp::max || op == ReduceOp::min;
-    if (has_nan) return is_choice ? b : surviving_nan(format, b, a);
-    const double x = decode(format, a);
-    const double y = decode(format, b);
+    const float x = widen(format, a);
+    const float y = widen(format, b);
     if (op == ReduceOp::max) return x > y ? a : b;
     if (op == ReduceOp::min) return x < y ? a : b;
-    // A bfloat16 goes by way of float; two binary16 are exact there or round the same.
-    const Sign sign = op == ReduceOp::sum ? Sign::plus : Sign::times;
-    const float result = compute(static_cast<float>(x), sign, static_cast<float>(y));
-    if (!std::isnan(result)) return encode(format, result);
-    const int negative = std::signbit(result) ? 0x8000 : 0;  // the hardware's own NaN
-    return static_cast<uint16_t>(negative | infinity_of(format) | 1 << (format.mantissa_bits - 1));
+    const float result = compute(y, op == ReduceOp::sum ? Sign::plus : Sign::times, x);
+    return std::isnan(result) ? narrow_nan(format, result) : encode(format, result);
 }
 
 // ---- long double: 10 bytes of 16 -------------------------------------------------------

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs the battery of all kernels on CPUs that this machine is not: x86-64 without AVX-512, AVX2 and SSE4.2, Arm with
+# NEON and with SVE of four lengths, by user-mode emulation. Also cross-compiles the whole library for Arm.
+# The last line is "N passed, N failed".
+#
+#   emulated.sh [--x86-64 PROGRAM]    PROGRAM: a vecmpi_kernel_check that was built already
+#
+# EMULATED_BUILD names the build folder (default build/emulated), EMULATED_JOBS the compilers at once (default 2).
+set -uo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$top" || exit 1
+# shellcheck source=scripts/packages.sh
+. scripts/packages.sh
+
+x86_check=''
+case ${1:-} in
+    '') ;;
+    --x86-64) x86_check=${2:?--x86-64 needs a program} ;;
+    *) echo "emulated.sh: '$1' is not an option (--x86-64 PROGRAM)" >&2; exit 2 ;;
+esac
+build=${EMULATED_BUILD:-$top/build/emulated}
+jobs=${EMULATED_JOBS:-2}
+passed=0 failed=0
+
+build_target() { # FOLDER TARGET CMAKE_OPTION...: prints the compiler's output only where it fails
+    local log=$1.log
+    { cmake -S "$top" -B "$1" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVECMPI_WERROR=ON -DVECMPI_TOOLS=OFF "${@:3}" &&
+        cmake --build "$1" -j"$jobs" --target "$2"; } >"$log" 2>&1 && return
+    tail -n 40 "$log"
+    return 1
+}
+
+result() { # NAME STATUS TEXT
+    if (($2 == 0)); then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    printf '%-28s %s\n' "$1" "$3"
+}
+
+# check NAME EXPECTED_ISA COMMAND...: the battery's own counts are added.
+check() {
+    local name=$1 isa=$2 output counts begun=$SECONDS
+    shift 2
+    output=$("$@" --quick --expect "$isa" 2>&1)
+    counts=$(tail -n 1 <<<"$output")
+    if [[ $counts =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+        passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+        printf '%-28s %-8s %s (%d s)\n' "$name" "$isa" "$counts" $((SECONDS - begun))
+        ((BASH_REMATCH[2] > 0)) && sed 's/^/    | /' <<<"$output"
+    else
+        result "$name" 1 "FAILED: $counts"
+        sed 's/^/    | /' <<<"$output" | tail -n 20
+    fi
+}
+
+x86_64() { # QEMU_CPU EXPECTED_ISA
+    check "x86-64 $1" "$2" qemu-x86_64 -cpu "$1" "$x86_check"
+}
+
+aarch64() { # QEMU_CPU EXPECTED_ISA
+    check "aarch64 ${1%%,*}" "$2" qemu-aarch64 -cpu "$1" -L /usr/aarch64-linux-gnu "$build/aarch64/vecmpi_kernel_check"
+}
+
+need_packages emulated || exit 1
+mkdir -p "$build"
+
+if [[ -z $x86_check ]]; then
+    x86_check=$build/x86_64/vecmpi_kernel_check
+    build_target "$build/x86_64" vecmpi_kernel_check || exit 1
+fi
+x86_64 qemu64 scalar
+x86_64 Conroe scalar
+x86_64 Nehalem sse4
+x86_64 Haswell avx2
+
+if build_target "$build/aarch64" vecmpi_kernel_check "-DCMAKE_TOOLCHAIN_FILE=$top/cmake/aarch64.cmake"; then
+    aarch64 cortex-a72 neon
+    for bits in 128 256 512 2048; do # without a default length QEMU gives 512 at most, as Linux does
+        aarch64 "max,sve-max-vq=$((bits / 128)),sve-default-vector-length=$((bits / 8))" "sve-$bits"
+    done
+else
+    result 'aarch64 build' 1 FAILED
+fi
+if build_target "$build/aarch64" vecmpi "-DCMAKE_TOOLCHAIN_FILE=$top/cmake/aarch64.cmake"; then
+    result 'aarch64 libvecmpi.so' 0 links
+else
+    result 'aarch64 libvecmpi.so' 1 FAILED
+fi
+
+echo "$passed passed, $failed failed"
+((failed == 0))
