@@ -174,14 +174,7 @@ bool collective_twin_serves(MPI_Comm comm) noexcept {
 
 DirectCall::DirectCall(Call call, Reentry reentry) noexcept : marks_inside_(false) {
     if (is_reentrant() || !engine_runs()) return;
-    if (engine->queues && !engine->alone()) {
-        engine->own();
-        {
-            OwnerScope scope;
-            engine->drain();
-        }
-        engine->leave();
-    }
+    if (engine->queues && !engine->alone()) engine->wait_until_issued();
     marks_inside_ = reentry == Reentry::library;
     this_thread.inside += marks_inside_;
     count_call(call_index(call), Path::direct, 0);

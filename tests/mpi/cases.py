@@ -46,6 +46,7 @@ CASES = [
     Case("threads_messages", ranks=(2, 3, 4, 5)),
     Case("threads_comms", ranks=(2, 3, 4, 5)),
     Case("callbacks", ranks=(1, 2, 4)),
+    Case("locks"),
     Case("rma"),
     Case("files"),
     Case("levels", ranks=(1, 4)),
