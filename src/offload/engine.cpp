@@ -145,6 +145,20 @@ void Engine::reset_window() noexcept {
     issued_.store(0, std::memory_order_relaxed);
 }
 
+MPI_Request Engine::blocker() noexcept {
+    if (blocker_ == MPI_REQUEST_NULL)
+        real.Grequest_start([](void*, MPI_Status*) { return int{MPI_SUCCESS}; },
+                            [](void*) { return int{MPI_SUCCESS}; },
+                            [](void*, int) { return int{MPI_SUCCESS}; }, nullptr, &blocker_);
+    return blocker_;
+}
+
+void Engine::release_blocker() noexcept {
+    if (blocker_ == MPI_REQUEST_NULL) return;
+    real.Grequest_complete(blocker_);
+    real.Wait(&blocker_, MPI_STATUS_IGNORE);
+}
+
 void Engine::complete(Slot* slot, int error) noexcept {
     slot->error = error;
     slot->state.store(SlotState::done, std::memory_order_release);

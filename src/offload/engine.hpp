@@ -71,6 +71,10 @@ class Engine {
     void forget(Slot* slot) noexcept;                      // takes an active slot out of the window
     bool is_polling() const noexcept { return polling_; }  // we are in a callback of Testsome
     void reset_window() noexcept;                          // nothing of an earlier life stays
+    // A request of the library that is pending until release_blocker(): beside it, Testall looks at
+    // requests and takes none. MPI_REQUEST_NULL where the library refuses one.
+    MPI_Request blocker() noexcept;
+    void release_blocker() noexcept;
 
     // --- any thread
     void push(Slot* slot) noexcept;
@@ -156,6 +160,7 @@ class Engine {
     alignas(64) std::atomic<uint32_t> active_count_{0};
     uint32_t cursor_ = 0;
     bool polling_ = false;  // a callback of the library entered us from inside Testsome
+    MPI_Request blocker_ = MPI_REQUEST_NULL;
     MPI_Request window_requests_[slot_count];
     uint16_t window_slots_[slot_count];
 

@@ -25,6 +25,7 @@ CASES = [
     Case("cancel"),
     Case("generalized"),
     Case("many_requests"),
+    Case("mixed_all"),
     Case("truncation"),
     Case("bad_arguments", ranks=(1, 2, 4)),
     Case("error_handlers", ranks=(1, 2, 4)),
