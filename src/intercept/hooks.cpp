@@ -43,6 +43,7 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     if (rc != MPI_SUCCESS) return rc;
     const bool raised = requested > app_level && !session_came_first.load();
     start_engine(raised ? app_level : lib_provided, lib_provided, library_rests(), app_provided);
+    if (session_came_first.load()) note_earlier_requests();
     rest_in_library(library_wait_policy(app_thread_level()));
     bind_entries(true);
     return MPI_SUCCESS;

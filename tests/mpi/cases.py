@@ -58,6 +58,7 @@ CASES = [
     Case("levels", "thread", ranks=(1, 4)),
     Case("sessions", "alone", ranks=(1, 2, 5)),
     Case("sessions", "beside", ranks=(1, 2, 5)),
+    Case("sessions", "before", ranks=(1, 2, 5)),
     Case("dynamic", ranks=(1, 2, 4)),
     Case("forks", ranks=(1, 2, 4)),
     Case("finalize_active", ranks=(1, 2, 4)),
