@@ -56,6 +56,8 @@ CASES = [
     Case("levels", "serialized", ranks=(1, 4)),
     Case("levels", "multiple", ranks=(1, 4)),
     Case("levels", "thread", ranks=(1, 4)),
+    Case("levels", "mpi_thread_multiple", ranks=(1, 4)),
+    Case("levels", "mpi_nonsense", ranks=(1, 4), aborts=True),
     Case("sessions", "alone", ranks=(1, 2, 5)),
     Case("sessions", "beside", ranks=(1, 2, 5)),
     Case("sessions", "before", ranks=(1, 2, 5)),
