@@ -146,6 +146,8 @@ void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept;
 // ones, those of files among them. MPICH 4.0's Testall frees them twice, and ROMIO's collective
 // calls match only if all ranks make progress with one request after the other.
 void note_generalized_requests() noexcept;
+// Such requests and persistent ones may exist from before the engine ran: a session made them.
+void note_earlier_requests() noexcept;
 
 // ---- arithmetic (MPI 4.0, 6.9) ------------------------------------------------------------------
 

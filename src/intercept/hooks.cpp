@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hand-written handlers: calls that change what vecmpi knows (life, communicators, error handlers)
 // and blocking calls whose twin is more than one operation. Generated handlers do the rest.
+#include <strings.h>
+
 #include <atomic>
 #include <cstdlib>
-#include <string_view>
+#include <optional>
 
 #include "progress.hpp"
 #include "report.hpp"
@@ -43,19 +45,27 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     if (rc != MPI_SUCCESS) return rc;
     const bool raised = requested > app_level && !session_came_first.load();
     start_engine(raised ? app_level : lib_provided, lib_provided, library_rests(), app_provided);
+    if (session_came_first.load()) note_earlier_requests();
     rest_in_library(library_wait_policy(app_thread_level()));
     bind_entries(true);
     return MPI_SUCCESS;
 }
 
-// What MPICH's MPI_Init takes: MPI_THREAD_SINGLE unless this variable says otherwise.
-int default_level() noexcept {
-    const char* name = std::getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL");
-    if (name == nullptr) return MPI_THREAD_SINGLE;
-    const std::string_view level = name;
-    if (level == "MPI_THREAD_MULTIPLE") return MPI_THREAD_MULTIPLE;
-    if (level == "MPI_THREAD_SERIALIZED") return MPI_THREAD_SERIALIZED;
-    return level == "MPI_THREAD_FUNNELED" ? MPI_THREAD_FUNNELED : MPI_THREAD_SINGLE;
+// What MPICH's MPI_Init takes: MPI_THREAD_SINGLE unless this variable says otherwise. Nothing for a value
+// that the library will refuse.
+std::optional<int> default_level() noexcept {
+    static constexpr struct {
+        const char* name;
+        int level;
+    } levels[] = {{"MPI_THREAD_SINGLE", MPI_THREAD_SINGLE},
+                  {"MPI_THREAD_FUNNELED", MPI_THREAD_FUNNELED},
+                  {"MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED},
+                  {"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE}};
+    const char* value = std::getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL");
+    if (value == nullptr) return MPI_THREAD_SINGLE;
+    for (const auto& [name, level] : levels)
+        if (strcasecmp(value, name) == 0) return level;  // as the library compares
+    return std::nullopt;
 }
 
 // ---- Sendrecv: both sides posted, then completed (MPICH 4.0's Irecv from MPI_PROC_NULL leaves an
@@ -139,10 +149,11 @@ int with_other_processes(Call call, LibraryCall library_call) noexcept {
 
 int serve_Init(int* argc, char*** argv) noexcept {
     if (is_reentrant()) return real.Init(argc, argv);
-    const int app_level = default_level();
+    const std::optional<int> known_level = default_level();
+    const int app_level = known_level.value_or(MPI_THREAD_SINGLE);
     int told;
     return initialise_world(app_level, &told, [=](int level, int* provided) noexcept {
-        if (level > app_level) return real.Init_thread(argc, argv, level, provided);
+        if (known_level && level > app_level) return real.Init_thread(argc, argv, level, provided);
         const int rc = real.Init(argc, argv);
         if (rc == MPI_SUCCESS) real.Query_thread(provided);
         return rc;

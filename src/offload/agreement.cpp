@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <ctime>
 #include <functional>
 #include <string_view>
 
@@ -42,13 +43,39 @@ void wait_for(MPI_Request* request, const WaitPolicy& policy) noexcept {
     for (int done = 0; !done; ladder.rest()) real.Test(request, &done, MPI_STATUS_IGNORE);
 }
 
+double seconds_now() noexcept {
+    timespec time{};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+// A rank without vecmpi never takes part, so this wait would end no job and say nothing. From a few ranks
+// only, whichever of them have vecmpi: 0, 1, 2, 4, 8 and so on.
+void wait_for_all_ranks(MPI_Request* request, int rank, const WaitPolicy& policy) noexcept {
+    constexpr double patience = 10;
+    const bool speaks = (rank & (rank - 1)) == 0;
+    const double begun = seconds_now();
+    bool said = false;
+    Ladder ladder(policy);
+    for (int done = 0; !done; ladder.rest()) {
+        real.Test(request, &done, MPI_STATUS_IGNORE);
+        if (done || !speaks || said || seconds_now() - begun < patience) continue;
+        said = true;
+        log_line(LogLevel::error,
+                 "rank %d has waited for %.0f s in MPI_Init for all ranks to agree on vecmpi's settings: "
+                 "every rank must be preloaded, with the same VECMPI (VECMPI=off on all ranks, or no "
+                 "preload, runs without it)",
+                 rank, patience);
+    }
+}
+
 // The library's blocking Allreduce would spin, for milliseconds where the node is oversubscribed.
-void maximum_over_world(const uint64_t mine[], uint64_t maximum[],
+void maximum_over_world(const uint64_t mine[], uint64_t maximum[], int rank,
                         const WaitPolicy& policy) noexcept {
     MPI_Request request = MPI_REQUEST_NULL;
     real.Iallreduce(mine, maximum, number_of_fields, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD,
                     &request);
-    wait_for(&request, policy);
+    wait_for_all_ranks(&request, rank, policy);
 }
 
 // A rank may wait long for the others here, and the library would let it sleep in its launcher's
@@ -91,7 +118,7 @@ void agree_over_world(bool wants_twins, const WaitPolicy& policy) noexcept {
         own.problem.empty() ? 0 : static_cast<uint64_t>(size - rank)};
     uint64_t maximum[number_of_fields];
     std::copy(mine, mine + number_of_fields, maximum);
-    if (size > 1) maximum_over_world(mine, maximum, policy);
+    if (size > 1) maximum_over_world(mine, maximum, rank, policy);
     if (maximum[settings_problem] != 0)
         stop_job(rank, size - static_cast<int>(maximum[settings_problem]), own.problem.c_str());
     if (!same_on_all(maximum, settings_hash))

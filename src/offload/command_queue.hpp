@@ -17,6 +17,8 @@ class CommandQueue {
     // many-producer queue three. While nothing is queued.
     void expect_many_producers(bool many) noexcept { many_producers_ = many; }
 
+    bool has_many_producers() const noexcept { return many_producers_; }
+
     void push(uint16_t index) noexcept {
         if (many_producers_)
             many_.bounded_push(index);

@@ -204,14 +204,18 @@ class Mixture {
         : count_(count), requests_(requests), reals_(count, requests), once_(once) {}
     bool usable() const noexcept { return reals_.usable(); }
 
-    bool all_ready(bool owner, int* rc) noexcept;
-    int finish_all(MPI_Status statuses[]) noexcept;
+    // Testall: true when there is something to report. all_complete: the flag of MPI_Testall.
+    bool look_at_all(bool owner, int* rc) noexcept;
+    int report_all(MPI_Status statuses[]) noexcept;
+    bool all_complete() const noexcept { return all_complete_; }
     bool find_any(bool owner, int* index, MPI_Status* status, int* rc) noexcept;
     bool find_some(bool owner, int* outcount, int indices[], MPI_Status statuses[],
                    int* rc) noexcept;
     int stale() const noexcept;
 
   private:
+    bool test_reals(bool take, int* flag) noexcept;
+    int report_real(int index, MPI_Status* status) noexcept;
     bool virtuals_inactive() const noexcept;
     Slot* slot(int i) const noexcept {
         return is_virtual(requests_[i]) ? engine->pool.find(requests_[i]) : nullptr;
@@ -221,6 +225,8 @@ class Mixture {
     MPI_Request* requests_;
     RealPart reals_;
     bool once_;
+    bool all_complete_ = false;
+    bool reals_taken_ = false;
     int real_rc_ = MPI_SUCCESS;
 };
 
@@ -237,37 +243,70 @@ bool Mixture::virtuals_inactive() const noexcept {
     return true;
 }
 
-// The virtual ones are only looked at; Testall takes the real ones when it finds them all complete.
-bool Mixture::all_ready(bool owner, int* rc) noexcept {
-    for (int i = 0; i < count_; ++i)
-        if (is_virtual(requests_[i]) && readiness(slot(i)) == Readiness::pending) return false;
-    if (reals_.size == 0) return true;
-    if (!owner) return false;
-    int flag = 0;
-    real_rc_ = real.Testall(reals_.size, reals_.handles(), &flag, reals_.statuses());
-    *rc = real_rc_;
-    return flag != 0 || real_rc_ != MPI_SUCCESS;
+// Testall over the real ones, which takes them if all requests are complete or one of them failed. Also
+// while a virtual one is pending: the library polls files only when it is asked about them, and an error
+// is due at once. Then the blocker keeps it from taking anything else.
+bool Mixture::test_reals(bool take, int* flag) noexcept {
+    int size = reals_.size;
+    if (!take) {
+        reals_.handles()[size] = engine->blocker();
+        if (reals_.handles()[size] == MPI_REQUEST_NULL) return false;
+        ++size;  // there is room, since some request is virtual
+    }
+    real_rc_ = real.Testall(size, reals_.handles(), flag, reals_.statuses());
+    return true;
 }
 
-int Mixture::finish_all(MPI_Status statuses[]) noexcept {
+bool Mixture::look_at_all(bool owner, int* rc) noexcept {
+    bool pending = false, failed = false;
+    for (int i = 0; i < count_; ++i) {
+        if (!is_virtual(requests_[i])) continue;
+        const Slot* looked_at = slot(i);
+        const Readiness found = readiness(looked_at);
+        pending |= found == Readiness::pending;
+        failed |= found == Readiness::complete && looked_at->error != MPI_SUCCESS;
+    }
+    int flag = reals_.size == 0;
+    if (reals_.size != 0 && (!owner || !test_reals(failed || !pending, &flag))) return false;
+    *rc = real_rc_;
+    reals_taken_ = flag != 0 || real_rc_ == MPI_ERR_IN_STATUS;
+    all_complete_ = flag != 0 && !pending;
+    return all_complete_ || failed || real_rc_ != MPI_SUCCESS;
+}
+
+// What is not complete beside a failed one says so (MPI 4.0, 3.7.5).
+int Mixture::report_all(MPI_Status statuses[]) noexcept {
     ErrorCollector errors(statuses);
     int next_real = 0;
     for (int i = 0; i < count_; ++i) {
         MPI_Status* status = status_at(statuses, i);
-        if (Slot* virtual_slot = slot(i);
-            virtual_slot && readiness(virtual_slot) == Readiness::complete) {
+        if (next_real < reals_.size && reals_.place(next_real) == i) {
+            errors.add(i, report_real(next_real++, status));
+            continue;
+        }
+        Slot* virtual_slot = slot(i);
+        const Readiness found =
+            virtual_slot ? readiness(virtual_slot) : Readiness::inactive;  // or null
+        if (found == Readiness::complete) {
             errors.add(i, consume(virtual_slot, &requests_[i], status));
-        } else if (next_real < reals_.size && reals_.place(next_real) == i) {
-            requests_[i] = reals_.handles()[next_real];
-            const MPI_Status& found = reals_.statuses()[next_real++];
-            copy_status(found, status);
-            errors.add(i, real_rc_ == MPI_SUCCESS ? MPI_SUCCESS : found.MPI_ERROR);
+        } else if (found == Readiness::pending) {
+            errors.add(i, MPI_ERR_PENDING);
         } else {
             set_empty(status);
             errors.add(i, MPI_SUCCESS);
         }
     }
     return errors.result();
+}
+
+int Mixture::report_real(int index, MPI_Status* status) noexcept {
+    if (!reals_taken_) return MPI_ERR_PENDING;
+    const MPI_Status& found = reals_.statuses()[index];
+    const int error = real_rc_ == MPI_SUCCESS ? MPI_SUCCESS : found.MPI_ERROR;
+    if (error == MPI_ERR_PENDING) return error;
+    requests_[reals_.place(index)] = reals_.handles()[index];
+    copy_status(found, status);
+    return error;
 }
 
 bool Mixture::find_any(bool owner, int* index, MPI_Status* status, int* rc) noexcept {
@@ -346,13 +385,13 @@ int test_all_of(int count, MPI_Request requests[], int* flag, MPI_Status statuse
     Mixture mixture(count, requests);
     if (!mixture.usable()) return MPI_ERR_NO_MEM;
     if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
-    *flag = look_once([&](bool owner) noexcept { return mixture.all_ready(owner, &rc); });
-    if (rc != MPI_SUCCESS &&
-        rc != MPI_ERR_IN_STATUS) {  // the library refused its part: nothing was completed
-        *flag = 0;
-        return rc;
-    }
-    return *flag ? mixture.finish_all(statuses) : MPI_SUCCESS;
+    *flag = 0;
+    if (!look_once([&](bool owner) noexcept { return mixture.look_at_all(owner, &rc); }))
+        return MPI_SUCCESS;
+    if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS)
+        return rc;  // the library refused its part: nothing was completed
+    *flag = mixture.all_complete();
+    return mixture.report_all(statuses);
 }
 
 // What MPI_Waitall has so far: each request is taken as it completes, so that none runs on when one
@@ -480,26 +519,32 @@ int wait_all_by_library(int count, MPI_Request requests[], MPI_Status statuses[]
     return real.Waitall(count, requests, statuses);
 }
 
-// The virtual ones first, one by one; then the library waits for the others, in its own order.
+// The library waits for the real ones first, in its own order: only so files make progress, while the
+// virtual ones need nobody to look at them. They are issued, and any wait inside the library moves them.
+// No null takes the place of a virtual one: MPICH 4.0's Waitall asserts that a generalized request beside
+// a null one is complete.
 int wait_all_in_turn(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
-    const auto size = static_cast<size_t>(count);
-    const std::unique_ptr<MPI_Status[]> own(new (std::nothrow) MPI_Status[size]);
-    const std::unique_ptr<bool[]> was_virtual(new (std::nothrow) bool[size]);
-    if (!own || !was_virtual) return MPI_ERR_NO_MEM;
+    RealPart reals(count, requests);
+    if (!reals.usable()) return MPI_ERR_NO_MEM;
+    const int rc = wait_all_by_library(reals.size, reals.handles(), reals.statuses());
+    if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) return rc;
+    int next_real = 0;
     bool failed = false;
     for (int i = 0; i < count; ++i) {
-        was_virtual[static_cast<size_t>(i)] = is_virtual(requests[i]);
-        if (!is_virtual(requests[i])) continue;
-        MPI_Status& status = own[static_cast<size_t>(i)];
-        status.MPI_ERROR = wait_one(&requests[i], &status);
-        failed |= status.MPI_ERROR != MPI_SUCCESS;
+        MPI_Status* status = status_at(statuses, i);
+        int error = MPI_SUCCESS;
+        if (next_real < reals.size && reals.place(next_real) == i) {
+            requests[i] = reals.handles()[next_real];
+            const MPI_Status& found = reals.statuses()[next_real++];
+            error = rc == MPI_SUCCESS ? MPI_SUCCESS : found.MPI_ERROR;
+            if (error != MPI_ERR_PENDING) copy_status(found, status);
+        } else {
+            error = wait_one(&requests[i], status);
+        }
+        failed |= error != MPI_SUCCESS;
+        if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = error;
     }
-    const int rc = wait_all_by_library(count, requests, statuses);
-    if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) return rc;
-    if (failed && rc == MPI_SUCCESS) no_errors(statuses, 0, count);
-    for (int i = 0; statuses != MPI_STATUSES_IGNORE && i < count; ++i)
-        if (was_virtual[static_cast<size_t>(i)]) statuses[i] = own[static_cast<size_t>(i)];
-    return failed ? MPI_ERR_IN_STATUS : rc;
+    return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
 }
 
 int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {

@@ -45,9 +45,30 @@ void Engine::own() noexcept {
     while (!try_own()) rest(ladder);
 }
 
+void Engine::wait_until_issued() noexcept {
+    if (all_issued()) return;
+    CallerInside inside(*this);
+    Ladder ladder(wait);
+    for (;;) {
+        if (try_own()) {
+            {
+                OwnerScope scope;
+                drain();
+            }
+            return leave();
+        }
+        if (all_issued()) return;
+        rest(ladder);
+    }
+}
+
 void Engine::push(Slot* slot) noexcept {
     slot->state.store(SlotState::posted, std::memory_order_relaxed);
-    if (!has_thread_) unissued_.fetch_add(1, std::memory_order_relaxed);
+    // Relaxed: who must see it comes after this thread's call, by this thread or by what orders its calls.
+    if (queue_.has_many_producers())
+        posted_.fetch_add(1, std::memory_order_relaxed);
+    else
+        posted_.store(posted_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     queue_.push(static_cast<uint16_t>(pool.index(slot)));
     if (!has_thread_) return;
     light_fence(
@@ -76,7 +97,7 @@ bool Engine::drain_queue() noexcept {
     uint16_t index;
     while (queue_.pop(index)) {
         issue(pool.at(index));
-        if (!has_thread_) unissued_.fetch_sub(1, std::memory_order_release);
+        issued_.store(issued_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
         any = true;
     }
     return any;
@@ -123,7 +144,22 @@ void Engine::forget(Slot* slot) noexcept {
 void Engine::reset_window() noexcept {
     active_count_.store(0, std::memory_order_relaxed);
     cursor_ = 0;
-    unissued_.store(0, std::memory_order_relaxed);
+    posted_.store(0, std::memory_order_relaxed);
+    issued_.store(0, std::memory_order_relaxed);
+}
+
+MPI_Request Engine::blocker() noexcept {
+    if (blocker_ == MPI_REQUEST_NULL)
+        real.Grequest_start([](void*, MPI_Status*) { return int{MPI_SUCCESS}; },
+                            [](void*) { return int{MPI_SUCCESS}; },
+                            [](void*, int) { return int{MPI_SUCCESS}; }, nullptr, &blocker_);
+    return blocker_;
+}
+
+void Engine::release_blocker() noexcept {
+    if (blocker_ == MPI_REQUEST_NULL) return;
+    real.Grequest_complete(blocker_);
+    real.Wait(&blocker_, MPI_STATUS_IGNORE);
 }
 
 void Engine::complete(Slot* slot, int error) noexcept {

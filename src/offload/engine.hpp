@@ -42,9 +42,17 @@ class Engine {
             last_caller_.store(&this_thread, std::memory_order_relaxed);
             return false;
         }
-        return owned_.load(std::memory_order_relaxed) == 0 &&
-               unissued_.load(std::memory_order_acquire) == 0;  // pairs with drain(): order is kept
+        return owned_.load(std::memory_order_relaxed) == 0 && all_issued();  // order is kept
     }
+
+    // Has the library seen everything that was posted before? Acquire: pairs with drain_queue().
+    bool all_issued() const noexcept {
+        const uint64_t posted = posted_.load(std::memory_order_relaxed);
+        return issued_.load(std::memory_order_acquire) >= posted;
+    }
+    // Returns when that is so. Does not own the engine for it where another thread does the work: its
+    // owner may be inside a function of the program that waits for a lock which this thread holds.
+    void wait_until_issued() noexcept;
 
     // Gives the engine back. Without a thread, what others queued while we held it would wait for
     // somebody's next call: the exchange, a full fence, pairs with the queue's push before a failed
@@ -64,6 +72,10 @@ class Engine {
     void forget(Slot* slot) noexcept;                      // takes an active slot out of the window
     bool is_polling() const noexcept { return polling_; }  // we are in a callback of Testsome
     void reset_window() noexcept;                          // nothing of an earlier life stays
+    // A request of the library that is pending until release_blocker(): beside it, Testall looks at
+    // requests and takes none. MPI_REQUEST_NULL where the library refuses one.
+    MPI_Request blocker() noexcept;
+    void release_blocker() noexcept;
 
     // --- any thread
     void push(Slot* slot) noexcept;
@@ -133,9 +145,12 @@ class Engine {
     void complete(Slot* slot, int error) noexcept;
 
     alignas(64) std::atomic<uint32_t> owned_{0};
-    std::atomic<uint32_t> unissued_{
-        0};  // queued operations; up before the push, down after the issue
     std::atomic<const ThreadState*> last_caller_{nullptr};
+    // Operations queued so far, counted before the push. Written by the posting threads only, so that
+    // below MPI_THREAD_MULTIPLE, where they take turns, a post finds the line in its own cache.
+    alignas(64) std::atomic<uint64_t> posted_{0};
+    // Operations taken from the queue and given to the library; written by the owner, after the issue.
+    alignas(64) std::atomic<uint64_t> issued_{0};
     alignas(64) std::atomic<uint32_t> callers_{
         0};  // program threads in a blocking call; the thread stands back
     alignas(64) std::atomic<uint32_t> parked_{0};  // futex word of the offload thread: enum Rest
@@ -146,6 +161,7 @@ class Engine {
     alignas(64) std::atomic<uint32_t> active_count_{0};
     uint32_t cursor_ = 0;
     bool polling_ = false;  // a callback of the library entered us from inside Testsome
+    MPI_Request blocker_ = MPI_REQUEST_NULL;
     MPI_Request window_requests_[slot_count];
     uint16_t window_slots_[slot_count];
 

@@ -124,6 +124,7 @@ void start_engine(int level, int lib_provided, bool library_rests, int* app_prov
 void quiesce_engine() noexcept {
     { DirectCall everything_issued(Call::Finalize); }
     engine->stop_thread();
+    engine->release_blocker();
     meet_before_finalize();
     forget_comm_traits();
     forget_agreement();

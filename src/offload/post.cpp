@@ -45,20 +45,25 @@ int issue_owned(const Operation& operation, MPI_Request* app_request) noexcept {
     return rc;
 }
 
+// A matched message belongs to a communicator that its receive does not name: MPI_COMM_WORLD's handler
+// is then the only one that can be asked for.
+MPI_Comm comm_of(const CallFacts& facts) noexcept {
+    return facts.comm == no_comm_argument ? MPI_COMM_WORLD : facts.comm;
+}
+
 // Why an operation cannot be queued, or number_of_counters if it can.
 Counter reason_not_to_queue(const Operation& operation) noexcept {
     const CallFacts& facts = operation.facts;
     if (facts.type_arrays) return Counter::decline_arrays;
-    if (facts.comm != no_comm_argument) {
-        if (!is_comm_handle(facts.comm)) return Counter::decline_arguments;
-        const CommTraits traits = comm_traits(facts.comm);
-        if (!window_serves(traits.handler)) return Counter::decline_error_handler;
-        if (!plausible(operation.call, facts, traits, engine->tag_upper_bound))
-            return Counter::decline_arguments;
-        if (traits.handler == CommTraits::Handler::returns &&
-            !plausible_where_errors_return(facts, traits.size))
-            return Counter::decline_arguments;
-    }
+    const MPI_Comm comm = comm_of(facts);
+    if (!is_comm_handle(comm)) return Counter::decline_arguments;
+    const CommTraits traits = comm_traits(comm);
+    if (!window_serves(traits.handler)) return Counter::decline_error_handler;
+    if (!plausible(operation.call, facts, traits, engine->tag_upper_bound))
+        return Counter::decline_arguments;
+    if (traits.handler == CommTraits::Handler::returns &&
+        !plausible_where_errors_return(facts, traits.size))
+        return Counter::decline_arguments;
     return Counter::number_of_counters;
 }
 
@@ -117,7 +122,7 @@ int post(const Operation& operation, MPI_Request* app_request) noexcept {
     if (!engine_runs()) return operation.issue(operation.arguments, app_request);
     if (engine->library_waits_as_well()) return issue_by_library(operation, app_request);
     if (engine->queues && engine->alone()) return issue_by_library(operation, app_request);
-    if (has_user_handler(operation.facts.comm)) {
+    if (has_user_handler(comm_of(operation.facts))) {
         count(Counter::decline_error_handler);
         return issue_unowned(operation, app_request);
     }
@@ -176,14 +181,7 @@ bool collective_twin_serves(MPI_Comm comm) noexcept {
 
 DirectCall::DirectCall(Call call, Reentry reentry) noexcept : marks_inside_(false) {
     if (is_reentrant() || !engine_runs()) return;
-    if (engine->queues && !engine->alone()) {
-        engine->own();
-        {
-            OwnerScope scope;
-            engine->drain();
-        }
-        engine->leave();
-    }
+    if (engine->queues && !engine->alone()) engine->wait_until_issued();
     marks_inside_ = reentry == Reentry::library;
     this_thread.inside += marks_inside_;
     count_call(call_index(call), Path::direct, 0);

@@ -54,6 +54,12 @@ void note_generalized_requests() noexcept {
     if (engine) engine->generalized_requests.store(true, std::memory_order_relaxed);
 }
 
+void note_earlier_requests() noexcept {
+    if (!engine) return;
+    engine->generalized_requests.store(true, std::memory_order_relaxed);
+    engine->persistent_requests.store(true, std::memory_order_relaxed);
+}
+
 void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept {
     if (!engine_runs()) return;
     engine->persistent_requests.store(true, std::memory_order_relaxed);

@@ -218,6 +218,19 @@ switched_off() {
     done
 }
 
+# Nobody can end such a job but its user, who must be told why it stands. It says so after 10 s.
+off_on_one_rank() {
+    wanted "VECMPI=off on one rank" || return 0
+    limit=25 record apart "$mpirun" -n 1 -env LD_PRELOAD "$library" ./c_collectives : \
+        -n 1 -env LD_PRELOAD "$library" -env VECMPI off ./c_collectives
+    if [ "$(cat apart.rc)" = 124 ] && [ "$(lines_of_vecmpi apart.err)" = 1 ] &&
+        grep -q '^vecmpi.*every rank must be preloaded, with the same VECMPI' apart.err; then
+        echo "ok VECMPI=off on one rank"
+    else
+        failed "VECMPI=off on one rank" "status $(cat apart.rc)" apart.err
+    fi
+}
+
 bad_value() { # NAME VALUE : one line, from one rank, and the job ends
     wanted "bad value" || return 0
     record bad ranks_of 2 LD_PRELOAD="$library" "$1=$2" -- ./mpi3_calls
@@ -312,6 +325,7 @@ fortran
 late_mpi
 profiler_before
 switched_off
+off_on_one_rank
 bad_value VECMPI_SEGMENTS banana
 bad_value VECMPI maybe
 unknown_name

@@ -195,6 +195,20 @@ TEST_CASE("a communicator with an error handler of its own is served on the call
     CHECK(wait_one(&second, MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }
 
+TEST_CASE("a call without a communicator: count, type and the handler of MPI_COMM_WORLD decide",
+          "[offload][queue]") {
+    const bool bad_type = GENERATE(false, true), user_handler = GENERATE(false, true);
+    FreshLibrary library;
+    if (user_handler) fake::facts_of(MPI_COMM_WORLD).handler = fake::user_handler;
+    RunningEngine running(Mode::thread);
+    CallFacts facts = large(no_comm_argument);
+    if (bad_type) facts.type = MPI_DATATYPE_NULL;
+    MPI_Request request = MPI_REQUEST_NULL;
+    CHECK(post_fake(1, {.looks = 1}, &request, facts) == MPI_SUCCESS);
+    CHECK(is_virtual(request) == (!bad_type && !user_handler));
+    CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
 TEST_CASE("without a free slot a call goes to the library, in order", "[offload][queue]") {
     FreshLibrary library;
     RunningEngine running(Mode::thread);

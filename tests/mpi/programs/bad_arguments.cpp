@@ -72,6 +72,23 @@ void bad_receives() {
          MPI_ERR_RANK, "rank of Sendrecv");
 }
 
+// The message stays and can be received rightly.
+void bad_matched_receives() {
+    std::vector<int> out(2000, 5);
+    std::vector<int> in(2000);
+    MPI_Request send;
+    MPI_Request r = MPI_REQUEST_NULL;
+    MPI_Message message;
+    MPI_Isend(out.data(), 2000, MPI_INT, world.rank, 4, MPI_COMM_WORLD, &send);
+    MPI_Mprobe(world.rank, 4, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+    note(MPI_Imrecv(in.data(), 2000, MPI_DATATYPE_NULL, &message, &r), MPI_ERR_TYPE, "type of Imrecv");
+    note(MPI_Imrecv(in.data(), -1, MPI_INT, &message, &r), MPI_ERR_COUNT, "count of Imrecv");
+    check(message != MPI_MESSAGE_NULL, "the message after a refused Imrecv");
+    MPI_Mrecv(in.data(), 2000, MPI_INT, &message, MPI_STATUS_IGNORE);
+    check_equal(in[1999], 5, "matched message");
+    MPI_Wait(&send, MPI_STATUS_IGNORE);
+}
+
 void bad_collectives() {
     MPI_Request r = MPI_REQUEST_NULL;
     int out[4];
@@ -139,6 +156,7 @@ int main(int argc, char** argv) {
     bad_nonblocking_sends();
     uncommitted_type();
     bad_receives();
+    bad_matched_receives();
     bad_collectives();
     bad_requests();
     stale_request();

@@ -70,6 +70,28 @@ void truncated(MPI_Comm comm) {
     check(calls.empty(), "no call for a good send");
 }
 
+// A matched receive names no communicator.
+void matched() {
+    std::vector<int> out(4000, 1);
+    std::vector<int> in(4000);
+    MPI_Message message;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Request send;
+    for (const bool bad_type : {true, false}) {
+        MPI_Isend(out.data(), 4000, MPI_INT, world.rank, 9, MPI_COMM_WORLD, &send);
+        MPI_Mprobe(world.rank, 9, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+        if (bad_type) {
+            MPI_Imrecv(in.data(), 4000, MPI_DATATYPE_NULL, &message, &request);
+            expect_call(MPI_COMM_WORLD, MPI_ERR_TYPE, "type of Imrecv");
+        }
+        MPI_Imrecv(in.data(), bad_type ? 4000 : 2000, MPI_INT, &message, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (!bad_type) expect_call(MPI_COMM_WORLD, MPI_ERR_TRUNCATE, "truncated Imrecv");
+        MPI_Wait(&send, MPI_STATUS_IGNORE);
+    }
+    check(calls.empty(), "no call for a good matched receive");
+}
+
 // Two communicators with handlers of their own, one without.
 void several() {
     MPI_Comm first;
@@ -86,6 +108,7 @@ void several() {
     bad_calls(second);
     bad_calls(MPI_COMM_WORLD);
     truncated(second);
+    matched();
     MPI_Comm_set_errhandler(first, MPI_ERRORS_RETURN);  // changed in between
     int value = 0;
     check_class(MPI_Send(&value, 1, MPI_INT, 99, 0, first), MPI_ERR_RANK, "code after a change");

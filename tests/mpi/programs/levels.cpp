@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Initialisation at each thread level and what is told of it; calls before MPI_Init and after MPI_Finalize.
-// Argument: none (MPI_Init), single, funneled, serialized, multiple, or thread (both from another thread).
+// Argument: none (MPI_Init), single, funneled, serialized, multiple, or thread (both from another thread); or what
+// MPICH's variable for MPI_Init says, in small letters: mpi_thread_multiple, or no level at all.
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -14,7 +16,7 @@ namespace {
 int level_of(const std::string& name) {
     if (name == "funneled") return MPI_THREAD_FUNNELED;
     if (name == "serialized") return MPI_THREAD_SERIALIZED;
-    if (name == "multiple" || name == "thread") return MPI_THREAD_MULTIPLE;
+    if (name == "multiple" || name == "thread" || name == "mpi_thread_multiple") return MPI_THREAD_MULTIPLE;
     return MPI_THREAD_SINGLE;
 }
 
@@ -74,11 +76,13 @@ void told(int level) {
     other.join();
 }
 
+bool by_variable() { return world.argument.starts_with("mpi_"); }
+
 void life(int argc, char** argv) {
     read_arguments(argc, argv);
     always_callable(0, 0);
     const int level = level_of(world.argument);
-    if (world.argument.empty()) begin(argc, argv);
+    if (world.argument.empty() || by_variable()) begin(argc, argv);
     else begin(argc, argv, level);
     always_callable(1, 0);
     told(level);
@@ -91,6 +95,7 @@ void life(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     read_arguments(argc, argv);
+    if (by_variable()) setenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL", world.argument.c_str(), 1);
     if (world.argument != "thread") {
         life(argc, argv);
         return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A session. Argument: alone (no MPI_Init at all) or beside (with MPI_Init). One only: MPICH 4.0.2 takes no second.
+// A session. Argument: alone (no MPI_Init at all), beside (with MPI_Init) or before (it makes requests that are used
+// after MPI_Init). One only: MPICH 4.0.2 takes no second.
 #include <cstdio>
 
 #include "battery.hpp"
@@ -51,10 +52,35 @@ void use(MPI_Comm comm) {
     std::fflush(stdout);
 }
 
+void requests_from_before(int argc, char** argv) {
+    const Opened opened = open_session();
+    int size;
+    int one = 1;
+    int sum = -1;
+    MPI_Request requests[2];
+    MPI_Comm_size(opened.comm, &size);
+    MPI_Barrier_init(opened.comm, MPI_INFO_NULL, &requests[0]);
+    MPI_Allreduce_init(&one, &sum, 1, MPI_INT, MPI_SUM, opened.comm, MPI_INFO_NULL, &requests[1]);
+    begin(argc, argv, MPI_THREAD_MULTIPLE);
+    for (int round = 0; round < 3; ++round) {
+        sum = -1;
+        MPI_Startall(2, requests);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        check_equal(sum, size, "sum by a persistent collective");
+        topic("persistent collective").add(static_cast<uint64_t>(sum));
+    }
+    for (MPI_Request& request : requests) MPI_Request_free(&request);
+    close_session(opened);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     read_arguments(argc, argv);
+    if (world.argument == "before") {
+        requests_from_before(argc, argv);
+        return end();
+    }
     if (world.argument == "beside") begin(argc, argv);
     const Opened opened = open_session();
     use(opened.comm);
