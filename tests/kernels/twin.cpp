@@ -220,9 +220,18 @@ bool is_legal(ReduceOp op, ElementType type) {
         case ReduceOp::minloc:
         case ReduceOp::maxloc:
             return is_pair(type);
+        case ReduceOp::lxor:  // MPICH takes C's floats too
+            return integer || type == ElementType::f32 || type == ElementType::f64 ||
+                   type == ElementType::f80;
         default:
             return integer;
     }
+}
+
+template <class Float>
+void exclusive_or_at(const unsigned char* in, const unsigned char* inout, unsigned char* out) {
+    const bool a = read<Float>(inout) != 0, b = read<Float>(in) != 0;
+    write(static_cast<Float>(a != b ? 1 : 0), out);
 }
 
 void reduce_element(ReduceOp op, ElementType type, const unsigned char* in,
@@ -237,15 +246,18 @@ void reduce_element(ReduceOp op, ElementType type, const unsigned char* in,
             write(reduce_small(op, bfloat16, read<uint16_t>(inout), read<uint16_t>(in)), out);
             break;
         case ElementType::f32:
+            if (op == ReduceOp::lxor) return exclusive_or_at<float>(in, inout, out);
             reduce_float_at<float>(op, in, inout, out);
             break;
         case ElementType::f64:
+            if (op == ReduceOp::lxor) return exclusive_or_at<double>(in, inout, out);
             reduce_double_at(op, in, inout, out);
             break;
         case ElementType::f64_fortran:
             reduce_float_at<double>(op, in, inout, out);
             break;
         case ElementType::f80:
+            if (op == ReduceOp::lxor) return exclusive_or_at<long double>(in, inout, out);
             reduce_float_at<long double>(op, in, inout, out);
             break;
         case ElementType::c32:
