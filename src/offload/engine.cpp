@@ -108,10 +108,15 @@ bool Engine::step() noexcept {
     return poll() || drained;
 }
 
+// From here on the offload thread computes in the last poster's environment, as one program thread
+// would, whichever thread issued the operation. A program thread that holds the engine keeps its own.
+void Engine::compute_as(const FloatEnvironment& floats) noexcept {
+    floats_ = floats;
+    if (this_thread.is_offload_thread) set_float_environment(thread_floats_ = floats);
+}
+
 void Engine::issue(Slot* slot) noexcept {
-    // From here on what this thread polls is computed so: the last poster's environment, as it is
-    // for one program thread. Another program thread that holds the engine keeps its own.
-    if (slot->takes_floats && this_thread.is_offload_thread) set_float_environment(slot->floats);
+    if (slot->takes_floats) compute_as(slot->floats);
     const IssueFunction issue_function = slot->persistent ? issue_start : slot->issue;
     int error = issue_function(slot->arguments, &slot->mpi_request);
     count(Counter::issued_by_owner);
@@ -223,6 +228,7 @@ bool Engine::start_thread(const OffloadPlan& plan) noexcept {
     plan_ = plan;
     spins_.store(plan.own_cpu, std::memory_order_relaxed);
     asymmetric_ = asymmetric_fences_work();
+    floats_ = thread_floats_ = float_environment();  // a new thread has its maker's
     stop_.store(false, std::memory_order_relaxed);
     sigset_t all, before;  // the program's signals belong to the program's threads
     sigfillset(&all);
@@ -287,6 +293,7 @@ void Engine::share_cpu() noexcept {
 bool Engine::thread_turn() noexcept {
     if (callers_.load(std::memory_order_relaxed) != 0 || !has_work() || !try_own()) return false;
     bool moved;
+    if (floats_ != thread_floats_) set_float_environment(thread_floats_ = floats_);
     {
         OwnerScope scope;
         moved = step();

@@ -143,6 +143,7 @@ class Engine {
     void issue(Slot* slot) noexcept;
     bool poll() noexcept;
     void complete(Slot* slot, int error) noexcept;
+    void compute_as(const FloatEnvironment& floats) noexcept;
 
     alignas(64) std::atomic<uint32_t> owned_{0};
     std::atomic<const ThreadState*> last_caller_{nullptr};
@@ -160,6 +161,8 @@ class Engine {
     // count.
     alignas(64) std::atomic<uint32_t> active_count_{0};
     uint32_t cursor_ = 0;
+    FloatEnvironment floats_{};         // of the last poster of a reduction; owner only
+    FloatEnvironment thread_floats_{};  // what the offload thread has; that thread only
     bool polling_ = false;  // a callback of the library entered us from inside Testsome
     MPI_Request blocker_ = MPI_REQUEST_NULL;
     MPI_Request window_requests_[slot_count];
