@@ -104,7 +104,8 @@ struct ScalarFloat16 {
     static uint16_t narrow(float wide) noexcept;
 };
 
-// The upper half of a binary32; rounds to nearest even.
+// The upper half of a binary32; rounds to nearest even. Narrows only what came of widened operands,
+// so that the lower half of a NaN is zero.
 struct ScalarBFloat16 {
     static float widen(uint16_t half) noexcept;
     static uint16_t narrow(float wide) noexcept;

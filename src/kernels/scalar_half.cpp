@@ -59,9 +59,7 @@ float ScalarBFloat16::widen(uint16_t half) noexcept {
 }
 
 uint16_t ScalarBFloat16::narrow(float wide) noexcept {
-    uint32_t bits = std::bit_cast<uint32_t>(wide);
-    if ((bits & ~sign_bit) > infinity) return static_cast<uint16_t>(bits >> 16 | 0x40);
-    return static_cast<uint16_t>(shift_rounded(bits, 16));
+    return static_cast<uint16_t>(shift_rounded(std::bit_cast<uint32_t>(wide), 16));
 }
 
 }  // namespace vecmpi::kernels
