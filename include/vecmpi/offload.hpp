@@ -180,6 +180,8 @@ struct CommTraits {
 CommTraits comm_traits(MPI_Comm comm) noexcept;
 // Before a communicator is freed or its error handler changes.
 void forget_comm_traits() noexcept;
+// The error handler of MPI_COMM_WORLD may be another one now.
+void note_world_handler() noexcept;
 // From now on communicators may hold processes of other MPI_COMM_WORLDs (spawn, connect, sessions).
 void note_dynamic_processes() noexcept;
 

@@ -135,6 +135,7 @@ int changing_communicator(Call call, LibraryCall library_call) noexcept {
     forget_comm_traits();
     const int rc = library_call();
     forget_comm_traits();
+    note_world_handler();
     return rc;
 }
 

@@ -113,6 +113,12 @@ void forget_comm_traits() noexcept {
     for (std::atomic<uint64_t>& entry : cache) entry.store(0, std::memory_order_seq_cst);
 }
 
+void note_world_handler() noexcept {
+    if (!engine_runs() || !agreement().valid) return;
+    engine->asks_one_by_one.store(comm_traits(MPI_COMM_WORLD).handler == CommTraits::Handler::user,
+                                  std::memory_order_relaxed);
+}
+
 void note_dynamic_processes() noexcept {
     if (!dynamic_processes.exchange(true)) forget_comm_traits();
 }

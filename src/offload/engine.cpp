@@ -148,6 +148,7 @@ void Engine::forget(Slot* slot) noexcept {
 
 void Engine::reset_window() noexcept {
     active_count_.store(0, std::memory_order_relaxed);
+    asks_one_by_one.store(false, std::memory_order_relaxed);
     cursor_ = 0;
     posted_.store(0, std::memory_order_relaxed);
     issued_.store(0, std::memory_order_relaxed);
@@ -182,16 +183,21 @@ void Engine::finish(Slot* slot, const MPI_Status& status, int error) noexcept {
     pool.give(slot);
 }
 
-// The library refused the whole Testsome: the requests are asked one by one, and those it refuses
-// are complete with its error, so that nobody waits for them for ever.
-void Engine::refuse_window(uint32_t base, int looked_at) noexcept {
+// Those that the library refuses are complete with its error, so that nobody waits for them for ever.
+bool Engine::test_one_by_one(uint32_t base, int looked_at) noexcept {
+    bool moved = false;
     for (int i = looked_at - 1; i >= 0; --i) {
         Slot* slot = pool.at(window_slots_[base + static_cast<uint32_t>(i)]);
         MPI_Status status = {};
         int flag = 0;
+        polling_ = true;
         const int error = real.Test(&slot->mpi_request, &flag, &status);
-        if (flag != 0 || error != MPI_SUCCESS) finish(slot, status, error);
+        polling_ = false;
+        if (flag == 0 && error == MPI_SUCCESS) continue;
+        finish(slot, status, error);
+        moved = true;
     }
+    return moved;
 }
 
 // 1. One Testsome over the next testsome_window requests. 2. Completed slots, found before any of
@@ -202,15 +208,17 @@ bool Engine::poll() noexcept {
     if (cursor_ >= active) cursor_ = 0;
     const uint32_t base = cursor_;
     const auto looked_at = static_cast<int>(std::min(active - base, testsome_window));
+    cursor_ = base + static_cast<uint32_t>(looked_at);
+    if (asks_one_by_one.load(std::memory_order_relaxed)) [[unlikely]]
+        return test_one_by_one(base, looked_at);
     int completed = 0;
     int indices[testsome_window];
     MPI_Status statuses[testsome_window];
     polling_ = true;
     const int rc = real.Testsome(looked_at, window_requests_ + base, &completed, indices, statuses);
     polling_ = false;
-    cursor_ = base + static_cast<uint32_t>(looked_at);
-    if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) {
-        refuse_window(base, looked_at);
+    if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) {  // it refused them all
+        test_one_by_one(base, looked_at);
         return true;
     }
     if (completed == MPI_UNDEFINED || completed <= 0) return false;
@@ -296,7 +304,7 @@ bool Engine::thread_turn() noexcept {
     if (floats_ != thread_floats_) set_float_environment(thread_floats_ = floats_);
     {
         OwnerScope scope;
-        moved = step();
+        moved = asks_one_by_one.load(std::memory_order_relaxed) ? drain() : step();
     }
     release();
     return moved;

@@ -110,7 +110,8 @@ class Engine {
     void stop_thread() noexcept;
     bool has_thread() const noexcept { return has_thread_; }
     bool thread_spins() const noexcept {
-        return has_thread_ && spins_.load(std::memory_order_relaxed);
+        return has_thread_ && spins_.load(std::memory_order_relaxed) &&
+               !asks_one_by_one.load(std::memory_order_relaxed);
     }
     // The library waits as well as our loop would, and nobody else needs the engine meanwhile.
     bool library_waits_as_well() const noexcept {
@@ -125,6 +126,9 @@ class Engine {
     bool library_rests = false;                     // the library's own waits follow our ladder
     std::atomic<bool> persistent_requests{false};   // some were made: Testall may refuse them
     std::atomic<bool> generalized_requests{false};  // note_generalized_requests()
+    // MPI_COMM_WORLD got a function as its error handler while operations were in the window: it must see
+    // their own errors, not that of a Testsome, and on a thread of the program.
+    std::atomic<bool> asks_one_by_one{false};
     int tag_upper_bound = 32767;
 
   private:
@@ -138,7 +142,7 @@ class Engine {
     void doze(uint64_t length_us) noexcept;
     void share_cpu() noexcept;
     void release() noexcept { owned_.store(0, std::memory_order_release); }
-    void refuse_window(uint32_t base, int looked_at) noexcept;
+    bool test_one_by_one(uint32_t base, int looked_at) noexcept;
     void finish(Slot* slot, const MPI_Status& status, int error) noexcept;
     void issue(Slot* slot) noexcept;
     bool poll() noexcept;

@@ -127,3 +127,25 @@ TEST_CASE("all slots may be active at once", "[offload][window]") {
     CHECK(wait_all(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE) ==
           MPI_SUCCESS);
 }
+
+TEST_CASE("a handler function that MPI_COMM_WORLD gets later sees each error, on the program's thread",
+          "[offload][window]") {
+    const bool own_cpu = GENERATE(false, true), blocking = GENERATE(false, true);
+    FreshLibrary library;
+    RunningEngine running(Mode::thread, own_cpu);
+    MPI_Request request = queued(1);
+    REQUIRE(eventually([] { return fake::is_active(1); }));
+    fake::facts_of(MPI_COMM_WORLD).handler = fake::user_handler;
+    forget_comm_traits();
+    note_world_handler();
+    engine->own();  // whoever looked by Testsome has ended
+    engine->leave();
+    const int looks = fake::calls_of_testsome();
+    fake::complete(1, MPI_ERR_TRUNCATE);
+    int flag = 0, error = MPI_SUCCESS;
+    if (blocking) error = wait_one(&request, MPI_STATUS_IGNORE);
+    while (!blocking && flag == 0 && error == MPI_SUCCESS)
+        error = test_one(&request, &flag, MPI_STATUS_IGNORE);
+    CHECK(error == MPI_ERR_TRUNCATE);
+    CHECK(fake::calls_of_testsome() == looks);
+}

@@ -119,6 +119,27 @@ void several() {
     MPI_Comm_free(&second);
 }
 
+// A handler that comes after the operation sees the operation's own error.
+void late() {
+    std::vector<int> out(4000, 1);
+    std::vector<int> in(4000);
+    MPI_Request requests[2];
+    MPI_Errhandler own;
+    MPI_Irecv(in.data(), 2000, MPI_INT, world.rank, 11, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(in.data() + 2000, 2000, MPI_INT, world.rank, 12, MPI_COMM_WORLD, &requests[1]);
+    MPI_Comm_create_errhandler(handler, &own);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, own);
+    MPI_Errhandler_free(&own);
+    MPI_Request sends[2];
+    MPI_Isend(out.data(), 2000, MPI_INT, world.rank, 12, MPI_COMM_WORLD, &sends[1]);
+    MPI_Isend(out.data(), 4000, MPI_INT, world.rank, 11, MPI_COMM_WORLD, &sends[0]);
+    check_class(MPI_Wait(&requests[0], MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE, "truncated Wait");
+    expect_call(MPI_COMM_WORLD, MPI_ERR_TRUNCATE, "handler after the operation");
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    MPI_Waitall(2, sends, MPI_STATUSES_IGNORE);
+    check(calls.empty(), "no call for a good message");
+}
+
 // A handler is inherited by Comm_dup.
 void inherited() {
     MPI_Comm child;
@@ -133,6 +154,7 @@ void inherited() {
 
 int main(int argc, char** argv) {
     begin(argc, argv);
+    late();
     several();
     inherited();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
