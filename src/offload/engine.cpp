@@ -210,6 +210,7 @@ void* Engine::thread_entry(void* engine) noexcept {
 void Engine::thread_main() noexcept {
     pthread_setname_np(pthread_self(), "vecmpi");
     if (plan_.cpu >= 0) keep_this_thread_on({plan_.cpu});
+    this_thread.is_offload_thread = true;
     ++this_thread.inside;  // whatever runs on this thread is the library's or a callback's
     uint32_t busy_looks = plan_.own_cpu ? own_cpu_looks : 0;
     uint32_t looks_in_vain = 0;

@@ -18,6 +18,7 @@ constexpr unsigned testsome_window = 64;
 struct ThreadState {
     int inside = 0;               // >0: calls from here are the library's own or a callback's
     bool owns_engine = false;     // this thread holds the engine right now
+    bool is_offload_thread = false;
     uint64_t library_events = 0;  // what the library's polls under the engine's loop moved
 };
 extern thread_local constinit ThreadState this_thread __attribute__((tls_model("initial-exec")));
