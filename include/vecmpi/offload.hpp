@@ -87,10 +87,9 @@ bool twin_serves(MPI_Comm comm) noexcept;
 // (MPI 4.0, 6.12).
 bool collective_twin_serves(MPI_Comm comm) noexcept;
 
-// Whose calls come back to MPI from inside a call: the library's own (ROMIO), which go straight to
-// the real functions; or the program's (callbacks), which are served as usual. Error handler
-// functions do not come from inside (error_handlers.hpp), but for those that found no trampoline:
-// such a one may leave the call by longjmp, and with `program` nothing is left behind.
+// Whose calls come back to MPI from inside a call: the library's own (ROMIO), which go straight to the
+// real functions; or the program's (callbacks), which are served as usual. An error handler of the
+// program may leave the call by longjmp: with `program` nothing is left behind.
 enum class Reentry { library, program };
 
 // A call that the library executes on the caller's thread: everything posted before is issued first.

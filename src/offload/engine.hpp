@@ -16,8 +16,8 @@ constexpr unsigned testsome_window = 64;
 // Per thread: how deep it is inside real functions that we called. Loader's static TLS: no
 // allocation on access.
 struct ThreadState {
-    int inside = 0;               // >0: calls from here are the library's own or a callback's
-    bool owns_engine = false;     // this thread holds the engine right now
+    int inside = 0;            // >0: calls from here are the library's own or a callback's
+    bool owns_engine = false;  // this thread holds the engine right now
     bool is_offload_thread = false;
     uint64_t library_events = 0;  // what the library's polls under the engine's loop moved
 };
