@@ -9,4 +9,8 @@ namespace vecmpi {
 // states.
 void bind_entries(bool served) noexcept;
 
+// The engine runs and the program makes its first error handler function: calls of class `pass`,
+// which may fail too, get an entry.
+void expect_error_handlers() noexcept;
+
 }  // namespace vecmpi

@@ -108,6 +108,9 @@ class DirectCall {
 // True inside a real function that we called on this thread: hand the call on untouched.
 bool is_reentrant() noexcept;
 
+// True on the offload thread: nothing there returns to the program.
+bool is_offload_thread() noexcept;
+
 // A poll of the library moved something. True where the engine's loop called the library on this
 // thread: the loop rests, the library need not.
 bool note_library_events(unsigned events) noexcept;

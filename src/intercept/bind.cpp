@@ -41,12 +41,28 @@ EntryFunction real_function(Call call) noexcept {
     return function;
 }
 
+constinit std::atomic<bool> error_handlers_exist{false};
+
+bool comes_to_us(When when, bool served) noexcept {
+    switch (when) {
+        case When::never:
+            return false;
+        case When::running:
+            return served;
+        case When::always:
+            return true;
+        case When::after_error_handler:
+            return served && error_handlers_exist.load(std::memory_order_relaxed);
+    }
+    return false;
+}
+
 // Null where the bound library lacks the function: its entry then stays with its first call.
 EntryFunction served_target(Call call, bool served) noexcept {
     const Handler& handler = handlers[static_cast<size_t>(call)];
     const EntryFunction function = real_function(call);
-    if (function == nullptr || handler.function == nullptr) return function;
-    return served || handler.always ? handler.function : function;
+    if (function == nullptr) return function;
+    return comes_to_us(handler.when, served) ? handler.function : function;
 }
 
 // ---- without vecmpi -----------------------------------------------------------------------------
@@ -145,6 +161,10 @@ void bind_entries(bool served) noexcept {
         for (bool profiling : {false, true})
             vecmpi_entry_slots[entry_of(call, profiling)].store(target, std::memory_order_release);
     }
+}
+
+void expect_error_handlers() noexcept {
+    if (!error_handlers_exist.exchange(true, std::memory_order_relaxed)) bind_entries(true);
 }
 
 }  // namespace vecmpi

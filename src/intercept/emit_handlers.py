@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the functions that serve MPI calls, one pattern a class. What a pattern means stands in offload.hpp."""
+"""Writes the functions that serve MPI calls, one pattern a class. What a pattern means stands in offload.hpp.
+
+serve_X does it, noexcept; enter_X is where the program comes in, and calls its error handler functions at the end.
+"""
 
 from prototypes import GeneratorError
 from text import banner, namespace, wrap
@@ -126,12 +129,49 @@ def call_facts(prototype):
 # ---- handlers ---------------------------------------------------------------------------------------
 
 
-def signature(function, prefix="serve"):
+def signature(function, prefix="serve", linkage=""):
     return wrap(
-        f"{function.prototype.result} {prefix}_{function.short_name}(",
+        f"{linkage}{function.prototype.result} {prefix}_{function.short_name}(",
         function.prototype.parameter_list(),
         ") noexcept",
     )
+
+
+def own_signature(function):
+    """Of a function that only the entry below it calls."""
+    return signature(function, linkage="static ")
+
+
+def entry_signature(function):
+    return signature(function, "enter").removesuffix(" noexcept")
+
+
+def entry(function, served_by):
+    """Nothing of ours is left on the stack when finish calls a function of the program."""
+    call = wrap(f"    return finish({served_by}(", function.prototype.argument_list(), "));")
+    return entry_signature(function) + " {\n" + call + "\n}\n"
+
+
+def enter_served(function, operations):
+    return entry(function, f"serve_{function.short_name}")
+
+
+def enter_real(function, operations):
+    return entry(function, f"real.{function.short_name}")
+
+
+def may_call_error_handlers(function):
+    """Class pass: MPI_Wtime and its like have no error, MPI_T knows no error handlers."""
+    prototype = function.prototype
+    return (
+        prototype.result == "int"
+        and not prototype.variadic
+        and not function.name.startswith("MPI_T_")
+    )
+
+
+def has_entry(function):
+    return function.kind != "pass" or may_call_error_handlers(function)
 
 
 def call_real(function, indent="    "):
@@ -197,7 +237,7 @@ def refusal(function, condition):
 def serve_post(function, operations):
     operation = function.prototype
     return (
-        signature(function)
+        own_signature(function)
         + " {\n"
         + hand_on(function, refusal(function, "is_reentrant()"))
         + run_operation(function, operation, "post", "request")
@@ -212,7 +252,7 @@ def serve_twin(function, operations):
     if function.prototype.parameter("source") is not None:
         # The request of a receive from no one has an empty status in MPICH 4.0.
         condition = f"source == MPI_PROC_NULL || {condition}"
-    text = signature(function) + " {\n"
+    text = own_signature(function) + " {\n"
     text += hand_on(function, refusal(function, condition), message_scope(function))
     status = "status" if function.prototype.parameter("status") else "MPI_STATUS_IGNORE"
     return text + run_operation(function, operation, "run_twin", status) + "}\n"
@@ -220,9 +260,9 @@ def serve_twin(function, operations):
 
 def serve_collective(function, operations):
     operation = operations[function.columns[0]]
-    prefix = "collective" if function.kind == "segmented" else "serve"
+    segmented = function.kind == "segmented"
     return (
-        signature(function, prefix)
+        (signature(function, "collective") if segmented else own_signature(function))
         + " {\n"
         + hand_on(function, "is_reentrant()")
         + hand_on(function, "!collective_twin_serves(comm)", message_scope(function))
@@ -232,7 +272,7 @@ def serve_collective(function, operations):
 
 
 def serve_direct(function, operations):
-    return signature(function) + " {\n" + direct_scope(function) + call_real(function) + "\n}\n"
+    return own_signature(function) + " {\n" + direct_scope(function) + call_real(function) + "\n}\n"
 
 
 def serve_persistent(function, operations):
@@ -242,7 +282,7 @@ def serve_persistent(function, operations):
         f"        error = real.{function.short_name}(", function.prototype.argument_list(), ");"
     )
     return (
-        signature(function)
+        own_signature(function)
         + " {\n"
         + hand_on(function, "is_reentrant()")
         + "    int error;\n    {\n"
@@ -255,7 +295,7 @@ def serve_persistent(function, operations):
 
 def serve_requests(function, operations):
     call = wrap(f"    return {function.columns[0]}(", function.prototype.argument_list(), ");")
-    return signature(function) + " {\n" + call + "\n}\n"
+    return own_signature(function) + " {\n" + call + "\n}\n"
 
 
 SOURCES = {
@@ -285,22 +325,42 @@ SOURCES = {
         serve_requests,
         "Calls that take requests, real or virtual.",
     ),
+    "serve_by_hand.cpp": (
+        ("segmented", "hook"),
+        enter_served,
+        "Entries of the hand-written handlers.",
+    ),
+    "serve_pass.cpp": (
+        ("pass",),
+        enter_real,
+        "Calls that are the library's own: entered only once the program made an error handler.",
+    ),
 }
 
 
+def written(function, operations, pattern):
+    text = pattern(function, operations)
+    if pattern in (enter_served, enter_real) or function.kind == "segmented":
+        return text
+    return text + enter_served(function, operations)
+
+
 def handlers_source(functions, operations, kinds, pattern, purpose):
-    chosen = [function for function in functions if function.kind in kinds]
-    includes = '#include "vecmpi/mpi_handlers.hpp"\n'
+    chosen = [f for f in functions if f.kind in kinds and has_entry(f)]
+    includes = '#include "error_handlers.hpp"\n#include "vecmpi/mpi_handlers.hpp"\n'
     if any(kind in ("post", "twin", "collective") for kind in kinds):
         includes += '#include "vecmpi/mpi_operations.hpp"\n'
-    body = "\n".join(pattern(function, operations) for function in chosen)
+    body = "\n".join(written(function, operations, pattern) for function in chosen)
     return banner(purpose) + includes + '#include "vecmpi/offload.hpp"\n\n' + namespace(body)
 
 
 def handlers_header(functions):
-    served = [function for function in functions if function.kind != "pass"]
-    body = "".join(signature(function) + ";\n" for function in served)
+    by_hand = [function for function in functions if function.kind in ("hook", "segmented")]
     fallbacks = [function for function in functions if function.kind == "segmented"]
+    body = "// Where the program comes in. May be left by an exception of its error handler function.\n"
+    body += "".join(entry_signature(f) + ";\n" for f in functions if has_entry(f))
+    body += "\n// Hand-written.\n"
+    body += "".join(signature(function) + ";\n" for function in by_hand)
     body += "\n// The whole collective, as the handlers of class collective serve it.\n" + "".join(
         signature(function, "collective") + ";\n" for function in fallbacks
     )

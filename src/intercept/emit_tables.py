@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes what is one line a function: names, the struct of real functions, the entries. No behaviour."""
 
+from emit_handlers import has_entry
 from text import banner, namespace, wrap
 
 
@@ -58,11 +59,15 @@ def real_header(functions):
 def entries_source(functions):
     rows = ""
     for function in functions:
-        if function.kind == "pass":
-            rows += "    {nullptr, false},\n"
+        if not has_entry(function):
+            rows += "    {nullptr, When::never},\n"
             continue
-        always = "true" if "always" in function.columns else "false"
-        rows += f"    {{reinterpret_cast<EntryFunction>(serve_{function.short_name}), {always}}},\n"
+        when = "after_error_handler" if function.kind == "pass" else "running"
+        if "always" in function.columns:
+            when = "always"
+        rows += (
+            f"    {{reinterpret_cast<EntryFunction>(enter_{function.short_name}), When::{when}}},\n"
+        )
     body = (
         "// In the order of enum class Call.\n"
         "const Handler handlers[number_of_calls] = {\n" + rows + "};\n"

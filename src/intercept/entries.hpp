@@ -15,10 +15,15 @@ using EntryFunction = void (*)();
 // Two entries a function: MPI_X, then PMPI_X.
 constexpr size_t number_of_entries = 2 * number_of_calls;
 
+// When a call comes to us. always: before the engine runs and after it stopped too.
+// after_error_handler: class pass, once the program made an error handler function
+// (error_handlers.hpp).
+enum class When : uint8_t { never, running, always, after_error_handler };
+
 // Who serves a function; generated from the table, in the order of enum class Call.
 struct Handler {
-    EntryFunction function;  // null: class pass
-    bool always;             // before the engine runs and after it stopped too
+    EntryFunction function;  // null: never
+    When when;
 };
 extern const Handler handlers[number_of_calls];
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "error_handlers.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 #include "vecmpi/intercept.hpp"
@@ -137,6 +138,15 @@ int changing_communicator(Call call, LibraryCall library_call) noexcept {
     forget_comm_traits();
     note_world_handler();
     return rc;
+}
+
+// make(function): the library's own, with what we give it in place of the program's function. Only
+// while the engine runs: else no entry of ours is bound.
+template <class Function, class Make>
+int making_error_handler(Function* function, Make make) noexcept {
+    if (!engine_runs()) return make(function);
+    expect_error_handlers();
+    return make(deferred(function));
 }
 
 template <class LibraryCall>
@@ -284,6 +294,43 @@ int serve_X_Grequest_class_allocate(MPIX_Grequest_class greq_class, void* extra_
                                     MPI_Request* request) noexcept {
     note_generalized_requests();
     return real.X_Grequest_class_allocate(greq_class, extra_state, request);
+}
+
+// ---- error handlers (MPI 4.0, 9.3) --------------------------------------------------------------
+
+int serve_Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandler_fn,
+                                 MPI_Errhandler* errhandler) noexcept {
+    return making_error_handler(comm_errhandler_fn, [=](auto* function) noexcept {
+        return real.Comm_create_errhandler(function, errhandler);
+    });
+}
+
+int serve_Errhandler_create(MPI_Comm_errhandler_function* comm_errhandler_fn,
+                            MPI_Errhandler* errhandler) noexcept {
+    return making_error_handler(comm_errhandler_fn, [=](auto* function) noexcept {
+        return real.Errhandler_create(function, errhandler);
+    });
+}
+
+int serve_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn,
+                                MPI_Errhandler* errhandler) noexcept {
+    return making_error_handler(win_errhandler_fn, [=](auto* function) noexcept {
+        return real.Win_create_errhandler(function, errhandler);
+    });
+}
+
+int serve_File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn,
+                                 MPI_Errhandler* errhandler) noexcept {
+    return making_error_handler(file_errhandler_fn, [=](auto* function) noexcept {
+        return real.File_create_errhandler(function, errhandler);
+    });
+}
+
+int serve_Session_create_errhandler(MPI_Session_errhandler_function* session_errhandler_fn,
+                                    MPI_Errhandler* errhandler) noexcept {
+    return making_error_handler(session_errhandler_fn, [=](auto* function) noexcept {
+        return real.Session_create_errhandler(function, errhandler);
+    });
 }
 
 // ---- communicators ------------------------------------------------------------------------------

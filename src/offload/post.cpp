@@ -160,6 +160,7 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept {
 }
 
 bool is_reentrant() noexcept { return this_thread.inside != 0; }
+bool is_offload_thread() noexcept { return this_thread.is_offload_thread; }
 bool note_library_events(unsigned events) noexcept {
     this_thread.library_events += events;
     return this_thread.owns_engine;

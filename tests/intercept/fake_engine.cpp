@@ -3,6 +3,8 @@
 // fake_engine.hpp.
 #include "fake_engine.hpp"
 
+#include "elsewhere.hpp"
+
 namespace vecmpi {
 
 RealFunctions real{};
@@ -50,6 +52,9 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept {
 bool twin_serves(MPI_Comm) noexcept { return fake.twins; }
 bool collective_twin_serves(MPI_Comm) noexcept { return fake.collective_twins; }
 bool is_reentrant() noexcept { return fake.reentrant; }
+bool is_offload_thread() noexcept { return fake.on_offload_thread; }
+bool engine_runs() noexcept { return fake.runs; }
+void* defined_elsewhere(const char*) noexcept { return test::fake.elsewhere; }
 
 DirectCall::DirectCall(Call call, Reentry) noexcept : marks_inside_(true) {
     fake.direct_calls.push_back(call);

@@ -28,7 +28,10 @@ struct FakeEngine {
     bool reentrant = false;
     bool twins = true;
     bool collective_twins = true;
+    bool runs = true;
+    bool on_offload_thread = false;
     int result = MPI_SUCCESS;
+    void* elsewhere = nullptr;  // the definition of any symbol in another library
 
     // records
     std::optional<Recorded> posted;

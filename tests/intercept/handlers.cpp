@@ -87,7 +87,7 @@ TEST_CASE("post: the operation carries call, arguments and facts", "[handlers]")
     begin();
     int data[3];
     MPI_Request request = MPI_REQUEST_NULL;
-    REQUIRE(serve_Isend(data, 3, MPI_INT, 4, 5, comm, &request) == MPI_SUCCESS);
+    REQUIRE(enter_Isend(data, 3, MPI_INT, 4, 5, comm, &request) == MPI_SUCCESS);
     REQUIRE(fake.posted);
     CHECK(fake.posted->call == Call::Isend);
     CHECK(request != MPI_REQUEST_NULL);
@@ -109,7 +109,7 @@ TEST_CASE("post: a re-entrant call goes to the real function", "[handlers]") {
     fake.reentrant = true;
     real.Isend = real_isend;
     MPI_Request request = MPI_REQUEST_NULL;
-    CHECK(serve_Isend(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
+    CHECK(enter_Isend(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
     CHECK(request == real_request);
     CHECK_FALSE(fake.posted);
 }
@@ -118,7 +118,7 @@ TEST_CASE("post: a matched message travels by value and is used up", "[handlers]
     begin();
     MPI_Message message = 0x2c000123;
     MPI_Request request;
-    REQUIRE(serve_Imrecv(nullptr, 2, MPI_INT, &message, &request) == MPI_SUCCESS);
+    REQUIRE(enter_Imrecv(nullptr, 2, MPI_INT, &message, &request) == MPI_SUCCESS);
     CHECK(message == MPI_MESSAGE_NULL);
     real.Imrecv = real_imrecv;
     REQUIRE(fake.posted->issue_now(&request) == MPI_SUCCESS);
@@ -127,7 +127,7 @@ TEST_CASE("post: a matched message travels by value and is used up", "[handlers]
     SECTION("not after an error") {
         fake.result = MPI_ERR_OTHER;
         message = 0x2c000124;
-        CHECK(serve_Imrecv(nullptr, 2, MPI_INT, &message, &request) == MPI_ERR_OTHER);
+        CHECK(enter_Imrecv(nullptr, 2, MPI_INT, &message, &request) == MPI_ERR_OTHER);
         CHECK(message == 0x2c000124);
     }
     SECTION("the operation can be issued from its copy more than once") {
@@ -142,43 +142,43 @@ TEST_CASE("post: facts of calls with two sides, with counts in arrays, with an o
     MPI_Request request;
     int out[2], in[2], counts[2] = {1, 1}, displacements[2] = {0, 1};
     SECTION("Isendrecv") {
-        serve_Isendrecv(out, 1, MPI_INT, 2, 3, in, 4, MPI_FLOAT, 5, 6, comm, &request);
+        enter_Isendrecv(out, 1, MPI_INT, 2, 3, in, 4, MPI_FLOAT, 5, 6, comm, &request);
         const CallFacts& facts = fake.posted->facts;
         CHECK((facts.count == 1 && facts.type == MPI_INT && facts.peer == 2 && facts.tag == 3));
         CHECK((facts.other_count == 4 && facts.other_type == MPI_FLOAT && facts.other_peer == 5));
         CHECK((facts.sendbuf == out && facts.recvbuf == in && !facts.collective));
     }
     SECTION("Igatherv") {
-        serve_Igatherv(out, 2, MPI_INT, in, counts, displacements, MPI_FLOAT, 1, comm, &request);
+        enter_Igatherv(out, 2, MPI_INT, in, counts, displacements, MPI_FLOAT, 1, comm, &request);
         const CallFacts& facts = fake.posted->facts;
         CHECK((facts.collective && facts.vector_form && facts.root == 1));
         CHECK((facts.count == 2 && facts.type == MPI_INT && facts.other_type == MPI_FLOAT));
     }
     SECTION("Iscatterv") {
-        serve_Iscatterv(out, counts, displacements, MPI_INT, in, 3, MPI_FLOAT, 0, comm, &request);
+        enter_Iscatterv(out, counts, displacements, MPI_INT, in, 3, MPI_FLOAT, 0, comm, &request);
         const CallFacts& facts = fake.posted->facts;
         CHECK((facts.collective && facts.vector_form && facts.other_count == 3));
         CHECK((facts.type == MPI_INT && facts.other_type == MPI_FLOAT));
     }
     SECTION("Ireduce_scatter_block has one side only") {
-        serve_Ireduce_scatter_block(out, in, 7, MPI_INT, MPI_MAX, comm, &request);
+        enter_Ireduce_scatter_block(out, in, 7, MPI_INT, MPI_MAX, comm, &request);
         const CallFacts& facts = fake.posted->facts;
         CHECK((facts.count == 7 && facts.type == MPI_INT && facts.op == MPI_MAX));
         CHECK((facts.collective && facts.reduces && !facts.vector_form));
     }
     SECTION("Ialltoallw has no type of its own") {
         MPI_Datatype types[2] = {MPI_INT, MPI_INT};
-        serve_Ialltoallw(out, counts, displacements, types, in, counts, displacements, types, comm,
+        enter_Ialltoallw(out, counts, displacements, types, in, counts, displacements, types, comm,
                          &request);
         const CallFacts& facts = fake.posted->facts;
         CHECK((facts.collective && facts.vector_form && facts.type == MPI_BYTE));
     }
     SECTION("Ibarrier") {
-        serve_Ibarrier(comm, &request);
+        enter_Ibarrier(comm, &request);
         CHECK((fake.posted->facts.collective && fake.posted->facts.comm == comm));
     }
     SECTION("a large count keeps its upper half") {
-        serve_Isend_c(out, MPI_Count{5} << 32, MPI_BYTE, 0, 0, comm, &request);
+        enter_Isend_c(out, MPI_Count{5} << 32, MPI_BYTE, 0, 0, comm, &request);
         CHECK(fake.posted->facts.count == MPI_Count{5} << 32);
         CHECK(fake.posted->call == Call::Isend_c);
     }
@@ -189,20 +189,20 @@ TEST_CASE("twin: runs as the nonblocking call, with the status", "[handlers]") {
     MPI_Status status;
     int data;
     fake.result = 42;
-    CHECK(serve_Recv(&data, 1, MPI_INT, 3, 4, comm, &status) == 42);
+    CHECK(enter_Recv(&data, 1, MPI_INT, 3, 4, comm, &status) == 42);
     REQUIRE(fake.run);
     CHECK((fake.run->call == Call::Recv && fake.run->issue == issue_Irecv &&
            fake.run->status == &status));
     CHECK(fake.direct_calls.empty());
 
     SECTION("a send has none") {
-        CHECK(serve_Ssend(&data, 1, MPI_INT, 3, 4, comm) == 42);
+        CHECK(enter_Ssend(&data, 1, MPI_INT, 3, 4, comm) == 42);
         CHECK((fake.run->issue == issue_Issend && fake.run->status == MPI_STATUS_IGNORE));
     }
     SECTION("a matched receive uses its message up") {
         MPI_Message message = 0x2c000009;
         fake.result = MPI_SUCCESS;
-        CHECK(serve_Mrecv(&data, 1, MPI_INT, &message, &status) == MPI_SUCCESS);
+        CHECK(enter_Mrecv(&data, 1, MPI_INT, &message, &status) == MPI_SUCCESS);
         CHECK((fake.run->issue == issue_Imrecv && message == MPI_MESSAGE_NULL));
     }
 }
@@ -214,11 +214,11 @@ TEST_CASE("twin: declined, the library executes the call itself", "[handlers]") 
     real.Recv = real_recv;
     SECTION("where twins do not serve") {
         fake.twins = false;
-        CHECK(serve_Send_c(&data, 6, MPI_INT, 1, 2, comm) == 99);
+        CHECK(enter_Send_c(&data, 6, MPI_INT, 1, 2, comm) == 99);
         CHECK((seen.count == 6 && seen.peer == 1 && seen.tag == 2));
     }
     SECTION("a receive from no one, whose request has no status in MPICH") {
-        CHECK(serve_Recv(&data, 1, MPI_INT, MPI_PROC_NULL, 2, comm, MPI_STATUS_IGNORE) == 98);
+        CHECK(enter_Recv(&data, 1, MPI_INT, MPI_PROC_NULL, 2, comm, MPI_STATUS_IGNORE) == 98);
     }
     CHECK_FALSE(fake.run);
     CHECK(seen.direct_calls == 1);
@@ -234,7 +234,7 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         CHECK(collective_Bcast(&data, 1, MPI_INT, 2, comm) == 41);
         CHECK((fake.run->call == Call::Bcast && fake.run->issue == issue_Ibcast));
         CHECK((fake.run->facts.root == 2 && fake.run->status == MPI_STATUS_IGNORE));
-        CHECK(serve_Barrier(comm) == 41);
+        CHECK(enter_Barrier(comm) == 41);
         CHECK(fake.run->issue == issue_Ibarrier);
     }
     SECTION("direct") {
@@ -255,7 +255,7 @@ TEST_CASE("direct: inside a DirectCall of its own name", "[handlers]") {
     begin();
     real.Comm_dup = real_comm_dup;
     MPI_Comm copy = MPI_COMM_NULL;
-    CHECK(serve_Comm_dup(comm, &copy) == MPI_SUCCESS);
+    CHECK(enter_Comm_dup(comm, &copy) == MPI_SUCCESS);
     CHECK((copy == comm + 1 && seen.direct_calls == 1 && fake.open_direct_calls == 0));
     CHECK(fake.direct_calls == std::vector{Call::Comm_dup});
 }
@@ -265,18 +265,18 @@ TEST_CASE("persistent: the request is adopted after the call, unless it failed",
     real.Send_init = real_send_init;
     MPI_Request request;
     SECTION("made") {
-        CHECK(serve_Send_init(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
+        CHECK(enter_Send_init(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
         CHECK(seen.direct_calls == 1);
         CHECK(fake.adopted == std::vector{std::pair{comm, real_request}});
     }
     SECTION("failed") {
         persistent_result = MPI_ERR_RANK;
-        CHECK(serve_Send_init(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_ERR_RANK);
+        CHECK(enter_Send_init(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_ERR_RANK);
         CHECK(fake.adopted.empty());
     }
     SECTION("re-entrant") {
         fake.reentrant = true;
-        CHECK(serve_Send_init(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
+        CHECK(enter_Send_init(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
         CHECK((fake.adopted.empty() && fake.direct_calls.empty()));
     }
 }
@@ -290,24 +290,24 @@ TEST_CASE("requests: each call reaches its function of the door", "[handlers]") 
         CHECK(code == MPI_SUCCESS);
         return fake.request_function;
     };
-    CHECK(reached(serve_Wait(requests, statuses)) == "wait_one");
-    CHECK(reached(serve_Test(requests, &a, statuses)) == "test_one");
-    CHECK(reached(serve_Waitany(2, requests, &a, statuses)) == "wait_any");
-    CHECK(reached(serve_Testany(2, requests, &a, &b, statuses)) == "test_any");
-    CHECK(reached(serve_Waitall(2, requests, statuses)) == "wait_all");
-    CHECK(reached(serve_Testall(2, requests, &a, statuses)) == "test_all");
-    CHECK(reached(serve_Waitsome(2, requests, &a, &b, statuses)) == "wait_some");
-    CHECK(reached(serve_Testsome(2, requests, &a, &b, statuses)) == "test_some");
-    CHECK(reached(serve_Request_get_status(MPI_REQUEST_NULL, &a, statuses)) ==
+    CHECK(reached(enter_Wait(requests, statuses)) == "wait_one");
+    CHECK(reached(enter_Test(requests, &a, statuses)) == "test_one");
+    CHECK(reached(enter_Waitany(2, requests, &a, statuses)) == "wait_any");
+    CHECK(reached(enter_Testany(2, requests, &a, &b, statuses)) == "test_any");
+    CHECK(reached(enter_Waitall(2, requests, statuses)) == "wait_all");
+    CHECK(reached(enter_Testall(2, requests, &a, statuses)) == "test_all");
+    CHECK(reached(enter_Waitsome(2, requests, &a, &b, statuses)) == "wait_some");
+    CHECK(reached(enter_Testsome(2, requests, &a, &b, statuses)) == "test_some");
+    CHECK(reached(enter_Request_get_status(MPI_REQUEST_NULL, &a, statuses)) ==
           "request_get_status");
-    CHECK(reached(serve_Request_free(requests)) == "request_free");
-    CHECK(reached(serve_Cancel(requests)) == "cancel");
-    CHECK(reached(serve_Start(requests)) == "start");
-    CHECK(reached(serve_Startall(2, requests)) == "start_all");
-    CHECK(reached(serve_Pready(0, MPI_REQUEST_NULL)) == "pready");
-    CHECK(reached(serve_Pready_range(0, 1, MPI_REQUEST_NULL)) == "pready_range");
-    CHECK(reached(serve_Pready_list(1, list, MPI_REQUEST_NULL)) == "pready_list");
-    CHECK(reached(serve_Parrived(MPI_REQUEST_NULL, 0, &a)) == "parrived");
+    CHECK(reached(enter_Request_free(requests)) == "request_free");
+    CHECK(reached(enter_Cancel(requests)) == "cancel");
+    CHECK(reached(enter_Start(requests)) == "start");
+    CHECK(reached(enter_Startall(2, requests)) == "start_all");
+    CHECK(reached(enter_Pready(0, MPI_REQUEST_NULL)) == "pready");
+    CHECK(reached(enter_Pready_range(0, 1, MPI_REQUEST_NULL)) == "pready_range");
+    CHECK(reached(enter_Pready_list(1, list, MPI_REQUEST_NULL)) == "pready_list");
+    CHECK(reached(enter_Parrived(MPI_REQUEST_NULL, 0, &a)) == "parrived");
 }
 
 TEST_CASE("calls: every number has a name of its own", "[handlers]") {

@@ -140,7 +140,7 @@ without_mpi() {
         fi
     fi
     if wanted "exports"; then
-        nm -D --defined-only "$library" | awk '{print $3}' | grep -vE '^(P?MPIX?_|vecmpi_|ucp_worker_progress$)' >exports
+        nm -D --defined-only "$library" | awk '{print $3}' | grep -vE '^(P?MPIX?_|vecmpi_|ucp_worker_progress$|MPII_Errhandler_set_cxx$)' >exports
         if [ -s exports ]; then failed "exports" "more than MPI names" exports; else echo "ok exports"; fi
     fi
 }
@@ -160,6 +160,12 @@ mpich_programs() {
     same "C collectives" 3 ./c_collectives
     same "C objects" 2 ./c_objects "$work/objects.data"
     same "C++ threads" 2 ./cxx_threads
+    # MPI 2's C++ bindings, where this MPICH has them.
+    if "$mpicxx" -w -o cxx_bindings "$sources/cxx_bindings.cpp" 2>/dev/null; then
+        same "C++ bindings, error handlers" 2 ./cxx_bindings
+    else
+        echo "skip C++ bindings: not in this MPICH"
+    fi
     same "outside Init and Finalize" 1 ./outside
     same "outside Init and Finalize" 2 ./outside
     same "Init in another thread" 2 ./thread_init
@@ -176,6 +182,10 @@ fortran() {
     build f77_calls "$mpifort" -O1 -w -fallow-argument-mismatch "$sources/f77_calls.f"
     build f90_calls "$mpifort" -O1 -w -fallow-argument-mismatch "$sources/f90_calls.f90"
     build f08_calls "$mpifort" -O1 "$sources/f08_calls.f90"
+    build f90_errors "$mpifort" -O1 -w -fallow-argument-mismatch "$sources/f90_errors.f90"
+    build f08_errors "$mpifort" -O1 "$sources/f08_errors.f90"
+    same "Fortran use mpi, error handlers" 2 ./f90_errors
+    same "Fortran use mpi_f08, error handlers" 2 ./f08_errors
     same "Fortran 77" 2 ./f77_calls
     same "Fortran use mpi" 2 ./f90_calls
     same "Fortran use mpi_f08" 2 ./f08_calls

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPICH calls an error handler function inside the call that failed, at MPI_THREAD_MULTIPLE with
+// its lock held, which is not recursive. It gets a trampoline instead, which only writes down what
+// was to be called; the entry calls it (finish). Must not be used for errors that no entry of ours
+// returns from.
+#include "error_handlers.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+
+#include "elsewhere.hpp"
+#include "vecmpi/base.hpp"
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+
+thread_local constinit unsigned errors_waiting = 0;
+
+namespace {
+
+using AnyFunction = void (*)();
+
+// One call that the library wanted to make.
+struct FailedCall {
+    void (*call)(FailedCall& failed, int* code);  // knows the types
+    AnyFunction function;
+    int cxx_kind;     // of MPI 2's C++ bindings
+    MPI_File object;  // or, in its first bytes, the handle of a communicator, window or session
+    int code;
+};
+
+// More errors within one call are reported at once, as the library does.
+constexpr unsigned most_waiting = 8;
+thread_local constinit FailedCall waiting[most_waiting]
+    __attribute__((tls_model("initial-exec"))) = {};
+
+// From the offload thread no entry returns to the program; before MPI_Init and after MPI_Finalize
+// none of ours is entered.
+bool may_wait() noexcept {
+    return errors_waiting < most_waiting && engine_runs() && !is_offload_thread();
+}
+
+void wait_with(const FailedCall& failed) noexcept { waiting[errors_waiting++] = failed; }
+
+template <class Handle>
+using HandlerFunction = void(Handle*, int*, ...);
+
+template <class Handle>
+void call_function(FailedCall& failed, int* code) {
+    auto* function = reinterpret_cast<HandlerFunction<Handle>*>(failed.function);
+    function(reinterpret_cast<Handle*>(&failed.object), code, 0);  // MPICH passes the 0 too
+}
+
+template <class Handle>
+void report(HandlerFunction<Handle>* function, Handle* object, int* code) {
+    if (!may_wait()) return function(object, code, 0);
+    FailedCall failed{call_function<Handle>, reinterpret_cast<AnyFunction>(function), 0, {}, *code};
+    std::memcpy(&failed.object, object, sizeof *object);
+    wait_with(failed);
+}
+
+// ---- trampolines: one a function, for ever: communicators keep handlers that were freed ---------
+
+template <class Handle, unsigned size>
+struct Trampolines {
+    using Function = HandlerFunction<Handle>;
+
+    template <unsigned i>
+    static void trampoline(Handle* object, int* code, ...) {
+        report<Handle>(functions[i].load(std::memory_order_acquire), object, code);
+    }
+
+    static Function* take(Function* function) noexcept {
+        const std::lock_guard lock(taking);
+        for (unsigned i = 0; i < size; ++i) {
+            Function* present = functions[i].load(std::memory_order_relaxed);
+            if (present == nullptr) functions[i].store(function, std::memory_order_release);
+            if (present == nullptr || present == function) return all[i];
+        }
+        count(Counter::decline_handlers);
+        return function;
+    }
+
+    // The program's function behind a trampoline, or what it is given.
+    static Function* behind(Function* given) noexcept {
+        for (unsigned i = 0; i < size; ++i)
+            if (given == all[i]) return functions[i].load(std::memory_order_acquire);
+        return given;
+    }
+
+    template <unsigned... i>
+    static constexpr std::array<Function*, size> list(std::integer_sequence<unsigned, i...>) {
+        return {trampoline<i>...};
+    }
+
+    static constinit std::atomic<Function*> functions[size];
+    static constinit std::mutex taking;
+    static constexpr std::array<Function*, size> all =
+        list(std::make_integer_sequence<unsigned, size>());
+};
+
+template <class Handle, unsigned size>
+constinit std::atomic<HandlerFunction<Handle>*> Trampolines<Handle, size>::functions[size] = {};
+template <class Handle, unsigned size>
+constinit std::mutex Trampolines<Handle, size>::taking;
+
+using OfInts = Trampolines<int, most_deferred>;
+using OfFiles = Trampolines<MPI_File, most_deferred_of_files>;
+static_assert(std::is_same_v<MPI_Comm, int> && std::is_same_v<MPI_Win, int>);
+
+// With another Fint MPICH marks handlers of Fortran, and gives them pointers to that type.
+constexpr bool fortran_calls_as_c = sizeof(MPI_Fint) == sizeof(int);
+
+// ---- MPI 2's C++ bindings: MPICH gives this the trampoline in place of the function -------------
+
+using CxxCaller = void (*)(int kind, int* object, int* code, AnyFunction function);
+constinit std::atomic<CxxCaller> cxx_caller{nullptr};
+constexpr int cxx_kind_of_file = 1;
+
+void call_by_cxx(FailedCall& failed, int* code) {
+    cxx_caller.load(std::memory_order_relaxed)(
+        failed.cxx_kind, reinterpret_cast<int*>(&failed.object), code, failed.function);
+}
+
+AnyFunction behind_trampoline(int kind, AnyFunction given) noexcept {
+    if (kind == cxx_kind_of_file)
+        return reinterpret_cast<AnyFunction>(
+            OfFiles::behind(reinterpret_cast<OfFiles::Function*>(given)));
+    return reinterpret_cast<AnyFunction>(
+        OfInts::behind(reinterpret_cast<OfInts::Function*>(given)));
+}
+
+void report_by_cxx(int kind, int* object, int* code, AnyFunction given) {
+    FailedCall failed{call_by_cxx, behind_trampoline(kind, given), kind, {}, *code};
+    std::memcpy(&failed.object, object, kind == cxx_kind_of_file ? sizeof(MPI_File) : sizeof(int));
+    if (may_wait()) return wait_with(failed);
+    cxx_caller.load(std::memory_order_relaxed)(kind, object, code, failed.function);
+}
+
+}  // namespace
+
+MPI_Comm_errhandler_function* deferred(MPI_Comm_errhandler_function* function) noexcept {
+    return function && fortran_calls_as_c ? OfInts::take(function) : function;
+}
+
+MPI_File_errhandler_function* deferred(MPI_File_errhandler_function* function) noexcept {
+    return function && fortran_calls_as_c ? OfFiles::take(function) : function;
+}
+
+// Taken off the list first: a function that leaves drops the others, as it would in the library.
+int call_error_handlers(int rc) {
+    if (is_reentrant()) return rc;  // we are inside the library: the outer entry calls them
+    FailedCall failed[most_waiting];
+    const unsigned number = std::exchange(errors_waiting, 0u);
+    std::memcpy(failed, waiting, number * sizeof *failed);
+    for (unsigned i = 0; i < number; ++i) {
+        int code = failed[i].code;
+        failed[i].call(failed[i], &code);
+        if (rc == failed[i].code) rc = code;  // MPICH returns what the function makes of the code
+    }
+    return rc;
+}
+
+}  // namespace vecmpi
+
+// MPICH's own, called by its C++ bindings for each handler they make: functions there take objects,
+// so only the caller that they bring can call them.
+extern "C" __attribute__((visibility("default"))) void MPII_Errhandler_set_cxx(
+    MPI_Errhandler errhandler, void (*caller)()) noexcept {
+    using SetCxx = void (*)(MPI_Errhandler, void (*)());
+    using namespace vecmpi;
+    const auto set = reinterpret_cast<SetCxx>(defined_elsewhere("MPII_Errhandler_set_cxx"));
+    if (set == nullptr) return;
+    cxx_caller.store(reinterpret_cast<CxxCaller>(caller), std::memory_order_relaxed);
+    set(errhandler, reinterpret_cast<void (*)()>(report_by_cxx));
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Error handler functions of the program run when the MPI call that failed has returned: nothing is
+// held then, so they may call MPI, leave by longjmp or throw. Not a door: src/intercept only.
+#pragma once
+
+#include <mpi.h>
+
+namespace vecmpi {
+
+// Errors of this thread whose functions have not been called yet.
+extern thread_local constinit unsigned errors_waiting __attribute__((tls_model("initial-exec")));
+
+// Calls the functions that wait, in order. Not noexcept, and it holds nothing: they may never
+// return. What the MPI call then returns.
+int call_error_handlers(int rc);
+
+// Every entry of ours ends with this.
+inline int finish(int rc) {
+    if (errors_waiting == 0) [[likely]]
+        return rc;
+    return call_error_handlers(rc);
+}
+
+// What the library gets in place of the program's function. The same one for the same function,
+// since a program may make a handler again and again; the program's own where all are in use.
+// (MPI_Win and MPI_Session are ints as MPI_Comm is.)
+MPI_Comm_errhandler_function* deferred(MPI_Comm_errhandler_function* function) noexcept;
+MPI_File_errhandler_function* deferred(MPI_File_errhandler_function* function) noexcept;
+
+// How many functions can be told apart, for handles that are ints and for those of files.
+constexpr unsigned most_deferred = 128;
+constexpr unsigned most_deferred_of_files = 32;
+
+}  // namespace vecmpi
