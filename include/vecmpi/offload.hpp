@@ -160,6 +160,9 @@ bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype
                       MPI_Op op) noexcept;
 // The library reduced so without an error: the next one may be the kernel's.
 void note_reduced_by_library(MPI_Op op, MPI_Datatype type) noexcept;
+// Before a window is made and freed. While there is one the library accumulates as it does by itself.
+void note_window_made() noexcept;
+void note_window_freed() noexcept;
 
 // ---- waiting on something other than a request ------------------------------------------------
 

@@ -272,7 +272,15 @@ def serve_collective(function, operations):
 
 
 def serve_direct(function, operations):
-    return own_signature(function) + " {\n" + direct_scope(function) + call_real(function) + "\n}\n"
+    before = f"    {function.columns[0]}();\n" if function.columns else ""
+    return (
+        own_signature(function)
+        + " {\n"
+        + before
+        + direct_scope(function)
+        + call_real(function)
+        + "\n}\n"
+    )
 
 
 def serve_persistent(function, operations):

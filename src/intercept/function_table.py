@@ -10,7 +10,7 @@ from prototypes import GeneratorError, Prototype
 CLASSES = {
     "leave": (0, 0),
     "pass": (0, 0),
-    "direct": (0, 0),
+    "direct": (0, 1),
     "post": (0, 0),
     "twin": (1, 1),
     "collective": (1, 1),

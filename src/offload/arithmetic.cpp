@@ -6,11 +6,13 @@
 // bit.
 #include "arithmetic.hpp"
 
+#include <algorithm>
 #include <cfenv>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -136,7 +138,9 @@ constexpr const char* yaksa_reduction = "MPIR_CVAR_ENABLE_YAKSA_REDUCTION";
 bool swap_control_variable(const char* name, int& value) noexcept {
     int provided = 0, index = 0, count = 0, before = 0;
     MPI_T_cvar_handle handle = nullptr;
-    if (real.T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS) return false;
+    if (real.T_init_thread == nullptr ||
+        real.T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+        return false;
     bool swapped = false;
     if (real.T_cvar_get_index(name, &index) == MPI_SUCCESS &&
         real.T_cvar_handle_alloc(index, nullptr, &handle, &count) == MPI_SUCCESS) {
@@ -148,6 +152,43 @@ bool swap_control_variable(const char* name, int& value) noexcept {
     if (swapped) value = before;
     return swapped;
 }
+
+// Accumulation into a strided window is 13 times faster by yaksa, float of 1 in 2, so yaksa comes
+// back while there are windows; the target may accumulate at any time, not only in a call of its
+// own.
+class Yaksa {
+  public:
+    void leave_out() noexcept {
+        const std::lock_guard lock(mutex_);
+        int value = 0;
+        left_out_ = swap_control_variable(yaksa_reduction, value);
+        if (left_out_) own_value_ = value;
+    }
+    void take_back() noexcept {
+        const std::lock_guard lock(mutex_);
+        restore();
+        left_out_ = false;
+    }
+    void add_windows(int more) noexcept {
+        const std::lock_guard lock(mutex_);
+        const int before = std::exchange(windows_, std::max(windows_ + more, 0));
+        if (!left_out_ || (before == 0) == (windows_ == 0)) return;
+        if (windows_ != 0) return restore();
+        int value = 0;
+        swap_control_variable(yaksa_reduction, value);
+    }
+
+  private:
+    void restore() noexcept {
+        int value = own_value_;
+        if (left_out_) swap_control_variable(yaksa_reduction, value);
+    }
+    std::mutex mutex_;
+    bool left_out_ = false;  // by us, which windows undo for a time
+    int own_value_ = 1;
+    int windows_ = 0;
+};
+constinit Yaksa yaksa;
 
 // MPICH 4.0.2 with yaksa compares unsigned numbers as signed ones: MPI_MAX of 5 and 4000000000
 // is 5. A program gets the same from us: these pairs have the signed kernel from the first use on.
@@ -217,12 +258,11 @@ void adopt_arithmetic(const BoundLibrary& library) noexcept {
     cap = cap_of(settings().isa);
     const char* where = "";
     const SignedOrder signed_order;
-    int yaksa = 0;
-    const bool switched = swap_control_variable(yaksa_reduction, yaksa);
+    yaksa.leave_out();
     if (OpFunction* const table = find_op_table(library, &where)) {
         replace_functions(table, std::make_index_sequence<last_op>());
     } else {
-        if (switched) swap_control_variable(yaksa_reduction, yaksa);
+        yaksa.take_back();
         count(Counter::decline_op_table);
     }
     signed_order.keep();
@@ -241,6 +281,9 @@ bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype
     kernel(in, inout, static_cast<size_t>(count));
     return true;
 }
+
+void note_window_made() noexcept { yaksa.add_windows(1); }
+void note_window_freed() noexcept { yaksa.add_windows(-1); }
 
 void note_reduced_by_library(MPI_Op op, MPI_Datatype type) noexcept {
     if (enabled && is_predefined_op(op)) compare_once(op, type);

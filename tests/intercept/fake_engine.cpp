@@ -62,6 +62,9 @@ DirectCall::DirectCall(Call call, Reentry) noexcept : marks_inside_(true) {
 }
 DirectCall::~DirectCall() noexcept { --fake.open_direct_calls; }
 
+void note_window_made() noexcept {}
+void note_window_freed() noexcept {}
+
 void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept {
     fake.adopted.emplace_back(comm, *app_request);
 }
