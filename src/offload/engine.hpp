@@ -84,7 +84,7 @@ class Engine {
     bool nothing_queued() const noexcept {
         if (!queue_.empty()) return false;
         std::atomic_thread_fence(std::memory_order_acquire);
-        return issuing_.load(std::memory_order_relaxed) == 0 || this_thread.issues;
+        return issuing_.load(std::memory_order_acquire) == 0 || this_thread.issues;
     }
     bool has_work() const noexcept {
         return active_count_.load(std::memory_order_relaxed) != 0 || !queue_.empty();
