@@ -281,7 +281,7 @@ bool heavy_fence(bool asymmetric) noexcept;  // false where the kernel refuses i
 // Rounding, flush-to-zero, precision and traps of a thread; not the flags that operations raise.
 struct FloatEnvironment {
     uint32_t vector;  // MXCSR, or FPCR on aarch64
-    uint16_t x87;     // control word; long double on x86-64
+    uint32_t x87;     // control word; long double on x86-64
     bool operator==(const FloatEnvironment&) const = default;
 };
 FloatEnvironment float_environment() noexcept;  // of the calling thread

@@ -14,7 +14,9 @@ constexpr uint32_t mxcsr_flags = 0x3f;
 FloatEnvironment float_environment() noexcept {
     FloatEnvironment found{};
     asm volatile("stmxcsr %0" : "=m"(found.vector));
-    asm volatile("fnstcw %0" : "=m"(found.x87));
+    uint16_t control_word;
+    asm volatile("fnstcw %0" : "=m"(control_word));
+    found.x87 = control_word;
     found.vector &= ~mxcsr_flags;
     return found;
 }
@@ -23,7 +25,8 @@ void set_float_environment(const FloatEnvironment& wanted) noexcept {
     if (float_environment() == wanted) return;
     // Pending exceptions of before would trap under the new masks.
     asm volatile("fnclex");
-    asm volatile("fldcw %0" : : "m"(wanted.x87));
+    const auto control_word = static_cast<uint16_t>(wanted.x87);
+    asm volatile("fldcw %0" : : "m"(control_word));
     asm volatile("ldmxcsr %0" : : "m"(wanted.vector));
 }
 

@@ -25,6 +25,9 @@ enum Rest : uint32_t { awake, parked, dozing };
 // or the program would lose its CPU to it.
 constexpr uint32_t own_cpu_looks = 200000;
 
+// A thread that needs everything issued leaves that to the owner for so long: mostly it is at it.
+constexpr int looks_before_issuing_beside_owner = 100;
+
 // What a persistent slot issues: the request was made by X_init and is started again.
 int issue_start(const void*, MPI_Request* mpi_request) noexcept { return real.Start(mpi_request); }
 
@@ -49,7 +52,7 @@ void Engine::wait_until_issued() noexcept {
     if (all_issued()) return;
     CallerInside inside(*this);
     Ladder ladder(wait);
-    for (;;) {
+    for (int look = 0; !all_issued(); ++look) {
         if (try_own()) {
             {
                 OwnerScope scope;
@@ -57,9 +60,33 @@ void Engine::wait_until_issued() noexcept {
             }
             return leave();
         }
-        if (all_issued()) return;
+        if (look >= looks_before_issuing_beside_owner && try_issue()) issue_beside_owner();
         rest(ladder);
     }
+}
+
+Engine::IssueScope::IssueScope(Engine& engine) noexcept
+    : engine_(engine), nested_(this_thread.issues) {
+    if (nested_) return;
+    Ladder ladder(engine_.wait);
+    while (!engine_.try_issue()) engine_.rest(ladder);
+    this_thread.issues = true;
+}
+
+Engine::IssueScope::~IssueScope() {
+    if (nested_) return;
+    this_thread.issues = false;
+    engine_.issuing_.store(0, std::memory_order_release);
+}
+
+// With the right to issue, which it gives back.
+void Engine::issue_beside_owner() noexcept {
+    this_thread.issues = true;
+    ++this_thread.inside;
+    drain_queue();
+    --this_thread.inside;
+    this_thread.issues = false;
+    issuing_.store(0, std::memory_order_release);
 }
 
 void Engine::push(Slot* slot) noexcept {
@@ -93,6 +120,7 @@ void Engine::issue_left_over() noexcept {
 }
 
 bool Engine::drain_queue() noexcept {
+    const IssueScope right(*this);
     bool any = false;
     uint16_t index;
     while (queue_.pop(index)) {
@@ -111,7 +139,7 @@ bool Engine::step() noexcept {
 // From here on the offload thread computes in the last poster's environment, as one program thread
 // would, whichever thread issued the operation. A program thread that holds the engine keeps its own.
 void Engine::compute_as(const FloatEnvironment& floats) noexcept {
-    floats_ = floats;
+    floats_.store(floats, std::memory_order_relaxed);
     if (this_thread.is_offload_thread) set_float_environment(thread_floats_ = floats);
 }
 
@@ -134,10 +162,11 @@ void Engine::issue(Slot* slot) noexcept {
     window_requests_[place] = slot->mpi_request;
     window_slots_[place] = static_cast<uint16_t>(pool.index(slot));
     slot->state.store(SlotState::active, std::memory_order_release);
-    active_count_.store(place + 1, std::memory_order_relaxed);
+    active_count_.store(place + 1, std::memory_order_release);  // pairs with poll()
 }
 
 void Engine::forget(Slot* slot) noexcept {
+    const IssueScope right(*this);
     const uint32_t last = active_count_.load(std::memory_order_relaxed) - 1;
     const uint32_t place = slot->window_index;
     window_requests_[place] = window_requests_[last];
@@ -203,7 +232,7 @@ bool Engine::test_one_by_one(uint32_t base, int looked_at) noexcept {
 // 1. One Testsome over the next testsome_window requests. 2. Completed slots, found before any of
 // them leaves the window, get status and error.
 bool Engine::poll() noexcept {
-    const uint32_t active = active_count_.load(std::memory_order_relaxed);
+    const uint32_t active = active_count_.load(std::memory_order_acquire);
     if (active == 0 || polling_) return false;
     if (cursor_ >= active) cursor_ = 0;
     const uint32_t base = cursor_;
@@ -222,6 +251,7 @@ bool Engine::poll() noexcept {
         return true;
     }
     if (completed == MPI_UNDEFINED || completed <= 0) return false;
+    const IssueScope right(*this);
     Slot* finished[testsome_window];
     for (int i = 0; i < completed; ++i)
         finished[i] = pool.at(window_slots_[base + static_cast<uint32_t>(indices[i])]);
@@ -236,7 +266,8 @@ bool Engine::start_thread(const OffloadPlan& plan) noexcept {
     plan_ = plan;
     spins_.store(plan.own_cpu, std::memory_order_relaxed);
     asymmetric_ = asymmetric_fences_work();
-    floats_ = thread_floats_ = float_environment();  // a new thread has its maker's
+    thread_floats_ = float_environment();  // a new thread has its maker's
+    floats_.store(thread_floats_, std::memory_order_relaxed);
     stop_.store(false, std::memory_order_relaxed);
     sigset_t all, before;  // the program's signals belong to the program's threads
     sigfillset(&all);
@@ -301,7 +332,8 @@ void Engine::share_cpu() noexcept {
 bool Engine::thread_turn() noexcept {
     if (callers_.load(std::memory_order_relaxed) != 0 || !has_work() || !try_own()) return false;
     bool moved;
-    if (floats_ != thread_floats_) set_float_environment(thread_floats_ = floats_);
+    const FloatEnvironment floats = floats_.load(std::memory_order_relaxed);
+    if (floats != thread_floats_) set_float_environment(thread_floats_ = floats);
     {
         OwnerScope scope;
         moved = asks_one_by_one.load(std::memory_order_relaxed) ? drain() : step();
@@ -310,15 +342,15 @@ bool Engine::thread_turn() noexcept {
     return moved;
 }
 
-// Sleeps until push() or stop_thread(), if there is nothing to do. Decided as the owner: nothing is
-// then on its way from the queue to the window.
+// Sleeps until push() or stop_thread(), if there is nothing to do. Decided as the owner, and when all is
+// issued: nothing is then on its way from the queue to the window.
 bool Engine::park_if_idle() noexcept {
-    if (has_work() || !try_own()) return false;
+    if (has_work() || !all_issued() || !try_own()) return false;
     parked_.store(parked, std::memory_order_relaxed);
     // Pairs with push(). Where the kernel refuses it (a sandbox of the program's) a command may
     // slip through: then the sleep is short.
     const uint64_t limit_us = heavy_fence(asymmetric_) ? 0 : 1000;
-    const bool busy = has_work() || stop_.load(std::memory_order_relaxed);
+    const bool busy = !all_issued() || has_work() || stop_.load(std::memory_order_relaxed);
     if (busy) parked_.store(awake, std::memory_order_relaxed);
     release();
     if (busy) return false;

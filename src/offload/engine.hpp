@@ -16,8 +16,9 @@ constexpr unsigned testsome_window = 64;
 // Per thread: how deep it is inside real functions that we called. Loader's static TLS: no
 // allocation on access.
 struct ThreadState {
-    int inside = 0;            // >0: calls from here are the library's own or a callback's
-    bool owns_engine = false;  // this thread holds the engine right now
+    int inside = 0;               // >0: calls from here are the library's own or a callback's
+    bool owns_engine = false;     // this thread holds the engine right now
+    bool issues = false;          // this thread holds the right to issue, see Engine::IssueScope
     bool is_offload_thread = false;
     uint64_t library_events = 0;  // what the library's polls under the engine's loop moved
 };
@@ -50,8 +51,8 @@ class Engine {
         const uint64_t posted = posted_.load(std::memory_order_relaxed);
         return issued_.load(std::memory_order_acquire) >= posted;
     }
-    // Returns when that is so. Does not own the engine for it where another thread does the work: its
-    // owner may be inside a function of the program that waits for a lock which this thread holds.
+    // Returns when that is so. Does not wait for the owner, who may be inside a function of the program
+    // that waits for a lock which this thread holds: issues the rest beside it.
     void wait_until_issued() noexcept;
 
     // Gives the engine back. Without a thread, what others queued while we held it would wait for
@@ -66,7 +67,7 @@ class Engine {
 
     // --- owner only
     bool drain() noexcept {  // issues all that is queued; true if there was something
-        return !queue_.empty() && drain_queue();
+        return !nothing_queued() && drain_queue();
     }
     bool step() noexcept;  // drain, then one look at the window; true if something moved
     void forget(Slot* slot) noexcept;                      // takes an active slot out of the window
@@ -79,7 +80,13 @@ class Engine {
 
     // --- any thread
     void push(Slot* slot) noexcept;
-    bool queue_empty() const noexcept { return queue_.empty(); }
+    // Nothing waits, and nobody is issuing what he took from the queue. The fence: who sees that the queue
+    // was emptied sees the right to issue taken or given back.
+    bool nothing_queued() const noexcept {
+        if (!queue_.empty()) return false;
+        std::atomic_thread_fence(std::memory_order_acquire);
+        return issuing_.load(std::memory_order_acquire) == 0 || this_thread.issues;
+    }
     bool has_work() const noexcept {
         return active_count_.load(std::memory_order_relaxed) != 0 || !queue_.empty();
     }
@@ -138,6 +145,25 @@ class Engine {
     bool thread_turn() noexcept;
     bool park_if_idle() noexcept;
     bool drain_queue() noexcept;
+    void issue_beside_owner() noexcept;
+
+    // The right to take from the queue and to change the window. The owner's, but while it is in the
+    // library's Testsome another thread may issue, which only adds to the window's end. Nests.
+    class IssueScope {
+      public:
+        explicit IssueScope(Engine& engine) noexcept;
+        ~IssueScope();
+        IssueScope(const IssueScope&) = delete;
+        IssueScope& operator=(const IssueScope&) = delete;
+
+      private:
+        Engine& engine_;
+        bool nested_;
+    };
+    bool try_issue() noexcept {
+        return issuing_.load(std::memory_order_relaxed) == 0 &&
+               issuing_.exchange(1, std::memory_order_acquire) == 0;  // pairs with ~IssueScope()
+    }
     void issue_left_over() noexcept;
     void doze(uint64_t length_us) noexcept;
     void share_cpu() noexcept;
@@ -154,19 +180,21 @@ class Engine {
     // Operations queued so far, counted before the push. Written by the posting threads only, so that
     // below MPI_THREAD_MULTIPLE, where they take turns, a post finds the line in its own cache.
     alignas(64) std::atomic<uint64_t> posted_{0};
-    // Operations taken from the queue and given to the library; written by the owner, after the issue.
+    // Operations taken from the queue and given to the library; written after the issue, with the right
+    // to issue.
     alignas(64) std::atomic<uint64_t> issued_{0};
+    std::atomic<uint32_t> issuing_{0};
     alignas(64) std::atomic<uint32_t> callers_{
         0};  // program threads in a blocking call; the thread stands back
     alignas(64) std::atomic<uint32_t> parked_{0};  // futex word of the offload thread: enum Rest
     std::atomic<bool> stop_{false};
 
-    // The window: request i belongs to slot window_slots_[i]. Owner only, but for the relaxed
-    // count.
+    // The window: request i belongs to slot window_slots_[i]. Read by the owner, changed in an IssueScope;
+    // the count is released after what it counts.
     alignas(64) std::atomic<uint32_t> active_count_{0};
     uint32_t cursor_ = 0;
-    FloatEnvironment floats_{};         // of the last poster of a reduction; owner only
-    FloatEnvironment thread_floats_{};  // what the offload thread has; that thread only
+    std::atomic<FloatEnvironment> floats_{};  // of the last poster of a reduction; written in an IssueScope
+    FloatEnvironment thread_floats_{};        // what the offload thread has; that thread only
     bool polling_ = false;  // a callback of the library entered us from inside Testsome
     MPI_Request blocker_ = MPI_REQUEST_NULL;
     MPI_Request window_requests_[slot_count];

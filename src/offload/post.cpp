@@ -101,7 +101,7 @@ bool is_small_message(const CallFacts& facts) noexcept {
 // nothing may stand in the queue before it.
 bool may_issue_inline(const Operation& operation) noexcept {
     if (!engine->has_thread()) return true;
-    return is_small_message(operation.facts) && engine->queue_empty();
+    return is_small_message(operation.facts) && engine->nothing_queued();
 }
 
 // Its error handler may do as it likes, even leave by longjmp: nothing may be held when it runs.

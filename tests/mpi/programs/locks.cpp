@@ -32,22 +32,28 @@ void wait_for(MPI_Request* request) {
 
 int main(int argc, char** argv) {
     begin(argc, argv, MPI_THREAD_MULTIPLE);
-    std::vector<int> in(count, -1);
+    std::vector<int> in[2];
     std::vector<int> out(count);
+    for (std::vector<int>& result : in) result.resize(count);
     MPI_Op op;
     MPI_Op_create(add, 1, &op);
     interpreter.lock();
     for (int round = 0; round < rounds; ++round) {
         out[count - 1] = world.rank + round;
-        MPI_Request request;
-        MPI_Iallreduce(out.data(), in.data(), count, MPI_INT, op, MPI_COMM_WORLD, &request);
-        usleep(1000);  // time for the operator to ask for the lock on another thread
+        MPI_Request requests[2];
+        for (int i = 0; i < 2; ++i) {
+            MPI_Iallreduce(out.data(), in[i].data(), count, MPI_INT, op, MPI_COMM_WORLD, &requests[i]);
+            usleep(1000);  // time for the operator to ask for the lock on another thread
+        }
         MPI_Datatype pair;
         MPI_Type_contiguous(2, MPI_INT, &pair);
         MPI_Type_free(&pair);
-        wait_for(&request);
-        check_equal(in[count - 1], world.size * (world.size - 1) / 2 + world.size * round, "sum");
-        topic("sum").add(static_cast<uint64_t>(in[count - 1]));
+        for (int i = 0; i < 2; ++i) {
+            wait_for(&requests[i]);
+            check_equal(in[i][count - 1], world.size * (world.size - 1) / 2 + world.size * round,
+                        "sum");
+            topic("sum").add(static_cast<uint64_t>(in[i][count - 1]));
+        }
     }
     interpreter.unlock();
     MPI_Op_free(&op);
