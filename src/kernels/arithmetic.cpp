@@ -97,25 +97,13 @@ struct Prod {
 template <class Op>
 ReduceKernel either_sign(ElementType type) noexcept {
     switch (type) {
-        case ElementType::i8:
-        case ElementType::u8:
-            return by_lane<Op, uint8_t>();
-        case ElementType::i16:
-        case ElementType::u16:
-            return by_lane<Op, uint16_t>();
-        case ElementType::i32:
-        case ElementType::u32:
-            return by_lane<Op, uint32_t>();
-        case ElementType::i64:
-        case ElementType::u64:
-            return by_lane<Op, uint64_t>();
         case ElementType::f32:
             return by_lane<Op, float>();
         case ElementType::f64:
         case ElementType::f64_fortran:
             return by_lane<Op, double>();
         default:
-            return {};
+            return by_width<Op>(type);
     }
 }
 

@@ -62,26 +62,6 @@ struct LogicalXor {
 };
 
 template <class Op>
-ReduceKernel by_width(ElementType type) noexcept {
-    switch (type) {
-        case ElementType::i8:
-        case ElementType::u8:
-            return by_lane<Op, uint8_t>();
-        case ElementType::i16:
-        case ElementType::u16:
-            return by_lane<Op, uint16_t>();
-        case ElementType::i32:
-        case ElementType::u32:
-            return by_lane<Op, uint32_t>();
-        case ElementType::i64:
-        case ElementType::u64:
-            return by_lane<Op, uint64_t>();
-        default:
-            return {};
-    }
-}
-
-template <class Op>
 ReduceKernel by_byte(ElementType type) noexcept {
     switch (type) {
         case ElementType::i8:

@@ -226,6 +226,27 @@ constexpr ReduceKernel by_two_lanes() {
     return {Forms<Op, 2, 2, D>::into, Forms<Op, 2, 2, D>::to, this_isa};
 }
 
+// Integers whose bits come out the same with and without sign.
+template <class Op>
+ReduceKernel by_width(ElementType type) noexcept {
+    switch (type) {
+        case ElementType::i8:
+        case ElementType::u8:
+            return by_lane<Op, uint8_t>();
+        case ElementType::i16:
+        case ElementType::u16:
+            return by_lane<Op, uint16_t>();
+        case ElementType::i32:
+        case ElementType::u32:
+            return by_lane<Op, uint32_t>();
+        case ElementType::i64:
+        case ElementType::u64:
+            return by_lane<Op, uint64_t>();
+        default:
+            return {};
+    }
+}
+
 }  // namespace
 }  // namespace vecmpi::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -38,9 +38,14 @@ bool same_on_all(const uint64_t maximum[], Field field) noexcept {
     return maximum[field] == ~maximum[field + 1];
 }
 
-void wait_for(MPI_Request* request, const WaitPolicy& policy) noexcept {
+// look_failed() after each look in vain.
+template <class LookFailed>
+void wait_for(MPI_Request* request, const WaitPolicy& policy, LookFailed look_failed) noexcept {
     Ladder ladder(policy);
-    for (int done = 0; !done; ladder.rest()) real.Test(request, &done, MPI_STATUS_IGNORE);
+    for (int done = 0; !done; ladder.rest()) {
+        real.Test(request, &done, MPI_STATUS_IGNORE);
+        if (!done) look_failed();
+    }
 }
 
 double seconds_now() noexcept {
@@ -49,24 +54,22 @@ double seconds_now() noexcept {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// A rank without vecmpi never takes part, so this wait would end no job and say nothing. From a few ranks
-// only, whichever of them have vecmpi: 0, 1, 2, 4, 8 and so on.
+// A rank without vecmpi never takes part, so this wait would end no job and say nothing. From a few
+// ranks only, whichever of them have vecmpi: 0, 1, 2, 4, 8 and so on.
 void wait_for_all_ranks(MPI_Request* request, int rank, const WaitPolicy& policy) noexcept {
     constexpr double patience = 10;
     const bool speaks = (rank & (rank - 1)) == 0;
     const double begun = seconds_now();
     bool said = false;
-    Ladder ladder(policy);
-    for (int done = 0; !done; ladder.rest()) {
-        real.Test(request, &done, MPI_STATUS_IGNORE);
-        if (done || !speaks || said || seconds_now() - begun < patience) continue;
+    wait_for(request, policy, [&]() noexcept {
+        if (!speaks || said || seconds_now() - begun < patience) return;
         said = true;
         log_line(LogLevel::error,
-                 "rank %d has waited for %.0f s in MPI_Init for all ranks to agree on vecmpi's settings: "
-                 "every rank must be preloaded, with the same VECMPI (VECMPI=off on all ranks, or no "
-                 "preload, runs without it)",
+                 "rank %d has waited for %.0f s in MPI_Init for all ranks to agree on vecmpi's "
+                 "settings: every rank must be preloaded, with the same VECMPI (VECMPI=off on all "
+                 "ranks, or no preload, runs without it)",
                  rank, patience);
-    }
+    });
 }
 
 // The library's blocking Allreduce would spin, for milliseconds where the node is oversubscribed.
@@ -98,7 +101,8 @@ const Agreement& agreement() noexcept { return agreed; }
 void meet_before_finalize() noexcept {
     if (agreed.one_node) return;
     MPI_Request request = MPI_REQUEST_NULL;
-    if (real.Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS) wait_for(&request, patient);
+    if (real.Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS)
+        wait_for(&request, patient, []() noexcept {});
 }
 
 void forget_agreement() noexcept { agreed = Agreement{}; }

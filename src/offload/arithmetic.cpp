@@ -127,8 +127,7 @@ void replace_functions(OpFunction* table, std::index_sequence<indices...>) noexc
     ((table[first_op + indices] = reduce_in_library<first_op + indices>), ...);
 }
 
-// ---- what the library does otherwise than its op functions say
-// ------------------------------------
+// ---- where the library does otherwise than its op functions say ---------------------------------
 
 // MPICH 4.0 lets yaksa reduce instead of its op functions unless this control variable is 0.
 constexpr const char* yaksa_reduction = "MPIR_CVAR_ENABLE_YAKSA_REDUCTION";

@@ -149,27 +149,34 @@ bool any_virtual(int count, const MPI_Request requests[]) noexcept {
 class RealPart {
   public:
     RealPart(int count, const MPI_Request requests[]) noexcept
-        : memory_(new (std::nothrow) Entry[static_cast<size_t>(count)]),
+        : places_(new (std::nothrow) int[static_cast<size_t>(count)]),
           handles_(new (std::nothrow) MPI_Request[static_cast<size_t>(count)]),
           statuses_(new (std::nothrow) MPI_Status[static_cast<size_t>(count)]) {
         if (!usable()) return;
         for (int i = 0; i < count; ++i)
             if (!is_virtual(requests[i]) && requests[i] != MPI_REQUEST_NULL) {
-                memory_[static_cast<size_t>(size)].place = i;
+                places_[static_cast<size_t>(size)] = i;
                 handles_[static_cast<size_t>(size++)] = requests[i];
             }
     }
-    bool usable() const noexcept { return memory_ && handles_ && statuses_; }
-    int place(int i) const noexcept { return memory_[static_cast<size_t>(i)].place; }
+    bool usable() const noexcept { return places_ && handles_ && statuses_; }
+    int place(int i) const noexcept { return places_[static_cast<size_t>(i)]; }
     MPI_Request* handles() noexcept { return handles_.get(); }
     MPI_Status* statuses() noexcept { return statuses_.get(); }
     int size = 0;
 
+    // The i-th one back to the program after a completion that returned rc: its handle, status and
+    // error.
+    int give_back(int i, int rc, MPI_Request requests[], MPI_Status* status) const noexcept {
+        const MPI_Status& found = statuses_[static_cast<size_t>(i)];
+        const int error = rc == MPI_SUCCESS ? MPI_SUCCESS : found.MPI_ERROR;
+        requests[place(i)] = handles_[static_cast<size_t>(i)];
+        if (error != MPI_ERR_PENDING) copy_status(found, status);
+        return error;
+    }
+
   private:
-    struct Entry {
-        int place;
-    };
-    std::unique_ptr<Entry[]> memory_;
+    std::unique_ptr<int[]> places_;
     std::unique_ptr<MPI_Request[]> handles_;
     std::unique_ptr<MPI_Status[]> statuses_;
 };
@@ -243,9 +250,9 @@ bool Mixture::virtuals_inactive() const noexcept {
     return true;
 }
 
-// Testall over the real ones, which takes them if all requests are complete or one of them failed. Also
-// while a virtual one is pending: the library polls files only when it is asked about them, and an error
-// is due at once. Then the blocker keeps it from taking anything else.
+// Testall over the real ones, which takes them if all requests are complete or one of them failed.
+// Also while a virtual one is pending: the library polls files only when it is asked about them,
+// and an error is due at once. Then the blocker keeps it from taking anything else.
 bool Mixture::test_reals(bool take, int* flag) noexcept {
     int size = reals_.size;
     if (!take) {
@@ -301,12 +308,7 @@ int Mixture::report_all(MPI_Status statuses[]) noexcept {
 
 int Mixture::report_real(int index, MPI_Status* status) noexcept {
     if (!reals_taken_) return MPI_ERR_PENDING;
-    const MPI_Status& found = reals_.statuses()[index];
-    const int error = real_rc_ == MPI_SUCCESS ? MPI_SUCCESS : found.MPI_ERROR;
-    if (error == MPI_ERR_PENDING) return error;
-    requests_[reals_.place(index)] = reals_.handles()[index];
-    copy_status(found, status);
-    return error;
+    return reals_.give_back(index, real_rc_, requests_, status);
 }
 
 bool Mixture::find_any(bool owner, int* index, MPI_Status* status, int* rc) noexcept {
@@ -507,11 +509,10 @@ void clear_errors(int count, const MPI_Request requests[], MPI_Status statuses[]
         if (requests[i] != MPI_REQUEST_NULL) statuses[i].MPI_ERROR = MPI_SUCCESS;
 }
 
-// An error handler function of the program is called for each error that the library sees, and MPICH's
-// Waitall sees one.
+// An error handler function of the program is called for each error that the library sees, and
+// MPICH's Waitall sees one.
 bool world_has_user_handler() noexcept {
-    return agreement().valid &&
-           comm_traits(MPI_COMM_WORLD).handler == CommTraits::Handler::user;
+    return agreement().valid && comm_traits(MPI_COMM_WORLD).handler == CommTraits::Handler::user;
 }
 
 int wait_all_by_library(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
@@ -519,10 +520,10 @@ int wait_all_by_library(int count, MPI_Request requests[], MPI_Status statuses[]
     return real.Waitall(count, requests, statuses);
 }
 
-// The library waits for the real ones first, in its own order: only so files make progress, while the
-// virtual ones need nobody to look at them. They are issued, and any wait inside the library moves them.
-// No null takes the place of a virtual one: MPICH 4.0's Waitall asserts that a generalized request beside
-// a null one is complete.
+// The library waits for the real ones first, in its own order: only so files make progress, while
+// the virtual ones need nobody to look at them. They are issued, and any wait inside the library
+// moves them. No null takes the place of a virtual one: MPICH 4.0's Waitall asserts that a
+// generalized request beside a null one is complete.
 int wait_all_in_turn(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
     RealPart reals(count, requests);
     if (!reals.usable()) return MPI_ERR_NO_MEM;
@@ -534,10 +535,7 @@ int wait_all_in_turn(int count, MPI_Request requests[], MPI_Status statuses[]) n
         MPI_Status* status = status_at(statuses, i);
         int error = MPI_SUCCESS;
         if (next_real < reals.size && reals.place(next_real) == i) {
-            requests[i] = reals.handles()[next_real];
-            const MPI_Status& found = reals.statuses()[next_real++];
-            error = rc == MPI_SUCCESS ? MPI_SUCCESS : found.MPI_ERROR;
-            if (error != MPI_ERR_PENDING) copy_status(found, status);
+            error = reals.give_back(next_real++, rc, requests, status);
         } else {
             error = wait_one(&requests[i], status);
         }
@@ -651,12 +649,14 @@ int wait_one(MPI_Request* request, MPI_Status* status) noexcept {
 }
 
 int test_one(MPI_Request* request, int* flag, MPI_Status* status) noexcept {
-    if (!request || !flag || !status || hand_on(1, request)) return real.Test(request, flag, status);
+    if (!request || !flag || !status || hand_on(1, request))
+        return real.Test(request, flag, status);
     return complete_one(false, request, flag, status);
 }
 
 int wait_any(int count, MPI_Request requests[], int* index, MPI_Status* status) noexcept {
-    if (!index || !status || hand_on(count, requests)) return real.Waitany(count, requests, index, status);
+    if (!index || !status || hand_on(count, requests))
+        return real.Waitany(count, requests, index, status);
     int flag;
     return complete_any(true, count, requests, index, &flag, status);
 }
@@ -675,7 +675,8 @@ int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept 
 }
 
 int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept {
-    if (!flag || !statuses || hand_on(count, requests)) return real.Testall(count, requests, flag, statuses);
+    if (!flag || !statuses || hand_on(count, requests))
+        return real.Testall(count, requests, flag, statuses);
     return test_all_of(count, requests, flag, statuses);
 }
 

@@ -55,9 +55,8 @@ void note_generalized_requests() noexcept {
 }
 
 void note_earlier_requests() noexcept {
-    if (!engine) return;
-    engine->generalized_requests.store(true, std::memory_order_relaxed);
-    engine->persistent_requests.store(true, std::memory_order_relaxed);
+    note_generalized_requests();
+    if (engine) engine->persistent_requests.store(true, std::memory_order_relaxed);
 }
 
 void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept {
