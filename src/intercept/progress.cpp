@@ -4,11 +4,14 @@
 // Must not be used to make progress.
 #include "progress.hpp"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
 
 #include "elsewhere.hpp"
+#include "imports.hpp"
 #include "vecmpi/offload.hpp"
 
 namespace vecmpi {
@@ -33,6 +36,21 @@ WaitPolicy library_policy;
 thread_local constinit Ladder library_ladder
     __attribute__((tls_model("initial-exec"))){library_policy};
 
+// At MPI_THREAD_MULTIPLE the library polls with its lock held, and gives it up for a moment after
+// each poll in vain. A thread that rests in the poll keeps the others out, and hands the CPU to one
+// that finds the lock taken: threads then starve for seconds. So a rest is due from the poll on,
+// and is taken once the lock is free.
+thread_local constinit bool rest_due __attribute__((tls_model("initial-exec"))) = false;
+
+int unlock_and_rest(pthread_mutex_t* mutex) noexcept {
+    const int rc = pthread_mutex_unlock(mutex);
+    if (rest_due) {
+        rest_due = false;
+        library_ladder.rest();
+    }
+    return rc;
+}
+
 ProgressFunction known_function(uintptr_t caller) noexcept {
     for (const Route& route : routes) {
         const uintptr_t begin = route.begin.load(std::memory_order_acquire);
@@ -54,6 +72,9 @@ ProgressFunction find_function(uintptr_t caller) noexcept {
         if (route.begin.load(std::memory_order_relaxed) != 0) continue;
         route.end.store(found.end, std::memory_order_relaxed);
         route.function.store(function, std::memory_order_relaxed);
+        if (resting.load(std::memory_order_acquire))
+            replace_import(reinterpret_cast<const void*>(caller), "pthread_mutex_unlock",
+                           reinterpret_cast<const void*>(unlock_and_rest));
         route.begin.store(found.begin, std::memory_order_release);
         break;
     }
@@ -65,10 +86,13 @@ unsigned rest_after(unsigned events) noexcept {
         seen.store(true, std::memory_order_relaxed);
     // Under the engine's own loop the loop rests, and knows better when.
     if (note_library_events(events)) return events;
-    if (events != 0)
+    if (events != 0) {
         library_ladder.reset();
-    else
-        library_ladder.rest();
+        return events;
+    }
+    // No unlock came after the last poll: the library holds no lock, or does not give it up here.
+    if (rest_due) library_ladder.rest();
+    rest_due = true;
     return events;
 }
 

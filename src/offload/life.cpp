@@ -86,7 +86,7 @@ WaitPolicy library_wait_policy(int app_level) noexcept {
     if (policy.spins <= 1)
         policy.spins =
             0;  // a second poll at once: 39 instead of 22 us for 16 KiB Allreduce, 4 ranks
-    // At this level the library polls with its lock held: others want to get in.
+    // The program's threads may outnumber the CPUs, and nobody counts those inside the library.
     if (app_level == MPI_THREAD_MULTIPLE && settings().wait == WaitMode::automatic)
         policy = {.spins = std::min(policy.spins, 20u), .yields = UINT32_MAX};
     if (policy.max_sleep_us != 0) policy.yields = UINT32_MAX;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rewrites entries of a loaded object's global offset table. Must not touch any other object.
+#include "imports.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace vecmpi {
+namespace {
+
+#if defined(__x86_64__)
+constexpr unsigned jump_slot = R_X86_64_JUMP_SLOT, global_data = R_X86_64_GLOB_DAT;
+#elif defined(__aarch64__)
+constexpr unsigned jump_slot = R_AARCH64_JUMP_SLOT, global_data = R_AARCH64_GLOB_DAT;
+#endif
+
+// The dynamic section of an object, as far as imports need it.
+struct Imports {
+    const ElfW(Sym) * symbols = nullptr;
+    const char* names = nullptr;
+    struct Relocations {
+        const ElfW(Rela) * first = nullptr;
+        size_t bytes = 0;
+    } calls, data;  // the latter for objects built with -fno-plt
+    uintptr_t base = 0;
+};
+
+Imports imports_of(const link_map& object) noexcept {
+    Imports found;
+    found.base = object.l_addr;
+    for (const ElfW(Dyn)* entry = object.l_ld; entry->d_tag != DT_NULL; ++entry) {
+        // glibc has made these addresses of memory, on the architectures that vecmpi knows.
+        const auto address = entry->d_un.d_ptr;
+        switch (entry->d_tag) {
+            case DT_SYMTAB:
+                found.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
+                break;
+            case DT_STRTAB:
+                found.names = reinterpret_cast<const char*>(address);
+                break;
+            case DT_JMPREL:
+                found.calls.first = reinterpret_cast<const ElfW(Rela)*>(address);
+                break;
+            case DT_PLTRELSZ:
+                found.calls.bytes = entry->d_un.d_val;
+                break;
+            case DT_RELA:
+                found.data.first = reinterpret_cast<const ElfW(Rela)*>(address);
+                break;
+            case DT_RELASZ:
+                found.data.bytes = entry->d_un.d_val;
+                break;
+            default:
+                break;
+        }
+    }
+    return found;
+}
+
+void** find_entry(const Imports& imports, const Imports::Relocations& relocations, unsigned kind,
+                  const char* symbol) noexcept {
+    const size_t size = relocations.bytes / sizeof(ElfW(Rela));
+    for (size_t i = 0; relocations.first != nullptr && i < size; ++i) {
+        const ElfW(Rela)& relocation = relocations.first[i];
+        if (ELF64_R_TYPE(relocation.r_info) != kind) continue;
+        const ElfW(Sym)& named = imports.symbols[ELF64_R_SYM(relocation.r_info)];
+        if (std::strcmp(imports.names + named.st_name, symbol) == 0)
+            return reinterpret_cast<void**>(imports.base + relocation.r_offset);
+    }
+    return nullptr;
+}
+
+// Read-only after relocation (PT_GNU_RELRO): the pages that mprotect can tell apart lie whole in
+// it.
+struct ReadOnly {
+    uintptr_t address;
+    bool found = false;
+};
+
+int find_read_only(dl_phdr_info* info, size_t, void* context) noexcept {
+    auto& place = *static_cast<ReadOnly*>(context);
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr)& part = info->dlpi_phdr[i];
+        const uintptr_t begin = info->dlpi_addr + part.p_vaddr;
+        if (part.p_type == PT_GNU_RELRO && place.address - begin < part.p_memsz) place.found = true;
+    }
+    return place.found;
+}
+
+bool write_entry(void** entry, const void* value) noexcept {
+    ReadOnly place{reinterpret_cast<uintptr_t>(entry)};
+    dl_iterate_phdr(find_read_only, &place);
+    const auto page_size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    void* page = reinterpret_cast<void*>(place.address & ~(page_size - 1));
+    if (place.found && mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0) return false;
+    // Other threads may be calling through it.
+    __atomic_store_n(entry, const_cast<void*>(value), __ATOMIC_RELEASE);
+    if (place.found) mprotect(page, page_size, PROT_READ);
+    return true;
+}
+
+}  // namespace
+
+bool replace_import(const void* inside, const char* symbol, const void* replacement) noexcept {
+    Dl_info unused;
+    link_map* object = nullptr;
+    if (dladdr1(inside, &unused, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0 ||
+        object == nullptr || object->l_ld == nullptr)
+        return false;
+    const Imports imports = imports_of(*object);
+    if (imports.symbols == nullptr || imports.names == nullptr) return false;
+    void** entry = find_entry(imports, imports.calls, jump_slot, symbol);
+    if (entry == nullptr) entry = find_entry(imports, imports.data, global_data, symbol);
+    return entry != nullptr && write_entry(entry, replacement);
+}
+
+}  // namespace vecmpi

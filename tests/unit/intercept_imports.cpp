@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/intercept/imports.hpp against small libraries that import one function in each way.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "intercept/imports.hpp"
+
+namespace {
+
+int replaced() { return 42; }
+
+using Calls = int (*)();
+
+Calls load(const std::string& name) {
+    void* library = dlopen((std::string(VECMPI_TEST_LIBRARIES "/lib") + name + ".so").c_str(),
+                           RTLD_LAZY | RTLD_LOCAL);
+    INFO(name << ": " << (library ? "loaded" : dlerror()));
+    REQUIRE(library != nullptr);
+    return reinterpret_cast<Calls>(dlsym(library, "vecmpi_test_page_size"));
+}
+
+}  // namespace
+
+TEST_CASE("an import is replaced in one object only", "[intercept]") {
+    for (const std::string name : {"imported_lazily", "imported_now", "imported_without_plt"}) {
+        DYNAMIC_SECTION(name) {
+            const Calls calls = load(name);
+            REQUIRE(calls != nullptr);
+            const void* inside = reinterpret_cast<const void*>(calls);
+            const void* function = reinterpret_cast<const void*>(replaced);
+            // Before the loader has bound it where it binds lazily.
+            CHECK(vecmpi::replace_import(inside, "getpagesize", function));
+            CHECK(calls() == 42);
+            CHECK(getpagesize() >= 4096);
+            const void* own = reinterpret_cast<const void*>(getpagesize);
+            CHECK(vecmpi::replace_import(inside, "getpagesize", own));
+            CHECK(calls() == getpagesize());
+        }
+    }
+}
+
+TEST_CASE("an object without the import stays as it is", "[intercept]") {
+    const Calls calls = load("imported_now");
+    const void* inside = reinterpret_cast<const void*>(calls);
+    CHECK_FALSE(vecmpi::replace_import(inside, "getppid", reinterpret_cast<const void*>(replaced)));
+    CHECK_FALSE(
+        vecmpi::replace_import(nullptr, "getpagesize", reinterpret_cast<const void*>(replaced)));
+    CHECK(calls() == getpagesize());
+}
