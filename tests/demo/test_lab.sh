@@ -62,7 +62,8 @@ check_status() {
 # Starts a lab whose ranks sleep, and waits until they do.
 start_sleeping_lab() {
     rm -f "$work"/*.pid
-    "$lab" -n 2 -- sh -c "echo \$\$ >$work/\$(hostname).pid; exec sleep 60" 2>/dev/null &
+    # Under nohup HUP is ignored, and a shell cannot undo that.
+    env --default-signal=HUP "$lab" -n 2 -- sh -c "echo \$\$ >$work/\$(hostname).pid; exec sleep 60" 2>/dev/null &
     lab_process=$!
     local tries=0
     until [[ -s $work/host1.pid && -s $work/host2.pid ]] || ((++tries > 200)); do sleep 0.05; done
