@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// LAND, LOR, LXOR of integers, and BAND, BOR, BXOR, which are the same bytes whatever the type.
+// LAND, LOR, LXOR of integers, LXOR of floats, and BAND, BOR, BXOR, which are the same bytes
+// whatever the type.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/logical.cpp"
 #include <hwy/foreach_target.h>
@@ -61,6 +62,18 @@ struct LogicalXor {
     }
 };
 
+// MPICH takes C's floats for LXOR too, though the standard does not.
+ReduceKernel exclusive_or(ElementType type) noexcept {
+    switch (type) {
+        case ElementType::f32:
+            return by_lane<LogicalXor, float>();
+        case ElementType::f64:
+            return by_lane<LogicalXor, double>();
+        default:
+            return by_width<LogicalXor>(type);
+    }
+}
+
 template <class Op>
 ReduceKernel by_byte(ElementType type) noexcept {
     switch (type) {
@@ -88,7 +101,7 @@ ReduceKernel logical(ReduceOp op, ElementType type) noexcept {
         case ReduceOp::lor:
             return by_width<LogicalOr>(type);
         case ReduceOp::lxor:
-            return by_width<LogicalXor>(type);
+            return exclusive_or(type);
         case ReduceOp::band:
             return by_byte<BitAnd>(type);
         case ReduceOp::bor:

@@ -4,6 +4,9 @@
 //
 // A kernel is an Op, a struct with
 //     V operator()(D d, V inout, V in) const      one vector of results
+//     static void two(D d, V inout0, V inout1, V in0, V in1, V& result0, V& result1)
+//                                                 two of them, where that is cheaper; may be
+//                                                 missing
 // run over lanes of type T. An element may be two lanes (complex, pairs); an Op then sees whole
 // elements only: that is the `granule`.
 #if defined(VECMPI_KERNELS_LOOP) == defined(HWY_TARGET_TOGGLE)
@@ -75,6 +78,19 @@ HWY_INLINE hn::Vec<D> combine(D d, const Lane<D>* in, const Lane<D>* inout) {
     return Op()(d, load(d, inout), load(d, in));
 }
 
+// Two vectors of results, of neighbours. (Vectors of SVE have no size: no struct can hold them.)
+template <class Op, class D, class V>
+HWY_INLINE void combine_two(D d, const Lane<D>* in, const Lane<D>* inout, V& result0, V& result1) {
+    const size_t lanes = hn::Lanes(d);
+    if constexpr (requires { &Op::template two<D, V>; }) {
+        Op::two(d, load(d, inout), load(d, inout + lanes), load(d, in), load(d, in + lanes),
+                result0, result1);
+    } else {
+        result0 = combine<Op>(d, in, inout);
+        result1 = combine<Op>(d, in + lanes, inout + lanes);
+    }
+}
+
 // How many of the first `lanes` lanes to leave to the first vector, so that stores at and after
 // them are aligned; 1 to lanes. All where the output is not aligned to its own lanes.
 template <size_t granule, class T>
@@ -120,10 +136,9 @@ HWY_INLINE void reduce_long(D d, const T* in, const T* inout, T* out, size_t n) 
     size_t i = lanes;
     if (n >= worth_aligning * lanes) i = lanes_to_alignment<granule>(out, lanes);
     for (; i + 4 * lanes <= end; i += 4 * lanes) {
-        const auto r0 = combine<Op>(d, in + i, inout + i);
-        const auto r1 = combine<Op>(d, in + i + lanes, inout + i + lanes);
-        const auto r2 = combine<Op>(d, in + i + 2 * lanes, inout + i + 2 * lanes);
-        const auto r3 = combine<Op>(d, in + i + 3 * lanes, inout + i + 3 * lanes);
+        hn::Vec<D> r0, r1, r2, r3;
+        combine_two<Op>(d, in + i, inout + i, r0, r1);
+        combine_two<Op>(d, in + i + 2 * lanes, inout + i + 2 * lanes, r2, r3);
         put<stream>(r0, d, out + i);
         put<stream>(r1, d, out + i + lanes);
         put<stream>(r2, d, out + i + 2 * lanes);

@@ -4,6 +4,7 @@
 
 #include "families.hpp"
 #include "scalar_elements.hpp"
+#include "scalar_extended.hpp"
 #include "scalar_ops.hpp"
 
 namespace vecmpi::kernels {
@@ -32,22 +33,22 @@ void into(const void* in, void* inout, size_t count) noexcept {
     to<Op, Element>(in, inout, inout, count);
 }
 
-// Pairs whose stores are slow (the 80-bit unit's, 0.6 of MPICH's rate when all pairs are written
-// back): only what changes is written.
-template <class Op, class V, class I>
-void into_rarely_changed(const void* in, void* inout, size_t count) noexcept {
-    using Pair = PairOf<V, I>;
+// Pairs of long double and int, whose values are slow to store: only what changes is written.
+// (Written back each time they run at 0.6 of MPICH's rate.)
+template <class Op>
+void into_where_changed(const void* in, void* inout, size_t count) noexcept {
+    using Index = Plain<int32_t>;
+    using Pair = PairOf<LongDouble, Index>;
     const auto* from = static_cast<const unsigned char*>(in);
     auto* pair = static_cast<unsigned char*>(inout);
     for (size_t i = 0; i != count; ++i, from += Pair::bytes, pair += Pair::bytes) {
-        const auto a = V::load(pair), b = V::load(from);
+        const long double a = LongDouble::load(pair), b = LongDouble::load(from);
+        unsigned char* const index = pair + Pair::index_at;
         if (Op::is_better(a, b)) {
-            V::store(b, pair);
-            I::store(I::load(from + Pair::index_at), pair + Pair::index_at);
-        } else if (a == b) {
-            const auto index =
-                smaller(I::load(pair + Pair::index_at), I::load(from + Pair::index_at));
-            I::store(index, pair + Pair::index_at);
+            ComparedLongDouble::store(ComparedLongDouble::load(from), pair);
+            Index::store(Index::load(from + Pair::index_at), index);
+        } else if (Op::is_as_good(a, b)) {
+            Index::store(smaller(Index::load(index), Index::load(from + Pair::index_at)), index);
         }
     }
 }
@@ -97,7 +98,7 @@ ReduceKernel extremum(ElementType type) noexcept {
         case ElementType::f64_fortran:
             return kernel<Select<ScalarFloat64>, Plain<uint64_t>>();
         case ElementType::f80:
-            return kernel<Op, LongDouble>();
+            return kernel<Op, ComparedLongDouble>();
         default:
             return of_integer<Op>(type);
     }
@@ -168,7 +169,11 @@ ReduceKernel exclusive_or(ElementType type) noexcept {
         case ElementType::f64:
             return kernel<LogicalXor, Plain<double>>();
         case ElementType::f80:
+#if LDBL_MANT_DIG == 64
+            return kernel<ExtendedXor, LongDoubleBits>();
+#else
             return kernel<LogicalXor, LongDouble>();
+#endif
         default:
             return of_integer<LogicalXor>(type);
     }
@@ -189,8 +194,7 @@ ReduceKernel of_pair(ElementType type) noexcept {
         case ElementType::i16_i32:
             return kernel<Op, PairOf<Plain<int16_t>, I32>>();
         case ElementType::f80_i32:
-            return {into_rarely_changed<Op, LongDouble, I32>, to<Op, PairOf<LongDouble, I32>>,
-                    Isa::scalar};
+            return {into_where_changed<Op>, to<Op, PairOf<LongDouble, I32>>, Isa::scalar};
         case ElementType::f32_f32:
             return kernel<Op, PairOf<Plain<float>, Plain<float>>>();
         case ElementType::f64_f64:

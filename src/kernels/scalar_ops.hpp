@@ -242,15 +242,20 @@ struct ComplexProdC99 {
     }
 };
 
+// b is_better than a, or at least is_as_good: two relations of one comparison.
 struct MinLoc {
     template <class V>
     static bool is_better(V a, V b) noexcept {
         return a > b;
     }
+    template <class V>
+    static bool is_as_good(V a, V b) noexcept {
+        return a >= b;
+    }
     template <class P>
     P operator()(P a, P b) const noexcept {
         if (is_better(a.value, b.value)) return b;
-        if (a.value >= b.value) a.index = smaller(a.index, b.index);
+        if (is_as_good(a.value, b.value)) a.index = smaller(a.index, b.index);
         return a;
     }
 };
@@ -259,10 +264,14 @@ struct MaxLoc {
     static bool is_better(V a, V b) noexcept {
         return a < b;
     }
+    template <class V>
+    static bool is_as_good(V a, V b) noexcept {
+        return a <= b;
+    }
     template <class P>
     P operator()(P a, P b) const noexcept {
         if (is_better(a.value, b.value)) return b;
-        if (a.value <= b.value) a.index = smaller(a.index, b.index);
+        if (is_as_good(a.value, b.value)) a.index = smaller(a.index, b.index);
         return a;
     }
 };

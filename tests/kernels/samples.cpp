@@ -79,6 +79,15 @@ void put_long_double(Random& random, unsigned kind, unsigned char* to) {
         std::memcpy(to, &specials[random() % 14], LDBL_MANT_DIG == 64 ? 10 : 16);
         return;
     }
+    if (kind == 3 && LDBL_MANT_DIG == 64) {  // encodings that no operation gives, and their likes
+        const uint16_t exponents[] = {0, 1, 0x3fff, 0x7ffe, 0x7fff};
+        const uint64_t mantissas[] = {0, 1, uint64_t{1} << 62, uint64_t{1} << 63, random()};
+        const auto sign_exponent =
+            static_cast<uint16_t>(exponents[random() % 5] | (random() % 2 ? 0x8000 : 0));
+        std::memcpy(to, &mantissas[random() % 5], 8);
+        std::memcpy(to + 8, &sign_exponent, 2);
+        return;
+    }
     std::memcpy(to, &value, LDBL_MANT_DIG == 64 ? 10 : 16);
 }
 
