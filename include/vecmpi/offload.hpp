@@ -160,7 +160,8 @@ bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype
                       MPI_Op op) noexcept;
 // The library reduced so without an error: the next one may be the kernel's.
 void note_reduced_by_library(MPI_Op op, MPI_Datatype type) noexcept;
-// Before a window is made and freed. While there is one the library accumulates as it does by itself.
+// Before a window is made and freed. While there is one the library accumulates as it does by
+// itself.
 void note_window_made() noexcept;
 void note_window_freed() noexcept;
 
@@ -207,7 +208,6 @@ struct Agreement {
     bool valid = false;             // false before MPI_Init and from MPI_Finalize on
     bool twin_collectives = false;  // some node is oversubscribed and its library spins
     bool one_node = true;
-    int nodes = 1;  // 1, or 2 for "more than one"
 };
 const Agreement& agreement() noexcept;
 
@@ -221,8 +221,10 @@ WaitPolicy library_wait_policy(int app_level) noexcept;
 // waits for a rank that has no CPU.
 bool handshakes_are_slow() noexcept;
 // After the real MPI_Init_thread. library_rests: its waits follow library_wait_policy().
-// *app_provided: what the program is told. Collective over MPI_COMM_WORLD.
-void start_engine(int app_level, int lib_provided, bool library_rests, int* app_provided) noexcept;
+// session_came_first: threads may be inside the library. *app_provided: what the program is told.
+// Collective over MPI_COMM_WORLD.
+void start_engine(int app_level, int lib_provided, bool library_rests, bool session_came_first,
+                  int* app_provided) noexcept;
 // Before the real MPI_Finalize: issues what is queued, forgets what rests on MPI_COMM_WORLD, joins
 // the thread. The engine still serves the library's callbacks, each call in its caller's thread.
 void quiesce_engine() noexcept;

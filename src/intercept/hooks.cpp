@@ -44,16 +44,18 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     const int requested = level_to_request(app_level);
     const int rc = library_init(requested, &lib_provided);
     if (rc != MPI_SUCCESS) return rc;
-    const bool raised = requested > app_level && !session_came_first.load();
-    start_engine(raised ? app_level : lib_provided, lib_provided, library_rests(), app_provided);
-    if (session_came_first.load()) note_earlier_requests();
+    const bool session_first = session_came_first.load();
+    const bool raised = requested > app_level && !session_first;
+    start_engine(raised ? app_level : lib_provided, lib_provided, library_rests(), session_first,
+                 app_provided);
+    if (session_first) note_earlier_requests();
     rest_in_library(library_wait_policy(app_thread_level()));
     bind_entries(true);
     return MPI_SUCCESS;
 }
 
-// What MPICH's MPI_Init takes: MPI_THREAD_SINGLE unless this variable says otherwise. Nothing for a value
-// that the library will refuse.
+// What MPICH's MPI_Init takes: MPI_THREAD_SINGLE unless this variable says otherwise. Nothing for a
+// value that the library will refuse.
 std::optional<int> default_level() noexcept {
     static constexpr struct {
         const char* name;

@@ -34,6 +34,21 @@ std::vector<uint64_t> sum_over_world(std::vector<uint64_t> mine) {
     return totals;
 }
 
+// The first rank of its node? Collective over MPI_COMM_WORLD.
+bool leads_node() {
+    MPI_Comm node = MPI_COMM_NULL;
+    int rank = 0;
+    const DirectCall scope(Call::Comm_split_type);
+    real.Comm_rank(MPI_COMM_WORLD, &rank);
+    if (agreement().one_node) return rank == 0;
+    if (real.Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node) !=
+        MPI_SUCCESS)
+        return false;
+    real.Comm_rank(node, &rank);
+    real.Comm_free(&node);
+    return rank == 0;
+}
+
 std::string library_version() {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
     int length = 0;
@@ -68,11 +83,13 @@ void print_report() noexcept {
     real.Comm_size(MPI_COMM_WORLD, &facts.ranks);
     std::vector<uint64_t> mine = counter_snapshot();
     mine.push_back(engine_has_thread());
+    mine.push_back(leads_node());
     std::vector<uint64_t> totals = sum_over_world(std::move(mine));
     if (rank != 0) return;
+    facts.nodes = static_cast<int>(totals.back());
+    totals.pop_back();
     facts.ranks_with_thread = static_cast<int>(totals.back());
     totals.pop_back();
-    facts.nodes = agreement().nodes;
     facts.mpi_library = library_version();
     for (size_t call = 0; call < number_of_calls; ++call)
         facts.call_names.push_back(call_name(static_cast<Call>(call)));

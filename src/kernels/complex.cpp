@@ -32,12 +32,6 @@ struct ComplexSumC99 {
     }
 };
 
-// Of the two products of each part, given those with in.re and those with in.im.
-template <class V>
-HWY_INLINE V join(V with_re, V with_im) {
-    return hn::OddEven(add_ordered(with_re, with_im), subtract_ordered(with_re, with_im));
-}
-
 // (in.re*re - im*in.im, im*in.re + re*in.im) of inout = (re, im), each operation rounded and with
 // its operands in this order: MPICH's, as above.
 struct ComplexProd {
@@ -46,7 +40,7 @@ struct ComplexProd {
         const V first = hn::OddEven(inout, in);                // in.re, im
         const V second = hn::OddEven(hn::DupEven(in), inout);  // re, in.re
         const V crossed = multiply_ordered(hn::Reverse2(d, inout), hn::DupOdd(in));
-        return join(multiply_ordered(first, second), crossed);
+        return subtract_add_ordered(multiply_ordered(first, second), crossed);
     }
 };
 
@@ -56,8 +50,9 @@ struct ComplexProd {
 struct ComplexProdC99 {
     template <class D, class V>
     HWY_INLINE V operator()(D d, V inout, V in) const {
-        const V product = join(multiply_ordered(inout, hn::DupEven(in)),
-                               multiply_ordered(hn::Reverse2(d, inout), hn::DupOdd(in)));
+        const V product =
+            subtract_add_ordered(multiply_ordered(inout, hn::DupEven(in)),
+                                 multiply_ordered(hn::Reverse2(d, inout), hn::DupOdd(in)));
         if (HWY_LIKELY(hn::AllFalse(d, hn::IsNaN(product)))) return product;
         return recover(d, inout, in);
     }

@@ -76,6 +76,36 @@ HWY_INLINE V multiply_ordered(V a, V b) {
     return r;
 }
 
+// a - b in even lanes, a + b in odd ones. On x86 nothing besides: an operation whose result nobody
+// wants could raise an exception that the program traps.
+#if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2
+template <class V>
+HWY_INLINE V subtract_add_ordered(V a, V b) {
+    V r;
+    VECMPI_ORDERED("addsub", has_single_lanes<V>, r, a, b);
+    return r;
+}
+#elif HWY_TARGET == HWY_AVX3
+template <class V>
+HWY_INLINE V subtract_add_ordered(V a, V b) {
+    V r = a;
+    if constexpr (has_single_lanes<V>)
+        asm("vsubps %2, %1, %0 %{%3%}\n\tvaddps %2, %1, %0 %{%4%}"
+            : "+&v"(r.raw)
+            : "v"(a.raw), "v"(b.raw), "Yk"(__mmask16{0x5555}), "Yk"(__mmask16{0xAAAA}));
+    else
+        asm("vsubpd %2, %1, %0 %{%3%}\n\tvaddpd %2, %1, %0 %{%4%}"
+            : "+&v"(r.raw)
+            : "v"(a.raw), "v"(b.raw), "Yk"(__mmask8{0x55}), "Yk"(__mmask8{0xAA}));
+    return r;
+}
+#else
+template <class V>
+HWY_INLINE V subtract_add_ordered(V a, V b) {
+    return hn::OddEven(add_ordered(a, b), subtract_ordered(a, b));
+}
+#endif
+
 }  // namespace
 }  // namespace vecmpi::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -129,7 +129,6 @@ void agree_over_world(bool wants_twins, const WaitPolicy& policy) noexcept {
         stop_job(rank, 0, "VECMPI_ settings that all ranks must share differ between ranks");
     agreed.twin_collectives = size > 1 && maximum[some_rank_wants_twins] != 0;
     agreed.one_node = same_on_all(maximum, node_hash);
-    agreed.nodes = agreed.one_node ? 1 : 2;
     agreed.valid = true;
     set_log_rank(rank);
     if (rank == 0)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The library's arithmetic with our kernels: its algorithms stay as they are, whatever call they
 // serve (blocking, nonblocking, persistent, RMA), since only the functions change that they call
-// for a predefined op. A kernel serves an op and a type from the second use on: at the first the
-// library's own function runs, which says that the pair is legal, and the two are compared bit for
-// bit.
+// for a predefined op. At the first use of an op on a type its kernel is compared with the
+// library's function bit for bit; it serves if they agree.
 #include "arithmetic.hpp"
 
 #include <algorithm>
@@ -26,8 +25,9 @@ using Ready = std::atomic<ReduceInto>;
 
 // Kernels that passed, by op and type; null before. Stored with release after the comparison.
 constinit Ready ready[last_op + 1][type_indices]{};
-// Pairs that were compared, passed or not: not compared again.
+// Pairs that were compared, passed or not: not compared again. Stored with release after `ready`.
 constinit std::atomic<bool> compared[last_op + 1][type_indices]{};
+constinit std::mutex comparing;
 
 // What VECMPI_ISA allows.
 Isa cap_of(IsaChoice choice) noexcept {
@@ -80,40 +80,53 @@ bool agrees_with_library(MPI_Op op, MPI_Datatype type, ReduceInto kernel) noexce
     char* const in = memory.get();
     char* const expected = in + bytes;
     char* const inout = expected + bytes;
+    // The program may have asked for traps, or for subnormal numbers to be taken for zero, under
+    // which the library's functions differ from its yaksa, whose bits a program expects.
+    std::fenv_t environment;
+    std::feholdexcept(&environment);
+    std::fesetenv(FE_DFL_ENV);
     fill_with_probes(in, bytes, type, 1);
     fill_with_probes(expected, bytes, type, 2);
     std::memcpy(inout, expected, bytes);
-    std::fenv_t environment;
-    std::feholdexcept(&environment);  // the program may have asked for traps
     const bool computed = reduce_by_library(op, in, expected, count, type);
     kernel(in, inout, count);
     std::fesetenv(&environment);
     return computed && std::memcmp(expected, inout, bytes) == 0;
 }
 
-// After the library's own function accepted this op and type.
+// For an op and a type that the library accepts. A kernel that all threads see is the right one for
+// all: which of two served a call must not depend on who came first.
 void compare_once(MPI_Op op, MPI_Datatype type) noexcept {
     const size_t index = type_index(type);
     if (reducible_types.type[index] != type) return;
-    if (compared[op_index(op)][index].exchange(true, std::memory_order_relaxed)) return;
+    std::atomic<bool>& done = compared[op_index(op)][index];
+    if (done.load(std::memory_order_acquire)) return;
+    const std::lock_guard lock(comparing);
+    if (done.load(std::memory_order_relaxed)) return;
     const ReduceKernel kernel = reduce_kernel(kernel_op(op), reducible_types.element[index], cap);
-    if (kernel.into == nullptr) return;
-    if (agrees_with_library(op, type, kernel.into)) {
+    if (kernel.into != nullptr && agrees_with_library(op, type, kernel.into))
         ready[op_index(op)][index].store(kernel.into, std::memory_order_release);
-        return;
-    }
-    log_line(LogLevel::info, "op %08x on type %08x stays with the library: other bits than ours",
-             static_cast<unsigned>(op), static_cast<unsigned>(type));
+    else if (kernel.into != nullptr)
+        log_line(LogLevel::info,
+                 "op %08x on type %08x stays with the library: other bits than ours",
+                 static_cast<unsigned>(op), static_cast<unsigned>(type));
+    done.store(true, std::memory_order_release);
 }
 
+// The library has accepted op and type. Compared before the first use: under DAZ the library's
+// function gives other bits than yaksa.
 void reduce(MPI_Op op, void* in, void* inout, MPI_Aint* length, MPI_Datatype* type) {
-    if (const ReduceInto kernel = ready_kernel(op, *type)) [[likely]] {
+    ReduceInto kernel = ready_kernel(op, *type);
+    if (kernel == nullptr) [[unlikely]] {
+        compare_once(op, *type);
+        kernel = ready_kernel(op, *type);
+    }
+    if (kernel != nullptr) {
         count(Counter::elements_reduced, static_cast<uint64_t>(*length));
         return kernel(in, inout, static_cast<size_t>(*length));
     }
     count(Counter::elements_by_library, static_cast<uint64_t>(*length));
     library_functions[op_index(op)](in, inout, length, type);
-    compare_once(op, *type);
 }
 
 template <size_t index>
@@ -247,8 +260,13 @@ bool gpu_runtime_is_loaded() noexcept {
 
 }  // namespace
 
-void adopt_arithmetic(const BoundLibrary& library) noexcept {
+void adopt_arithmetic(const BoundLibrary& library, bool others_are_inside) noexcept {
     if (enabled || settings().isa == IsaChoice::off || !library.found) return;
+    if (others_are_inside) {
+        count(Counter::decline_op_table);
+        return log_line(LogLevel::info,
+                        "arithmetic: the library's own, since a session came before MPI_Init");
+    }
     if (gpu_runtime_is_loaded()) {
         count(Counter::decline_gpu);
         return log_line(LogLevel::info,
@@ -273,7 +291,8 @@ void adopt_arithmetic(const BoundLibrary& library) noexcept {
 bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype type,
                       MPI_Op op) noexcept {
     if (!is_predefined_op(op) || count <= 0) return false;
-    if (in == inout || in == nullptr || inout == nullptr || in == MPI_IN_PLACE) return false;
+    if (in == inout || in == nullptr || inout == nullptr) return false;
+    if (in == MPI_IN_PLACE || inout == MPI_IN_PLACE) return false;  // refused by the library
     const ReduceInto kernel = ready_kernel(op, type);
     if (kernel == nullptr) return false;
     vecmpi::count(Counter::elements_reduced, static_cast<uint64_t>(count));

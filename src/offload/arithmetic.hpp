@@ -30,6 +30,7 @@ extern const TypeTable reducible_types;
 void fill_with_probes(void* buffer, size_t bytes, MPI_Datatype type, uint32_t seed) noexcept;
 
 // Finds the library's table and puts our functions into it. Once, from start_engine().
-void adopt_arithmetic(const BoundLibrary& library) noexcept;
+// others_are_inside: threads may be reducing, in a session; the table cannot be proved then.
+void adopt_arithmetic(const BoundLibrary& library, bool others_are_inside) noexcept;
 
 }  // namespace vecmpi

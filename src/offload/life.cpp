@@ -99,7 +99,8 @@ bool handshakes_are_slow() noexcept {
     return host.is_whole_job && host.local_ranks > 1 && oversubscribed(host, plan);
 }
 
-void start_engine(int level, int lib_provided, bool library_rests, int* app_provided) noexcept {
+void start_engine(int level, int lib_provided, bool library_rests, bool session_came_first,
+                  int* app_provided) noexcept {
     app_level = std::min(level, lib_provided);
     if (app_provided) *app_provided = app_level;
     const Decision& made = decision();
@@ -112,7 +113,7 @@ void start_engine(int level, int lib_provided, bool library_rests, int* app_prov
     engine->library_rests = library_rests;
     agree_over_world(oversubscribed(made.host, made.plan) && !library_rests, engine->wait);
     read_tag_upper_bound();
-    adopt_arithmetic(bind_real_functions());
+    adopt_arithmetic(bind_real_functions(), session_came_first);
     engine->reset_window();
     engine->expect_many_producers(app_level == MPI_THREAD_MULTIPLE);
     start_offload_thread(lib_provided);

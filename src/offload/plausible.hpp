@@ -71,6 +71,7 @@ constexpr bool plausible_op(MPI_Op op, MPI_Datatype type) noexcept {
     if (!is_op_handle(op)) return false;
     if (!is_builtin_op(op)) return true;
     if (op == MPI_MAXLOC || op == MPI_MINLOC) return type == MPI_2INT;
+    if (op == MPI_REPLACE || op == MPI_NO_OP) return false;  // RMA's
     const bool arithmetic = op == MPI_SUM || op == MPI_PROD || op == MPI_MAX || op == MPI_MIN;
     return is_plain_integer(type) || (arithmetic && is_plain_real(type));
 }
@@ -80,16 +81,16 @@ inline bool plausible_pair(const CallFacts& facts) noexcept {
     return facts.sendbuf != facts.recvbuf || facts.sendbuf == nullptr || facts.count == 0;
 }
 
-// Where errors return a program may look for them at the call. Only the library knows whether it takes
-// derived types (committed?), counts in arrays, and a send buffer inside the receive buffer.
+// Where errors return a program may look for them at the call. Only the library knows whether it
+// takes derived types (committed?), counts in arrays, and a send buffer inside the receive buffer.
 inline bool plausible_where_errors_return(const CallFacts& facts, int ranks) noexcept {
     if (!is_builtin_type(facts.type) || !is_builtin_type(facts.other_type)) return false;
     if (!facts.collective) return true;
     if (facts.vector_form) return false;
     const auto received = static_cast<uintptr_t>(facts.other_count) *
                           builtin_type_bytes(facts.other_type) * static_cast<uintptr_t>(ranks);
-    const auto from_begin = reinterpret_cast<uintptr_t>(facts.sendbuf) -
-                            reinterpret_cast<uintptr_t>(facts.recvbuf);
+    const auto from_begin =
+        reinterpret_cast<uintptr_t>(facts.sendbuf) - reinterpret_cast<uintptr_t>(facts.recvbuf);
     return from_begin >= received;
 }
 

@@ -36,6 +36,14 @@ TypeShape shape_of(MPI_Datatype type) noexcept {
     return shape;
 }
 
+bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept {
+    if (buffer != nullptr || count == 0) return false;
+    if (shape_of(type).builtin) return true;
+    MPI_Count lower_bound = 0, extent = 0;
+    real.Type_get_true_extent_x(type, &lower_bound, &extent);
+    return lower_bound == 0;
+}
+
 std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type,
                                         MPI_Count count) noexcept {
     const auto comm_bits = static_cast<unsigned>(comm);

@@ -34,6 +34,9 @@ struct TypeShape {
 bool is_valid_type(MPI_Datatype type) noexcept;
 TypeShape shape_of(MPI_Datatype type) noexcept;
 
+// A null buffer that is no MPI_BOTTOM: the library's to refuse. (A part of it would not be null.)
+bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
+
 // MPI_BOTTOM is null, and moves like any other buffer.
 inline void* advanced(const void* buffer, MPI_Count bytes) noexcept {
     if (buffer == MPI_IN_PLACE) return MPI_IN_PLACE;

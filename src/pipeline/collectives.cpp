@@ -267,6 +267,8 @@ std::optional<int> segmented_allreduce(const void* sendbuf, void* recvbuf, MPI_C
                                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
     const auto traits = traits_to_cut(comm, datatype, count);
     if (!traits || sendbuf == recvbuf) return std::nullopt;
+    if (is_refused(sendbuf, count, datatype) || is_refused(recvbuf, count, datatype))
+        return std::nullopt;
     const TypeShape shape = shape_of(datatype);
     const unsigned n =
         decide(Segmented::allreduce, static_cast<uint64_t>(count * shape.bytes), count, *traits);
@@ -282,6 +284,11 @@ std::optional<int> segmented_reduce(const void* sendbuf, void* recvbuf, MPI_Coun
                                     MPI_Comm comm) noexcept {
     const auto traits = traits_to_cut(comm, datatype, count);
     if (!traits || root < 0 || root >= traits->size) return std::nullopt;
+    int rank = 0;
+    real.Comm_rank(comm, &rank);
+    if (is_refused(sendbuf, count, datatype) ||
+        (rank == root && is_refused(recvbuf, count, datatype)))
+        return std::nullopt;
     const TypeShape shape = shape_of(datatype);
     const unsigned n =
         decide(Segmented::reduce, static_cast<uint64_t>(count * shape.bytes), count, *traits);
@@ -296,6 +303,7 @@ std::optional<int> segmented_bcast(void* buffer, MPI_Count count, MPI_Datatype d
                                    MPI_Comm comm) noexcept {
     const auto traits = traits_to_cut(comm, datatype, count);
     if (!traits || root < 0 || root >= traits->size) return std::nullopt;
+    if (is_refused(buffer, count, datatype)) return std::nullopt;
     const TypeShape shape = shape_of(datatype);
     const MPI_Count bytes = count * shape.bytes;
     const unsigned n = decide(Segmented::bcast, static_cast<uint64_t>(bytes), bytes, *traits);
@@ -322,6 +330,9 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
     const auto traits = traits_to_cut(comm, recvtype, recvcount);
     const bool in_place = sendbuf == MPI_IN_PLACE;
     if (!traits || (!in_place && !is_valid_type(sendtype)) || !real.Iallgatherv_c)
+        return std::nullopt;
+    if (is_refused(recvbuf, recvcount, recvtype) ||
+        (!in_place && is_refused(sendbuf, sendcount, sendtype)))
         return std::nullopt;
     const TypeShape receive_shape = shape_of(recvtype);
     const MPI_Count block = recvcount * receive_shape.bytes;
@@ -388,6 +399,10 @@ std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
         if (blocks.of(r) < 0) return std::nullopt;  // the library's own error
     const MPI_Count total = blocks.total(ranks);
     const auto bytes = static_cast<uint64_t>(total * shape.extent);
+    int rank = 0;
+    real.Comm_rank(comm, &rank);
+    if (is_refused(sendbuf, total, datatype) || is_refused(recvbuf, blocks.of(rank), datatype))
+        return std::nullopt;
     const unsigned n = decide(Segmented::reduce_scatter, bytes, blocks.largest(ranks), *traits);
     if (n == 0 || blocks.largest(ranks) > INT_MAX) return std::nullopt;
     count_call(static_cast<size_t>(Call::Reduce_scatter), Path::segmented, bytes);
@@ -396,8 +411,6 @@ std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
     if (!input || !counts) return out_of_memory(comm);
     const void* whole = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
     rearrange(static_cast<const char*>(whole), input.get(), blocks, ranks, n, shape.extent);
-    int rank = 0;
-    real.Comm_rank(comm, &rank);
     const char* next_input = input.get();
     const int rc = run_segments(n, [&](unsigned i, MPI_Request* request) noexcept {
         int* segment_counts =

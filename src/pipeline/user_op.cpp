@@ -78,8 +78,11 @@ std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_C
                                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
     if (!is_user_op(op) || count > INT_MAX || sendbuf == recvbuf) return std::nullopt;
     const auto traits = traits_to_cut(comm, datatype, count);
-    // On one node it was not measured faster, and slower where ranks share CPUs: more steps to wait for.
+    // On one node it was not measured faster, and slower where ranks share CPUs: more steps to wait
+    // for.
     if (!traits || agreement().one_node || agreement().twin_collectives) return std::nullopt;
+    if (is_refused(sendbuf, count, datatype) || is_refused(recvbuf, count, datatype))
+        return std::nullopt;
     const TypeShape shape = shape_of(datatype);
     const auto bytes = static_cast<uint64_t>(count * shape.bytes);
     Counter why{};

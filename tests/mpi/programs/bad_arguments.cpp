@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Wrong arguments with MPI_ERRORS_RETURN: the call itself returns the class, nothing is posted. No call here may succeed.
+// Wrong arguments with MPI_ERRORS_RETURN: the call itself returns the class, nothing is posted. No
+// call here may succeed.
 #include <vector>
 
 #include "battery.hpp"
@@ -81,7 +82,8 @@ void bad_matched_receives() {
     MPI_Message message;
     MPI_Isend(out.data(), 2000, MPI_INT, world.rank, 4, MPI_COMM_WORLD, &send);
     MPI_Mprobe(world.rank, 4, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
-    note(MPI_Imrecv(in.data(), 2000, MPI_DATATYPE_NULL, &message, &r), MPI_ERR_TYPE, "type of Imrecv");
+    note(MPI_Imrecv(in.data(), 2000, MPI_DATATYPE_NULL, &message, &r), MPI_ERR_TYPE,
+         "type of Imrecv");
     note(MPI_Imrecv(in.data(), -1, MPI_INT, &message, &r), MPI_ERR_COUNT, "count of Imrecv");
     check(message != MPI_MESSAGE_NULL, "the message after a refused Imrecv");
     MPI_Mrecv(in.data(), 2000, MPI_INT, &message, MPI_STATUS_IGNORE);
@@ -101,7 +103,8 @@ void bad_collectives() {
     note(MPI_Allreduce(buffer, out, 1, MPI_FLOAT, MPI_BAND, comm), MPI_ERR_OP, "op and type");
     note(MPI_Allreduce(buffer, out, 1, MPI_DATATYPE_NULL, MPI_SUM, comm), MPI_ERR_OP,
          "type of Allreduce");
-    note(MPI_Allreduce(buffer, buffer, 1, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER, "aliased buffers");
+    note(MPI_Allreduce(buffer, buffer, 1, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER,
+         "aliased buffers");
     note(MPI_Iallreduce(buffer, buffer, 1, MPI_INT, MPI_SUM, comm, &r), MPI_ERR_BUFFER,
          "aliased buffers of Iallreduce");
     note(MPI_Barrier(MPI_COMM_NULL), MPI_ERR_COMM, "comm of Barrier");
@@ -109,12 +112,38 @@ void bad_collectives() {
     note(MPI_Reduce(buffer, out, 1, MPI_INT, MPI_SUM, 77, comm), MPI_ERR_ROOT, "root of Reduce");
 }
 
+// Large ones, which may be cut: part of a null buffer is no null buffer.
+void null_buffers() {
+    constexpr int count = 1 << 20;
+    std::vector<int> in(count, 1);
+    note(MPI_Allreduce(in.data(), nullptr, count, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER,
+         "null buffer of Allreduce");
+    note(MPI_Allreduce(MPI_IN_PLACE, nullptr, count, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER,
+         "null buffer of Allreduce in place");
+    note(MPI_Bcast(nullptr, count, MPI_INT, 0, comm), MPI_ERR_BUFFER, "null buffer of Bcast");
+    note(MPI_Allgather(in.data(), count, MPI_INT, nullptr, count, MPI_INT, comm), MPI_ERR_BUFFER,
+         "null buffer of Allgather");
+    note(MPI_Reduce(nullptr, in.data(), count, MPI_INT, MPI_SUM, 0, comm), MPI_ERR_BUFFER,
+         "null buffer of Reduce");
+}
+
+void bad_local_reductions() {
+    int in[4] = {1, 2, 3, 4}, inout[4] = {};
+    for (int use = 0; use < 3; ++use) MPI_Reduce_local(in, inout, 4, MPI_INT, MPI_SUM);
+    note(MPI_Reduce_local(in, MPI_IN_PLACE, 4, MPI_INT, MPI_SUM), MPI_ERR_BUFFER,
+         "MPI_IN_PLACE in Reduce_local");
+    MPI_Request r = MPI_REQUEST_NULL;
+    note(MPI_Iallreduce(in, inout, 4, MPI_INT, MPI_REPLACE, comm, &r), MPI_ERR_OP,
+         "MPI_REPLACE in Iallreduce");
+}
+
 // Requests that no call made.
 void bad_requests() {
     MPI_Request none = MPI_REQUEST_NULL;
     MPI_Request strange = 0x2c000077;
     note(MPI_Wait(&strange, MPI_STATUS_IGNORE), MPI_ERR_REQUEST, "strange request in Wait");
-    note(MPI_Waitall(1, &strange, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST, "strange request in Waitall");
+    note(MPI_Waitall(1, &strange, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST,
+         "strange request in Waitall");
     note(MPI_Request_free(&strange), MPI_ERR_REQUEST, "strange request in Request_free");
     note(MPI_Request_free(&none), MPI_ERR_REQUEST, "null request in Request_free");
     note(MPI_Cancel(&none), MPI_ERR_REQUEST, "null request in Cancel");
@@ -123,7 +152,8 @@ void bad_requests() {
     note(MPI_Waitall(-1, &none, MPI_STATUSES_IGNORE), MPI_ERR_COUNT, "count of Waitall");
 }
 
-// A request handle that was completed is stale: using it again is an error, not somebody else's request.
+// A request handle that was completed is stale: using it again is an error, not somebody else's
+// request.
 void stale_request() {
     MPI_Request request;
     MPI_Request more;
@@ -158,6 +188,8 @@ int main(int argc, char** argv) {
     bad_receives();
     bad_matched_receives();
     bad_collectives();
+    null_buffers();
+    bad_local_reductions();
     bad_requests();
     stale_request();
     still_works();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arithmetic is done as the calling thread rounds, whoever does it: upward, downward, toward zero,
-// and with denormals flushed. One rank's own sum (to itself) and sums of two equal contributions,
-// so that the order does not matter.
+// and with denormals flushed; also the very first use of an op on a type, and under traps. One
+// rank's own sum (to itself) and sums of two equal contributions, so that the order does not
+// matter.
 #include <cfenv>
 #include <cmath>
 #include <cstring>
@@ -81,10 +82,56 @@ void sums(MPI_Datatype type, const char* name) {
     }
 }
 
+// MAX and MIN pick one of two subnormal numbers, whatever the environment takes them for.
+template <class Float>
+void extremes(MPI_Datatype type, const char* name) {
+    const Float tiny = std::numeric_limits<Float>::denorm_min();
+    for (const MPI_Op op : {MPI_MAX, MPI_MIN})
+        for (const Float in : {tiny * 7, -tiny * 9, static_cast<Float>(0)}) {
+            Float out = 1, local = tiny * 3;
+            MPI_Allreduce(&in, &out, 1, type, op, MPI_COMM_WORLD);
+            MPI_Reduce_local(&in, &local, 1, type, op);
+            char bytes[2 * sizeof(Float)];
+            std::memcpy(bytes, &out, sizeof out);
+            std::memcpy(bytes + sizeof out, &local, sizeof local);
+            topic(name).add_bytes(bytes, sizeof bytes);
+        }
+}
+
+// A program may ask for a signal at each exception of these: sums and products of such numbers
+// raise none, not at the first use either.
+void under_traps() {
+#if defined(__x86_64__)
+    feenableexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW);
+#endif
+    long double long_double = 1;
+    MPI_Allreduce(MPI_IN_PLACE, &long_double, 1, MPI_LONG_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    check(long_double == world.size, "sum of long double under traps");
+    const double large = 1.304e154;
+    double in[] = {large, 0.447e154, large, 0.447e154, large, 0.447e154, large, 0.447e154};
+    double inout[] = {large, 0.447e154, large, 0.447e154, large, 0.447e154, large, 0.447e154};
+    for (int use = 0; use < 2; ++use) {
+        MPI_Reduce_local(in, inout, 4, MPI_DOUBLE_COMPLEX, MPI_PROD);
+        for (double& part : inout) part = large;
+        for (int i = 1; i < 8; i += 2) inout[i] = 0.447e154;
+    }
+#if defined(__x86_64__)
+    fedisableexcept(FE_ALL_EXCEPT);
+#endif
+    check(std::fetestexcept(FE_OVERFLOW) == 0, "overflow of a product that has none");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     begin(argc, argv);
+    under_traps();
+    flush_denormals(true);
+    extremes<float>(MPI_FLOAT, "extremes of float");
+    extremes<float>(MPI_REAL, "extremes of REAL");
+    extremes<double>(MPI_DOUBLE, "extremes of double");
+    extremes<double>(MPI_DOUBLE_PRECISION, "extremes of DOUBLE_PRECISION");
+    flush_denormals(false);
     for (const int mode : modes)
         for (const bool flush : {false, true}) {
             std::fesetround(mode);
