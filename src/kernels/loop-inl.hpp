@@ -100,8 +100,9 @@ HWY_INLINE size_t lanes_to_alignment(const T* out, size_t lanes) {
 }
 
 // Output that is no input and does not fit the cache is written past it: the lines need not be read
-// first. Not measured yet, so never.
-constexpr size_t stream_from_bytes = SIZE_MAX;
+// first. Zen 5 with 32 MiB of third-level cache, SUM of float, GB/s with and without: 16 MiB 27 and
+// 18, read afterwards 13 and 10; 4 MiB 40 and 39, read afterwards 17 and 24.
+constexpr size_t stream_from_bytes = size_t{16} << 20;
 
 template <bool stream, class V, class D, class T = Lane<D>>
 HWY_INLINE void put(V v, D d, T* to) {
@@ -114,8 +115,7 @@ HWY_INLINE void put(V v, D d, T* to) {
 template <size_t granule, class D, class T = Lane<D>>
 HWY_INLINE bool is_to_be_streamed(D, const T* in, const T* inout, const T* out, size_t n) {
     // Highway streams 16 bytes at least, whatever the vector.
-    constexpr bool is_possible =
-        HWY_ARCH_X86 && hn::MaxLanes(D()) * sizeof(T) >= 16 && stream_from_bytes != SIZE_MAX;
+    constexpr bool is_possible = HWY_ARCH_X86 && hn::MaxLanes(D()) * sizeof(T) >= 16;
     const bool is_apart = out != in && out != inout;
     const bool can_be_aligned = reinterpret_cast<uintptr_t>(out) % (granule * sizeof(T)) == 0;
     return is_possible && n >= stream_from_bytes / sizeof(T) && is_apart && can_be_aligned;

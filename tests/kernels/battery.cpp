@@ -3,10 +3,12 @@
 // computed once, at many counts and offsets, between canaries.
 #include "battery.hpp"
 
+#include <algorithm>
 #include <cfenv>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -239,6 +241,36 @@ std::string run_large(const ReduceKernel& kernel, const Pool& pool, samples::Ran
     return runner.complaint();
 }
 
+// What is left to the whole from the pieces that a kernel computes in the cache.
+std::string run_huge(const ReduceKernel& kernel, ReduceOp op, ElementType type,
+                     samples::Random& random) {
+    constexpr size_t huge = (size_t{16} << 20) + 4096, piece = 1000, canary = 64;
+    const size_t bytes = twin::bytes_of(type), count = huge / bytes;
+    const auto repeated = [&](const Bytes& some) {
+        Bytes all;
+        while (all.size() < huge) all.insert(all.end(), some.begin(), some.end());
+        return all;
+    };
+    const Bytes in = repeated(samples::draw(random, type, pool_count));
+    const Bytes inout = repeated(samples::draw(random, type, pool_count));
+    Bytes expected = inout;
+    for (size_t i = 0; i < count; i += piece)
+        kernel.into(in.data() + i * bytes, expected.data() + i * bytes, std::min(piece, count - i));
+    for (const size_t offset : {random() % 8 * bytes, random() % 64}) {
+        Bytes out(canary + offset + count * bytes + canary, 0xA5);
+        kernel.to(in.data(), inout.data(), out.data() + canary + offset, count);
+        const bool same =
+            std::memcmp(out.data() + canary + offset, expected.data(), count * bytes) == 0;
+        const auto untouched = [](unsigned char byte) { return byte == 0xA5; };
+        if (!same || !std::all_of(out.begin(), out.begin() + canary + offset, untouched) ||
+            !std::all_of(out.end() - canary, out.end(), untouched))
+            return std::string(twin::name_of(op)) + " " + twin::name_of(type) + " on " +
+                   isa_name(kernel.isa) + ": 16 MiB differ from small pieces, offset " +
+                   std::to_string(offset);
+    }
+    return "";
+}
+
 void add_result(Tally& tally, const std::string& complaint) {
     if (complaint.empty()) {
         ++tally.passed;
@@ -314,6 +346,20 @@ Tally check_kernels(Isa isa, const Options& options) {
         if (complaint.empty()) complaint = run_large(kernel, pool, random, options);
         add_result(tally, complaint);
     });
+    return tally;
+}
+
+Tally check_huge(Isa isa, const Options& options) {
+    Tally tally;
+    samples::Random random(options.seed + 2);
+    constexpr std::pair<ReduceOp, ElementType> pairs[] = {
+        {ReduceOp::max, ElementType::i8},         {ReduceOp::sum, ElementType::f32},
+        {ReduceOp::bxor, ElementType::u64},       {ReduceOp::prod, ElementType::c64},
+        {ReduceOp::minloc, ElementType::i32_i32}, {ReduceOp::maxloc, ElementType::f64_i32}};
+    for (const auto& [op, type] : pairs) {
+        const ReduceKernel kernel = reduce_kernel(op, type, isa);
+        if (kernel.isa == isa) add_result(tally, run_huge(kernel, op, type, random));
+    }
     return tally;
 }
 

@@ -28,6 +28,9 @@ Tally check_kernels(vecmpi::Isa isa, const Options& options);
 // The same sums under every rounding mode, with and without flushing of subnormal numbers.
 Tally check_environments(vecmpi::Isa isa, const Options& options);
 
+// Outputs that no cache holds, which kernels may write past it, against small ones.
+Tally check_huge(vecmpi::Isa isa, const Options& options);
+
 // Which pairs have a kernel, sizes, names, and what a cap does.
 Tally check_table();
 

@@ -95,6 +95,7 @@ int main(int argc, char** argv) {
             vecmpi::reduce_kernel(vecmpi::ReduceOp::band, vecmpi::ElementType::u8, isa).isa == isa;
         if (!runs) continue;
         sum.add(vecmpi::isa_name(isa), battery::check_kernels(isa, arguments.options));
+        sum.add("  16 MiB", battery::check_huge(isa, arguments.options));
         sum.add("  floating-point environments",
                 battery::check_environments(isa, arguments.options));
     }

@@ -38,6 +38,7 @@ TEST_CASE("Every kernel equals its scalar twin bit for bit", "[kernels]") {
         if (!has_kernels(isa)) continue;
         INFO(isa_name(isa));
         check(battery::check_kernels(isa, options()));
+        check(battery::check_huge(isa, options()));
     }
 }
 
