@@ -28,6 +28,7 @@ TEST_CASE("scatters", "[pipeline][user_op]") {
         {"two ranks", {mib, mib / 2, 2}, nothing_set, false, Counter::decline_layout},
         {"one rank", {mib, mib / 2, 1}, nothing_set, false, Counter::decline_layout},
         {"small", {kib, kib / 2, 4}, nothing_set, false, Counter::decline_small},
+        {"just too small", {mib - 2, mib / 2 - 1, 4}, nothing_set, false, Counter::decline_small},
         {"few large elements", {mib, 3, 4}, nothing_set, false, Counter::decline_small},
         {"an element a rank", {mib, 4, 4}, nothing_set, true},
         {"reproducible", {mib, mib / 2, 4}, reproducible, false, Counter::decline_reproducible},

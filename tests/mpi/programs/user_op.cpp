@@ -79,8 +79,14 @@ int main(int argc, char** argv) {
     MPI_Datatype packed = packed_type(), gap = type_with_gap();
     MPI_Comm reversed;
     MPI_Comm_split(MPI_COMM_WORLD, 0, -world.rank, &reversed);
-    const int counts[] = {0,     1,     world.size - 1, world.size,   16383,
-                          16384, 16385, 30011,          16384 * 5 + 3};
+    constexpr int scattered_from = 1 << 18;  // elements of 4 bytes in 1 MiB
+    const int counts[] = {0,
+                          1,
+                          world.size - 1,
+                          world.size,
+                          scattered_from - 1,
+                          scattered_from,
+                          scattered_from + world.size + 1};
     for (const int count : counts)
         for (const bool in_place : {false, true})
             for (MPI_Comm comm : {MPI_COMM_WORLD, reversed}) {
