@@ -152,6 +152,7 @@ mpich_programs() {
     for program in c_point_to_point c_collectives c_objects outside thread_init sessions forks mpi3_calls; do
         build "$program" "$mpicc" "${c_flags[@]}" "$sources/$program.c" -lpthread
     done
+    build by_handle "$mpicc" "${c_flags[@]}" "$sources/by_handle.c" -ldl
     build cxx_threads "$mpicxx" -std=c++20 -O1 "${c_flags[@]}" "$sources/cxx_threads.cpp" -lpthread
     same "C point-to-point" 2 ./c_point_to_point
     same "C point-to-point" 3 ./c_point_to_point

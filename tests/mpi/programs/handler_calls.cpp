@@ -140,6 +140,51 @@ void call_in_handlers() {
     MPI_Comm_free(&first);
 }
 
+// ---- in callbacks: what the handler does must be seen there --------------------------------------
+
+MPI_Comm used_in_callbacks;
+int caught = 0;
+
+// errs(): a call that fails and is left by its handler, within it.
+template <void (*errs)()>
+int copies_attribute(MPI_Comm, int, void*, void*, void* copy, int* flag) {
+    errs();
+    *static_cast<void**>(copy) = nullptr;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+template <void (*errs)()>
+int deletes_attribute(MPI_Comm, int, void*, void*) {
+    errs();
+    return MPI_SUCCESS;
+}
+template <void (*errs)()>
+void computes(void*, void*, int*, MPI_Datatype*) {
+    errs();
+}
+
+template <void (*errs)()>
+void err_in_callbacks(MPI_Comm_errhandler_function* function) {
+    used_in_callbacks = with_handler(function);
+    MPI_Comm comm, copy;
+    MPI_Op op;
+    int key, a = 1, b = 1;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_keyval(copies_attribute<errs>, deletes_attribute<errs>, &key, nullptr);
+    MPI_Comm_set_attr(comm, key, nullptr);
+    MPI_Comm_dup(comm, &copy);
+    check_equal(caught, 1, "caught in a copy function");
+    MPI_Comm_free(&copy);
+    check_equal(caught, 2, "caught in a delete function");
+    MPI_Op_create(computes<errs>, 1, &op);
+    MPI_Reduce_local(&a, &b, 1, MPI_INT, op);
+    check_equal(caught, 3, "caught in an operator");
+    MPI_Op_free(&op);
+    MPI_Comm_free(&comm);
+    MPI_Comm_free_keyval(&key);
+    MPI_Comm_free(&used_in_callbacks);
+}
+
 // ---- jumps --------------------------------------------------------------------------------------
 
 std::jmp_buf back;
@@ -155,7 +200,15 @@ void jump_out_of(const char* what, Call call) {
     check(false, what);
 }
 
+void jumps_in_callback() {
+    if (setjmp(back) != 0)
+        ++caught;
+    else
+        MPI_Send(&caught, 1, MPI_INT, 99, 0, used_in_callbacks);
+}
+
 void jump_out_of_handlers() {
+    err_in_callbacks<jumps_in_callback>(jumps);
     MPI_Comm comm = with_handler(jumps);
     set_on_world(jumps);
     static MPI_Comm copy;
@@ -209,7 +262,16 @@ void catch_from(const char* what, Call call) {
     check(false, what);
 }
 
+void throws_in_callback() {
+    try {
+        MPI_Send(&caught, 1, MPI_INT, 99, 0, used_in_callbacks);
+    } catch (const std::runtime_error&) {
+        ++caught;
+    }
+}
+
 void throw_from_handlers() {
+    err_in_callbacks<throws_in_callback>(throws);
     MPI_Comm comm = with_handler(throws);
     set_on_world(throws);
     int value = 0;
