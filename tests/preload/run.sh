@@ -200,6 +200,13 @@ late_mpi() {
     same "RTLD_LOCAL host that asked before" 2 ./late_host "$work/libuser.so"
 }
 
+# One rank alone, too, is the library's: nobody else needs the engine.
+one_rank() {
+    wanted "one rank" || return 0
+    record report ranks_of 1 LD_PRELOAD="$library" VECMPI_OFFLOAD=off VECMPI_REPORT=summary -- ./mpi3_calls
+    if grep -q 'MPI_Send  *direct' report.err; then echo "ok one rank"; else failed "one rank" "" report.err; fi
+}
+
 # ---- profilers -------------------------------------------------------------------------------------------------
 
 profiler_before() {
@@ -334,6 +341,7 @@ without_mpi
 mpich_programs
 fortran
 late_mpi
+one_rank
 profiler_before
 switched_off
 off_on_one_rank
