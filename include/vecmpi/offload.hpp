@@ -190,6 +190,8 @@ void forget_comm_traits() noexcept;
 void note_world_handler() noexcept;
 // From now on communicators may hold processes of other MPI_COMM_WORLDs (spawn, connect, sessions).
 void note_dynamic_processes() noexcept;
+// A session is opened. It may outlive MPI_Finalize.
+void note_session() noexcept;
 
 // ---- life -------------------------------------------------------------------------------------
 

@@ -200,7 +200,7 @@ int serve_Finalize() noexcept {
 // Sessions alone have no MPI_COMM_WORLD whose ranks could agree on anything: until MPI_Init is
 // called too, every call goes to the library as it is.
 int serve_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) noexcept {
-    note_dynamic_processes();
+    note_session();
     session_came_first.store(true);
     return real.Session_init(info, errhandler, session);
 }

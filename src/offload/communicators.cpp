@@ -14,6 +14,8 @@ constexpr unsigned cache_entries = 64;
 std::atomic<uint64_t> cache[cache_entries];
 std::atomic<uint32_t> cache_epoch{0};
 std::atomic<bool> dynamic_processes{false};
+std::atomic<bool> sessions{false};
+thread_local constinit bool asking __attribute__((tls_model("initial-exec"))) = false;
 
 constexpr int largest_cached_size = (1 << 26) - 1;
 
@@ -122,5 +124,12 @@ void note_world_handler() noexcept {
 void note_dynamic_processes() noexcept {
     if (!dynamic_processes.exchange(true)) forget_comm_traits();
 }
+
+void note_session() noexcept {
+    note_dynamic_processes();
+    sessions.store(true, std::memory_order_relaxed);
+}
+
+bool session_was_opened() noexcept { return sessions.load(std::memory_order_relaxed); }
 
 }  // namespace vecmpi

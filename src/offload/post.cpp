@@ -54,6 +54,7 @@ MPI_Comm comm_of(const CallFacts& facts) noexcept {
 // Why an operation cannot be queued, or number_of_counters if it can.
 Counter reason_not_to_queue(const Operation& operation) noexcept {
     const CallFacts& facts = operation.facts;
+    if (session_was_opened()) return Counter::decline_session;
     if (facts.type_arrays) return Counter::decline_arrays;
     const MPI_Comm comm = comm_of(facts);
     if (!is_comm_handle(comm)) return Counter::decline_arguments;

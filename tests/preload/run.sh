@@ -149,7 +149,7 @@ without_mpi() {
 
 mpich_programs() {
     local program
-    for program in c_point_to_point c_collectives c_objects outside thread_init sessions forks mpi3_calls; do
+    for program in c_point_to_point c_collectives c_objects outside thread_init sessions session_first forks mpi3_calls; do
         build "$program" "$mpicc" "${c_flags[@]}" "$sources/$program.c" -lpthread
     done
     build by_handle "$mpicc" "${c_flags[@]}" "$sources/by_handle.c" -ldl
@@ -171,6 +171,9 @@ mpich_programs() {
     same "outside Init and Finalize" 2 ./outside
     same "Init in another thread" 2 ./thread_init
     same "sessions only" 2 ./sessions
+    same "session around all" 2 ./session_first
+    same "session around all" $(($(nproc) + 2)) ./session_first
+    same "past the entries" 1 ./by_handle
     same "fork" 2 ./forks
     same_process "no launcher" ./mpi3_calls
 }
