@@ -182,8 +182,11 @@ struct CommTraits {
     bool world_only = true;  // every process belongs to this process's MPI_COMM_WORLD
     enum class Handler : uint8_t { fatal, returns, user } handler = Handler::fatal;
 };
-// Cached. The communicator must be valid.
+// Cached. Of a handle that is no communicator (any more) the size is 0.
 CommTraits comm_traits(MPI_Comm comm) noexcept;
+// True while comm_traits() asks the library on this thread: an error is then its answer, and
+// nothing that the program may hear of.
+bool asks_about_communicator() noexcept;
 // Before a communicator is freed or its error handler changes.
 void forget_comm_traits() noexcept;
 // The error handler of MPI_COMM_WORLD may be another one now.

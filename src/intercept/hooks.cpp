@@ -9,6 +9,7 @@
 
 #include "error_handlers.hpp"
 #include "progress.hpp"
+#include "questions.hpp"
 #include "report.hpp"
 #include "vecmpi/intercept.hpp"
 #include "vecmpi/mpi_handlers.hpp"
@@ -53,6 +54,7 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     const bool raised = requested > app_level && !session_came_first.load();
     start_engine(raised ? app_level : lib_provided, lib_provided, library_rests(), app_provided);
     if (session_came_first.load()) note_earlier_requests();
+    keep_questions_quiet();
     rest_in_library(library_wait_policy(app_thread_level()));
     bind_entries(true);
     return MPI_SUCCESS;

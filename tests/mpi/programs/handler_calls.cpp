@@ -107,6 +107,21 @@ void truncated(MPI_Comm comm, bool nonblocking) {
     MPI_Wait(&send, MPI_STATUS_IGNORE);
 }
 
+void makes_another_code(MPI_Comm*, int* code, ...) { *code = MPI_ERR_TAG; }
+
+// A handle of nothing is an error of the call only, not of a question before it.
+void of_freed_communicator() {
+    MPI_Comm comm = with_handler(calls_mpi);
+    const MPI_Comm freed = comm;
+    MPI_Comm_free(&comm);
+    int value = 0;
+    MPI_Request request;
+    expect(MPI_Send(&value, 1, MPI_INT, 0, 0, freed), MPI_ERR_COMM, "Send on a freed one");
+    expect(MPI_Irecv(&value, 1, MPI_INT, 0, 0, freed, &request), MPI_ERR_COMM,
+           "Irecv on a freed one");
+    expect(MPI_Bcast(&value, 1, MPI_INT, 0, freed), MPI_ERR_COMM, "Bcast on a freed one");
+}
+
 void call_in_handlers() {
     const MPI_Comm comm = with_handler(calls_mpi);
     MPI_Comm first = comm, other;
@@ -135,7 +150,12 @@ void call_in_handlers() {
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
     MPI_Errhandler_free(&handler);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    of_freed_communicator();
     goes_on(comm, "after calls");
+    MPI_Comm changing = with_handler(makes_another_code);
+    check_class(MPI_Comm_call_errhandler(changing, MPI_SUCCESS), MPI_SUCCESS, "code of no error");
+    check_class(MPI_Send(&value, 1, MPI_INT, 99, 0, changing), MPI_ERR_TAG, "code of the handler");
+    MPI_Comm_free(&changing);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_free(&first);
 }
