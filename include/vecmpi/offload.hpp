@@ -82,6 +82,11 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept;
 // handler of their own, and everything where the library itself waits as well.
 bool twin_serves(MPI_Comm comm) noexcept;
 
+// True where the library surely takes the arguments, judged without asking it. For calls whose
+// parts must not be begun when one of them would be refused. The communicator is one that
+// twin_serves().
+bool library_surely_takes(const Operation& operation) noexcept;
+
 // True where blocking collectives on this communicator run as their nonblocking twins. Equal on all
 // ranks of the communicator: MPI does not match a blocking collective with a nonblocking one
 // (MPI 4.0, 6.12).

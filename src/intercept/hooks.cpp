@@ -77,18 +77,20 @@ std::optional<int> default_level() noexcept {
     return std::nullopt;
 }
 
-// ---- Sendrecv: both sides posted, then completed (MPICH 4.0's Irecv from MPI_PROC_NULL leaves an
-// empty status, so that case is the library's) ------------------------------------------------
+// ---- Sendrecv: both sides posted, then completed ------------------------------------------------
 
-template <class SendArguments, class ReceiveArguments>
-int exchange(IssueFunction issue_send, const SendArguments& send, const CallFacts& send_facts,
-             IssueFunction issue_receive, const ReceiveArguments& receive,
-             const CallFacts& receive_facts, MPI_Status* status) noexcept {
+// Where one side is refused the other must not have taken a message: both are looked at first.
+// MPICH 4.0's Irecv from MPI_PROC_NULL leaves an empty status, so that case is the library's.
+bool may_exchange(const Operation& receive, const Operation& send) noexcept {
+    return receive.facts.peer != MPI_PROC_NULL && library_surely_takes(receive) &&
+           library_surely_takes(send);
+}
+
+int exchange(const Operation& receive, const Operation& send, MPI_Status* status) noexcept {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    int rc = post(make_operation(Call::Irecv, issue_receive, receive, receive_facts), &requests[0]);
+    int rc = post(receive, &requests[0]);
     if (rc != MPI_SUCCESS) return rc;
-    const int send_rc =
-        post(make_operation(Call::Isend, issue_send, send, send_facts), &requests[1]);
+    const int send_rc = post(send, &requests[1]);
     if (send_rc != MPI_SUCCESS) {
         cancel(&requests[0]);
         wait_one(&requests[0], MPI_STATUS_IGNORE);
@@ -216,33 +218,39 @@ int serve_Query_thread(int* provided) noexcept {
 int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                    void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                    MPI_Comm comm, MPI_Status* status) noexcept {
-    if (source == MPI_PROC_NULL || !twin_serves(comm)) {
-        DirectCall scope(Call::Sendrecv, Reentry::program);
-        return real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                             recvtype, source, recvtag, comm, status);
+    if (twin_serves(comm)) {
+        const IrecvArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
+        const IsendArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
+        const Operation operations[2] = {
+            make_operation(Call::Irecv, issue_Irecv, receive,
+                           message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag)),
+            make_operation(Call::Isend, issue_Isend, send,
+                           message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag))};
+        if (may_exchange(operations[0], operations[1]))
+            return exchange(operations[0], operations[1], status);
     }
-    const IsendArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
-    const IrecvArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-    return exchange(issue_Isend, send,
-                    message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag), issue_Irecv,
-                    receive, message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag),
-                    status);
+    DirectCall scope(Call::Sendrecv, Reentry::program);
+    return real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+                         source, recvtag, comm, status);
 }
 
 int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
                      int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                      int source, int recvtag, MPI_Comm comm, MPI_Status* status) noexcept {
-    if (source == MPI_PROC_NULL || !twin_serves(comm)) {
-        DirectCall scope(Call::Sendrecv_c, Reentry::program);
-        return real.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                               recvtype, source, recvtag, comm, status);
+    if (twin_serves(comm)) {
+        const Irecv_cArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
+        const Isend_cArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
+        const Operation operations[2] = {
+            make_operation(Call::Irecv_c, issue_Irecv_c, receive,
+                           message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag)),
+            make_operation(Call::Isend_c, issue_Isend_c, send,
+                           message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag))};
+        if (may_exchange(operations[0], operations[1]))
+            return exchange(operations[0], operations[1], status);
     }
-    const Isend_cArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
-    const Irecv_cArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-    return exchange(issue_Isend_c, send,
-                    message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag), issue_Irecv_c,
-                    receive, message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag),
-                    status);
+    DirectCall scope(Call::Sendrecv_c, Reentry::program);
+    return real.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                           recvtype, source, recvtag, comm, status);
 }
 
 int serve_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {

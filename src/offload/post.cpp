@@ -60,10 +60,7 @@ Counter reason_not_to_queue(const Operation& operation) noexcept {
     if (!is_comm_handle(comm)) return Counter::decline_arguments;
     const CommTraits traits = comm_traits(comm);
     if (!window_serves(traits.handler)) return Counter::decline_error_handler;
-    if (!plausible(operation.call, facts, traits, engine->tag_upper_bound))
-        return Counter::decline_arguments;
-    if (traits.handler == CommTraits::Handler::returns &&
-        !plausible_where_errors_return(facts, traits.size))
+    if (!surely_taken(operation.call, facts, traits, engine->tag_upper_bound))
         return Counter::decline_arguments;
     return Counter::number_of_counters;
 }
@@ -173,6 +170,11 @@ bool twin_serves(MPI_Comm comm) noexcept {
     if (comm_traits(comm).handler != CommTraits::Handler::user) return true;
     count(Counter::decline_error_handler);
     return false;
+}
+
+bool library_surely_takes(const Operation& operation) noexcept {
+    return surely_taken(operation.call, operation.facts, comm_traits(comm_of(operation.facts)),
+                        engine->tag_upper_bound);
 }
 
 bool collective_twin_serves(MPI_Comm comm) noexcept {
