@@ -139,9 +139,9 @@ int probe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* 
 }
 
 // What the program changes of a communicator is forgotten before and after: another thread may ask
-// in between.
+// in between. A delete function of the program may throw.
 template <class LibraryCall>
-int changing_communicator(Call call, LibraryCall library_call) noexcept {
+int changing_communicator(Call call, LibraryCall library_call) {
     DirectCall scope(call);
     forget_comm_traits();
     const int rc = library_call();
@@ -351,13 +351,12 @@ int serve_Session_create_errhandler(MPI_Session_errhandler_function* session_err
 
 // ---- communicators ------------------------------------------------------------------------------
 
-int serve_Comm_free(MPI_Comm* comm) noexcept {
-    return changing_communicator(Call::Comm_free, [&]() noexcept { return real.Comm_free(comm); });
+int serve_Comm_free(MPI_Comm* comm) {
+    return changing_communicator(Call::Comm_free, [&] { return real.Comm_free(comm); });
 }
 
-int serve_Comm_disconnect(MPI_Comm* comm) noexcept {
-    return changing_communicator(Call::Comm_disconnect,
-                                 [&]() noexcept { return real.Comm_disconnect(comm); });
+int serve_Comm_disconnect(MPI_Comm* comm) {
+    return changing_communicator(Call::Comm_disconnect, [&] { return real.Comm_disconnect(comm); });
 }
 
 int serve_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) noexcept {

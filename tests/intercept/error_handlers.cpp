@@ -93,6 +93,14 @@ TEST_CASE("error handlers: a callback's calls end with its own", "[errors]") {
     CHECK(errors_waiting == 0);
 }
 
+TEST_CASE("error handlers: what a callback lets pass leaves nothing behind", "[errors]") {
+    begin(throws);
+    real.Comm_dup = [](MPI_Comm, MPI_Comm*) -> int { throw std::runtime_error("callback"); };
+    MPI_Comm copy;
+    CHECK_THROWS_AS(enter_Comm_dup(comm, &copy), std::runtime_error);
+    CHECK(fake.open_direct_calls == 0);
+}
+
 TEST_CASE("error handlers: MPI_SUCCESS stays what it is", "[errors]") {
     begin(changes);
     MPI_Comm object = comm;

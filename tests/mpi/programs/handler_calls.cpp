@@ -290,8 +290,25 @@ void throws_in_callback() {
     }
 }
 
+// Not caught in the callback: it passes the library, whose frames at this level hold nothing.
+void throws_past_callback() { MPI_Send(&caught, 1, MPI_INT, 99, 0, used_in_callbacks); }
+
+void throw_out_of_callback() {
+    used_in_callbacks = with_handler(throws);
+    MPI_Comm comm;
+    int key;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deletes_attribute<throws_past_callback>, &key,
+                           nullptr);
+    MPI_Comm_set_attr(comm, key, nullptr);
+    catch_from("Comm_free", [&] { MPI_Comm_free(&comm); });
+    goes_on(MPI_COMM_WORLD, "after an exception out of a callback");
+    MPI_Comm_free(&used_in_callbacks);
+}
+
 void throw_from_handlers() {
     err_in_callbacks<throws_in_callback>(throws);
+    throw_out_of_callback();
     MPI_Comm comm = with_handler(throws);
     set_on_world(throws);
     int value = 0;
