@@ -82,6 +82,11 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept;
 // handler of their own, and everything where the library itself waits as well.
 bool twin_serves(MPI_Comm comm) noexcept;
 
+// True where the library surely takes the arguments, judged without asking it. For calls whose
+// parts must not be begun when one of them would be refused. The communicator is one that
+// twin_serves().
+bool library_surely_takes(const Operation& operation) noexcept;
+
 // True where blocking collectives on this communicator run as their nonblocking twins. Equal on all
 // ranks of the communicator: MPI does not match a blocking collective with a nonblocking one
 // (MPI 4.0, 6.12).
@@ -183,14 +188,19 @@ struct CommTraits {
     bool world_only = true;  // every process belongs to this process's MPI_COMM_WORLD
     enum class Handler : uint8_t { fatal, returns, user } handler = Handler::fatal;
 };
-// Cached. The communicator must be valid.
+// Cached. Of a handle that is no communicator (any more) the size is 0.
 CommTraits comm_traits(MPI_Comm comm) noexcept;
+// True while comm_traits() asks the library on this thread: an error is then its answer, and
+// nothing that the program may hear of.
+bool asks_about_communicator() noexcept;
 // Before a communicator is freed or its error handler changes.
 void forget_comm_traits() noexcept;
 // The error handler of MPI_COMM_WORLD may be another one now.
 void note_world_handler() noexcept;
 // From now on communicators may hold processes of other MPI_COMM_WORLDs (spawn, connect, sessions).
 void note_dynamic_processes() noexcept;
+// A session is opened. It may outlive MPI_Finalize.
+void note_session() noexcept;
 
 // ---- life -------------------------------------------------------------------------------------
 

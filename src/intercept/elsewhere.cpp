@@ -13,13 +13,6 @@
 namespace vecmpi {
 namespace {
 
-bool is_ours(void* address) noexcept {
-    Dl_info theirs;
-    Dl_info ours;
-    return dladdr(address, &theirs) != 0 && dladdr(vecmpi_first_calls, &ours) != 0 &&
-           theirs.dli_fbase == ours.dli_fbase;
-}
-
 void* handle_of_object_at(const void* address) noexcept {
     Dl_info object;
     if (dladdr(address, &object) == 0 || object.dli_fname == nullptr) return nullptr;
@@ -54,7 +47,8 @@ void* defined_elsewhere(const char* symbol) noexcept {
     for (const LoadedLibrary& library : loaded_libraries()) {
         void* handle = handle_of_loaded(library);
         void* found = handle != nullptr ? dlsym(handle, symbol) : nullptr;
-        if (found != nullptr && !is_ours(found)) return found;  // keeps the handle, and so the library
+        if (found != nullptr && !in_one_object(found, vecmpi_first_calls))
+            return found;  // keeps the handle, and so the library
         if (handle != nullptr) dlclose(handle);
     }
     return nullptr;
@@ -75,6 +69,12 @@ CallersChoice definition_for(uintptr_t caller, const char* symbol) noexcept {
         }
     if (choice.address != nullptr) handle_of_object_at(choice.address);  // never given back
     return choice;
+}
+
+bool in_one_object(const void* one, const void* other) noexcept {
+    Dl_info of_one, of_other;
+    return dladdr(one, &of_one) != 0 && dladdr(other, &of_other) != 0 &&
+           of_one.dli_fbase == of_other.dli_fbase;
 }
 
 }  // namespace vecmpi

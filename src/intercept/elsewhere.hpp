@@ -18,4 +18,7 @@ struct CallersChoice {
 };
 CallersChoice definition_for(uintptr_t caller, const char* symbol) noexcept;
 
+// Do both addresses lie in the same loaded object?
+bool in_one_object(const void* one, const void* other) noexcept;
+
 }  // namespace vecmpi

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes the functions that serve MPI calls, one pattern a class. What a pattern means stands in offload.hpp.
 
-serve_X does it, noexcept; enter_X is where the program comes in, and calls its error handler functions at the end.
+serve_X does it, noexcept but where the library calls functions of the program; enter_X is where the program comes in, and calls its error handler functions at the end.
 """
 
 from prototypes import GeneratorError
@@ -137,13 +137,22 @@ def signature(function, prefix="serve", linkage=""):
     )
 
 
+# Hand-written, and the library calls functions of the program in them.
+CALLING_BACK = ("Comm_free", "Comm_disconnect")
+
+
 def own_signature(function):
     """Of a function that only the entry below it calls."""
     return signature(function, linkage="static ")
 
 
+def leavable(text):
+    """An exception may pass: of a callback, or of an error handler function that the callback called."""
+    return text.removesuffix(" noexcept")
+
+
 def entry_signature(function):
-    return signature(function, "enter").removesuffix(" noexcept")
+    return leavable(signature(function, "enter"))
 
 
 def entry(function, served_by):
@@ -274,7 +283,7 @@ def serve_collective(function, operations):
 def serve_direct(function, operations):
     before = f"    {function.columns[0]}();\n" if function.columns else ""
     return (
-        own_signature(function)
+        leavable(own_signature(function))
         + " {\n"
         + before
         + direct_scope(function)
@@ -368,7 +377,11 @@ def handlers_header(functions):
     body = "// Where the program comes in. May be left by an exception of its error handler function.\n"
     body += "".join(entry_signature(f) + ";\n" for f in functions if has_entry(f))
     body += "\n// Hand-written.\n"
-    body += "".join(signature(function) + ";\n" for function in by_hand)
+    for function in by_hand:
+        declared = signature(function)
+        if function.short_name in CALLING_BACK:
+            declared = leavable(declared)
+        body += declared + ";\n"
     body += "\n// The whole collective, as the handlers of class collective serve it.\n" + "".join(
         signature(function, "collective") + ";\n" for function in fallbacks
     )

@@ -5,6 +5,8 @@
 // returns from.
 #include "error_handlers.hpp"
 
+#include <unwind.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -39,10 +41,36 @@ constexpr unsigned most_waiting = 8;
 thread_local constinit FailedCall waiting[most_waiting]
     __attribute__((tls_model("initial-exec"))) = {};
 
+// From the call that failed outwards: was it an entry of ours that called the library?
+struct Walk {
+    bool in_library = false;
+    bool by_entry = true;
+};
+
+_Unwind_Reason_Code look_at_frame(_Unwind_Context* frame, void* found) {
+    auto& walk = *static_cast<Walk*>(found);
+    const auto* address = reinterpret_cast<const void*>(_Unwind_GetIP(frame));
+    if (in_one_object(address, reinterpret_cast<const void*>(real.Comm_size))) {
+        walk.in_library = true;
+        return _URC_NO_REASON;
+    }
+    if (!walk.in_library) return _URC_NO_REASON;  // still in the trampoline
+    walk.by_entry = in_one_object(address, reinterpret_cast<const void*>(look_at_frame));
+    return _URC_END_OF_STACK;
+}
+
+// Not where a plugin found the library's function by dlsym on its handle.
+bool entry_follows() noexcept {
+    Walk walk;
+    _Unwind_Backtrace(look_at_frame, &walk);
+    return walk.by_entry;
+}
+
 // From the offload thread no entry returns to the program; before MPI_Init and after MPI_Finalize
 // none of ours is entered.
 bool may_wait() noexcept {
-    return errors_waiting < most_waiting && engine_runs() && !is_offload_thread();
+    return errors_waiting < most_waiting && engine_runs() && !is_offload_thread() &&
+           entry_follows();
 }
 
 void wait_with(const FailedCall& failed) noexcept { waiting[errors_waiting++] = failed; }
@@ -153,15 +181,19 @@ MPI_File_errhandler_function* deferred(MPI_File_errhandler_function* function) n
 }
 
 // Taken off the list first: a function that leaves drops the others, as it would in the library.
-int call_error_handlers(int rc) {
-    if (is_reentrant()) return rc;  // we are inside the library: the outer entry calls them
+// Inside the library a callback of the program may call: it must see its own error handled, and may
+// catch what the function throws.
+int call_error_handlers(int rc, const void* caller) {
+    if (is_reentrant() && in_one_object(caller, reinterpret_cast<const void*>(real.Comm_size)))
+        return rc;
     FailedCall failed[most_waiting];
     const unsigned number = std::exchange(errors_waiting, 0u);
     std::memcpy(failed, waiting, number * sizeof *failed);
     for (unsigned i = 0; i < number; ++i) {
         int code = failed[i].code;
         failed[i].call(failed[i], &code);
-        if (rc == failed[i].code) rc = code;  // MPICH returns what the function makes of the code
+        // MPICH returns what the function makes of the code.
+        if (rc == failed[i].code && rc != MPI_SUCCESS) rc = code;
     }
     return rc;
 }

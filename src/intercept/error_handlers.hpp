@@ -10,15 +10,16 @@ namespace vecmpi {
 // Errors of this thread whose functions have not been called yet.
 extern thread_local constinit unsigned errors_waiting __attribute__((tls_model("initial-exec")));
 
-// Calls the functions that wait, in order. Not noexcept, and it holds nothing: they may never
-// return. What the MPI call then returns.
-int call_error_handlers(int rc);
+// Calls the functions that wait, in order, unless the MPI library is the caller: then the program's
+// own call does. Not noexcept, and it holds nothing: they may never return. What the MPI call then
+// returns.
+int call_error_handlers(int rc, const void* caller);
 
-// Every entry of ours ends with this.
-inline int finish(int rc) {
+// Every entry of ours ends with this. Inline, so that the return address is the entry's.
+[[gnu::always_inline]] inline int finish(int rc) {
     if (errors_waiting == 0) [[likely]]
         return rc;
-    return call_error_handlers(rc);
+    return call_error_handlers(rc, __builtin_return_address(0));
 }
 
 // What the library gets in place of the program's function. The same one for the same function,

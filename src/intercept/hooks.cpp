@@ -9,6 +9,7 @@
 
 #include "error_handlers.hpp"
 #include "progress.hpp"
+#include "questions.hpp"
 #include "report.hpp"
 #include "vecmpi/intercept.hpp"
 #include "vecmpi/mpi_handlers.hpp"
@@ -22,16 +23,22 @@ namespace {
 
 // ---- Init and Finalize (MPI 4.0, 11.2 and 11.6.2) ----------------------------------------------
 
-// A look for a message that nobody sent makes the library poll: does the poll come through here?
-// (MPI_COMM_SELF would do without a poll.)
+// A test of what is not complete makes the library poll: does the poll come through here? (A look
+// for a message polls only where other ranks could have sent it.)
 bool library_rests() noexcept {
-    int rank = 0, found;
-    real.Comm_rank(MPI_COMM_WORLD, &rank);
-    real.Iprobe(rank, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    MPI_Request never;
+    int flag;
+    real.Grequest_start([](void*, MPI_Status*) { return int{MPI_SUCCESS}; },
+                        [](void*) { return int{MPI_SUCCESS}; },
+                        [](void*, int) { return int{MPI_SUCCESS}; }, nullptr, &never);
+    real.Test(&never, &flag, MPI_STATUS_IGNORE);
+    real.Grequest_complete(never);
+    real.Wait(&never, MPI_STATUS_IGNORE);
     return library_polls_seen();
 }
 
-// A session that came first has set the library's thread level for good.
+// A session that came first has set the library's thread level for good, and UCX has read its
+// environment.
 std::atomic<bool> session_came_first{false};
 
 // library_init(level, &provided): the program's own call, or MPI_Init_thread where the offload
@@ -40,7 +47,7 @@ template <class LibraryInit>
 int initialise_world(int app_level, int* app_provided, LibraryInit library_init) noexcept {
     int lib_provided = MPI_THREAD_SINGLE;
     rest_in_library(library_wait_policy(app_level));
-    const EagerUcx eager(handshakes_are_slow());
+    const EagerUcx eager(!session_came_first.load() && handshakes_are_slow());
     const int requested = level_to_request(app_level);
     const int rc = library_init(requested, &lib_provided);
     if (rc != MPI_SUCCESS) return rc;
@@ -49,6 +56,7 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     start_engine(raised ? app_level : lib_provided, lib_provided, library_rests(), session_first,
                  app_provided);
     if (session_first) note_earlier_requests();
+    keep_questions_quiet();
     rest_in_library(library_wait_policy(app_thread_level()));
     bind_entries(true);
     return MPI_SUCCESS;
@@ -71,18 +79,20 @@ std::optional<int> default_level() noexcept {
     return std::nullopt;
 }
 
-// ---- Sendrecv: both sides posted, then completed (MPICH 4.0's Irecv from MPI_PROC_NULL leaves an
-// empty status, so that case is the library's) ------------------------------------------------
+// ---- Sendrecv: both sides posted, then completed ------------------------------------------------
 
-template <class SendArguments, class ReceiveArguments>
-int exchange(IssueFunction issue_send, const SendArguments& send, const CallFacts& send_facts,
-             IssueFunction issue_receive, const ReceiveArguments& receive,
-             const CallFacts& receive_facts, MPI_Status* status) noexcept {
+// Where one side is refused the other must not have taken a message: both are looked at first.
+// MPICH 4.0's Irecv from MPI_PROC_NULL leaves an empty status, so that case is the library's.
+bool may_exchange(const Operation& receive, const Operation& send) noexcept {
+    return receive.facts.peer != MPI_PROC_NULL && library_surely_takes(receive) &&
+           library_surely_takes(send);
+}
+
+int exchange(const Operation& receive, const Operation& send, MPI_Status* status) noexcept {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    int rc = post(make_operation(Call::Irecv, issue_receive, receive, receive_facts), &requests[0]);
+    int rc = post(receive, &requests[0]);
     if (rc != MPI_SUCCESS) return rc;
-    const int send_rc =
-        post(make_operation(Call::Isend, issue_send, send, send_facts), &requests[1]);
+    const int send_rc = post(send, &requests[1]);
     if (send_rc != MPI_SUCCESS) {
         cancel(&requests[0]);
         wait_one(&requests[0], MPI_STATUS_IGNORE);
@@ -131,9 +141,9 @@ int probe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* 
 }
 
 // What the program changes of a communicator is forgotten before and after: another thread may ask
-// in between.
+// in between. A delete function of the program may throw.
 template <class LibraryCall>
-int changing_communicator(Call call, LibraryCall library_call) noexcept {
+int changing_communicator(Call call, LibraryCall library_call) {
     DirectCall scope(call);
     forget_comm_traits();
     const int rc = library_call();
@@ -196,7 +206,7 @@ int serve_Finalize() noexcept {
 // Sessions alone have no MPI_COMM_WORLD whose ranks could agree on anything: until MPI_Init is
 // called too, every call goes to the library as it is.
 int serve_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) noexcept {
-    note_dynamic_processes();
+    note_session();
     session_came_first.store(true);
     return real.Session_init(info, errhandler, session);
 }
@@ -210,33 +220,39 @@ int serve_Query_thread(int* provided) noexcept {
 int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                    void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                    MPI_Comm comm, MPI_Status* status) noexcept {
-    if (source == MPI_PROC_NULL || !twin_serves(comm)) {
-        DirectCall scope(Call::Sendrecv, Reentry::program);
-        return real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                             recvtype, source, recvtag, comm, status);
+    if (twin_serves(comm)) {
+        const IrecvArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
+        const IsendArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
+        const Operation operations[2] = {
+            make_operation(Call::Irecv, issue_Irecv, receive,
+                           message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag)),
+            make_operation(Call::Isend, issue_Isend, send,
+                           message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag))};
+        if (may_exchange(operations[0], operations[1]))
+            return exchange(operations[0], operations[1], status);
     }
-    const IsendArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
-    const IrecvArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-    return exchange(issue_Isend, send,
-                    message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag), issue_Irecv,
-                    receive, message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag),
-                    status);
+    DirectCall scope(Call::Sendrecv, Reentry::program);
+    return real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+                         source, recvtag, comm, status);
 }
 
 int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
                      int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                      int source, int recvtag, MPI_Comm comm, MPI_Status* status) noexcept {
-    if (source == MPI_PROC_NULL || !twin_serves(comm)) {
-        DirectCall scope(Call::Sendrecv_c, Reentry::program);
-        return real.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                               recvtype, source, recvtag, comm, status);
+    if (twin_serves(comm)) {
+        const Irecv_cArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
+        const Isend_cArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
+        const Operation operations[2] = {
+            make_operation(Call::Irecv_c, issue_Irecv_c, receive,
+                           message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag)),
+            make_operation(Call::Isend_c, issue_Isend_c, send,
+                           message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag))};
+        if (may_exchange(operations[0], operations[1]))
+            return exchange(operations[0], operations[1], status);
     }
-    const Isend_cArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
-    const Irecv_cArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-    return exchange(issue_Isend_c, send,
-                    message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag), issue_Irecv_c,
-                    receive, message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag),
-                    status);
+    DirectCall scope(Call::Sendrecv_c, Reentry::program);
+    return real.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                           recvtype, source, recvtag, comm, status);
 }
 
 int serve_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
@@ -337,13 +353,12 @@ int serve_Session_create_errhandler(MPI_Session_errhandler_function* session_err
 
 // ---- communicators ------------------------------------------------------------------------------
 
-int serve_Comm_free(MPI_Comm* comm) noexcept {
-    return changing_communicator(Call::Comm_free, [&]() noexcept { return real.Comm_free(comm); });
+int serve_Comm_free(MPI_Comm* comm) {
+    return changing_communicator(Call::Comm_free, [&] { return real.Comm_free(comm); });
 }
 
-int serve_Comm_disconnect(MPI_Comm* comm) noexcept {
-    return changing_communicator(Call::Comm_disconnect,
-                                 [&]() noexcept { return real.Comm_disconnect(comm); });
+int serve_Comm_disconnect(MPI_Comm* comm) {
+    return changing_communicator(Call::Comm_disconnect, [&] { return real.Comm_disconnect(comm); });
 }
 
 int serve_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) noexcept {

@@ -61,6 +61,11 @@ ProgressFunction known_function(uintptr_t caller) noexcept {
     return nullptr;
 }
 
+void rest_at_unlock(uintptr_t inside) noexcept {
+    replace_import(reinterpret_cast<const void*>(inside), "pthread_mutex_unlock",
+                   reinterpret_cast<const void*>(unlock_and_rest));
+}
+
 // Whoever calls was linked to UCX, so there is a definition. Not kept where the table is full.
 ProgressFunction find_function(uintptr_t caller) noexcept {
     const CallersChoice found = definition_for(caller, "ucp_worker_progress");
@@ -72,9 +77,7 @@ ProgressFunction find_function(uintptr_t caller) noexcept {
         if (route.begin.load(std::memory_order_relaxed) != 0) continue;
         route.end.store(found.end, std::memory_order_relaxed);
         route.function.store(function, std::memory_order_relaxed);
-        if (resting.load(std::memory_order_acquire))
-            replace_import(reinterpret_cast<const void*>(caller), "pthread_mutex_unlock",
-                           reinterpret_cast<const void*>(unlock_and_rest));
+        if (resting.load(std::memory_order_acquire)) rest_at_unlock(caller);
         route.begin.store(found.begin, std::memory_order_release);
         break;
     }
@@ -111,6 +114,11 @@ constexpr const char* rendezvous_threshold = "UCX_RNDV_THRESH";
 void rest_in_library(const WaitPolicy& policy) noexcept {
     library_policy = policy;
     resting.store(true, std::memory_order_release);
+    // Who polled before, in a session that came first.
+    const std::lock_guard<std::mutex> lock(making_route);
+    for (const Route& route : routes)
+        if (const uintptr_t begin = route.begin.load(std::memory_order_relaxed); begin != 0)
+            rest_at_unlock(begin);
 }
 
 bool library_polls_seen() noexcept { return seen.load(std::memory_order_relaxed); }

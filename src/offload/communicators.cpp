@@ -14,6 +14,8 @@ constexpr unsigned cache_entries = 64;
 std::atomic<uint64_t> cache[cache_entries];
 std::atomic<uint32_t> cache_epoch{0};
 std::atomic<bool> dynamic_processes{false};
+std::atomic<bool> sessions{false};
+thread_local constinit bool asking __attribute__((tls_model("initial-exec"))) = false;
 
 constexpr int largest_cached_size = (1 << 26) - 1;
 
@@ -73,11 +75,24 @@ bool comm_in_world(MPI_Comm comm, bool inter, int size) noexcept {
     return inside;
 }
 
+// The library raises no error meanwhile, where src/intercept can prevent it: "no" is an answer.
+bool is_communicator(MPI_Comm comm, int* inter) noexcept {
+    asking = true;
+    const int rc = real.Comm_test_inter(comm, inter);
+    asking = false;
+    return rc == MPI_SUCCESS;
+}
+
+// What is no communicator, or was freed, is served by nothing of ours: the library is to refuse the
+// program's own call, with nothing held.
+constexpr CommTraits no_communicator{
+    .size = 0, .inter = false, .world_only = false, .handler = CommTraits::Handler::user};
+
 CommTraits ask_library(MPI_Comm comm) noexcept {
-    CommTraits traits;
+    CommTraits traits = no_communicator;
     ++this_thread.inside;
     int inter = 0;
-    if (real.Comm_test_inter(comm, &inter) == MPI_SUCCESS) {  // else a freed communicator: size 0
+    if (is_communicator(comm, &inter)) {
         traits.inter = inter != 0;
         if (traits.inter)
             real.Comm_remote_size(comm, &traits.size);
@@ -92,6 +107,8 @@ CommTraits ask_library(MPI_Comm comm) noexcept {
 
 }  // namespace
 
+bool asks_about_communicator() noexcept { return asking; }
+
 CommTraits comm_traits(MPI_Comm comm) noexcept {
     const auto key = static_cast<uint32_t>(comm);
     std::atomic<uint64_t>& entry = cache[(key ^ key >> 26) % cache_entries];
@@ -99,7 +116,8 @@ CommTraits comm_traits(MPI_Comm comm) noexcept {
     if ((word & 1) != 0 && static_cast<uint32_t>(word >> 32) == key) return unpack(word);
     const uint32_t epoch = cache_epoch.load(std::memory_order_acquire);
     const CommTraits traits = ask_library(comm);
-    if (traits.size <= largest_cached_size) {
+    // The handle of a freed one comes back with the next one that is made: nothing of it is kept.
+    if (traits.size > 0 && traits.size <= largest_cached_size) {
         entry.store(pack(comm, traits), std::memory_order_seq_cst);
         // Pairs with forget_comm_traits(): what was asked before the change must not stay.
         if (cache_epoch.load(std::memory_order_seq_cst) != epoch)
@@ -122,5 +140,12 @@ void note_world_handler() noexcept {
 void note_dynamic_processes() noexcept {
     if (!dynamic_processes.exchange(true)) forget_comm_traits();
 }
+
+void note_session() noexcept {
+    note_dynamic_processes();
+    sessions.store(true, std::memory_order_relaxed);
+}
+
+bool session_was_opened() noexcept { return sessions.load(std::memory_order_relaxed); }
 
 }  // namespace vecmpi

@@ -115,4 +115,12 @@ inline bool plausible(Call call, const CallFacts& facts, const CommTraits& comm,
            plausible_peer(facts.other_peer, comm.size, true);
 }
 
+// The library takes these arguments for sure, as far as can be seen from outside.
+inline bool surely_taken(Call call, const CallFacts& facts, const CommTraits& comm,
+                         int tag_upper_bound) noexcept {
+    return plausible(call, facts, comm, tag_upper_bound) &&
+           (comm.handler != CommTraits::Handler::returns ||
+            plausible_where_errors_return(facts, comm.size));
+}
+
 }  // namespace vecmpi

@@ -54,15 +54,13 @@ MPI_Comm comm_of(const CallFacts& facts) noexcept {
 // Why an operation cannot be queued, or number_of_counters if it can.
 Counter reason_not_to_queue(const Operation& operation) noexcept {
     const CallFacts& facts = operation.facts;
+    if (session_was_opened()) return Counter::decline_session;
     if (facts.type_arrays) return Counter::decline_arrays;
     const MPI_Comm comm = comm_of(facts);
     if (!is_comm_handle(comm)) return Counter::decline_arguments;
     const CommTraits traits = comm_traits(comm);
     if (!window_serves(traits.handler)) return Counter::decline_error_handler;
-    if (!plausible(operation.call, facts, traits, engine->tag_upper_bound))
-        return Counter::decline_arguments;
-    if (traits.handler == CommTraits::Handler::returns &&
-        !plausible_where_errors_return(facts, traits.size))
+    if (!surely_taken(operation.call, facts, traits, engine->tag_upper_bound))
         return Counter::decline_arguments;
     return Counter::number_of_counters;
 }
@@ -172,6 +170,11 @@ bool twin_serves(MPI_Comm comm) noexcept {
     if (comm_traits(comm).handler != CommTraits::Handler::user) return true;
     count(Counter::decline_error_handler);
     return false;
+}
+
+bool library_surely_takes(const Operation& operation) noexcept {
+    return surely_taken(operation.call, operation.facts, comm_traits(comm_of(operation.facts)),
+                        engine->tag_upper_bound);
 }
 
 bool collective_twin_serves(MPI_Comm comm) noexcept {

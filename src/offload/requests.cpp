@@ -63,6 +63,7 @@ void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept {
     if (!engine_runs()) return;
     engine->persistent_requests.store(true, std::memory_order_relaxed);
     if (is_reentrant() || !engine_has_thread() || *app_request == MPI_REQUEST_NULL) return;
+    if (session_was_opened()) return count(Counter::decline_session);
     if (!window_serves(comm_traits(comm).handler)) return count(Counter::decline_error_handler);
     Slot* slot = engine->pool.take();
     if (!slot) return count(Counter::decline_no_slot);

@@ -74,15 +74,39 @@ TEST_CASE("error handlers: called when nothing is held", "[errors]") {
     CHECK(story == "returns handler(0,17) alone ");
 }
 
-TEST_CASE("error handlers: inside the library they wait for the outer call", "[errors]") {
+TEST_CASE("error handlers: the library's own calls leave them to the outer call", "[errors]") {
     begin(tells);
     MPI_Comm copy;
-    fake.reentrant = true;
+    fake.reentrant = fake.called_by_library = true;
     CHECK(enter_Comm_dup(comm, &copy) == failure);
     CHECK(story == "returns ");
     fake.reentrant = false;
     CHECK(finish(MPI_SUCCESS) == MPI_SUCCESS);
     CHECK(story == "returns handler(0,17) alone ");
+}
+
+TEST_CASE("error handlers: a callback's calls end with its own", "[errors]") {
+    begin(throws);
+    MPI_Comm copy;
+    fake.reentrant = true;
+    CHECK_THROWS_AS(enter_Comm_dup(comm, &copy), std::runtime_error);
+    CHECK(errors_waiting == 0);
+}
+
+TEST_CASE("error handlers: what a callback lets pass leaves nothing behind", "[errors]") {
+    begin(throws);
+    real.Comm_dup = [](MPI_Comm, MPI_Comm*) -> int { throw std::runtime_error("callback"); };
+    MPI_Comm copy;
+    CHECK_THROWS_AS(enter_Comm_dup(comm, &copy), std::runtime_error);
+    CHECK(fake.open_direct_calls == 0);
+}
+
+TEST_CASE("error handlers: MPI_SUCCESS stays what it is", "[errors]") {
+    begin(changes);
+    MPI_Comm object = comm;
+    int code = MPI_SUCCESS;
+    set_handler(&object, &code, 0);  // as MPI_Comm_call_errhandler(comm, MPI_SUCCESS) does
+    CHECK(finish(MPI_SUCCESS) == MPI_SUCCESS);
 }
 
 TEST_CASE("error handlers: at once where no entry follows", "[errors]") {

@@ -26,6 +26,7 @@ struct Recorded {
 struct FakeEngine {
     // answers
     bool reentrant = false;
+    bool called_by_library = false;
     bool twins = true;
     bool collective_twins = true;
     bool runs = true;

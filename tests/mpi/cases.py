@@ -39,6 +39,7 @@ CASES = [
     Case("fatal", "isend", ranks=(2,), aborts=True, says="Invalid rank"),
     Case("fatal", "allreduce", ranks=(2,), aborts=True, says="Null MPI_Op"),
     Case("fatal", "wait", ranks=(2,), aborts=True, says="truncated"),
+    Case("fatal", "freed", ranks=(2,), aborts=True, says="Fatal error in internal_Send: Invalid communicator"),
     Case("fatal", "abort", ranks=(2,), aborts=True, says="MPI_Abort"),
     Case("fatal", "exit", ranks=(2,), aborts=True),
     Case("collectives", "blocking"),

@@ -149,9 +149,10 @@ without_mpi() {
 
 mpich_programs() {
     local program
-    for program in c_point_to_point c_collectives c_objects outside thread_init sessions forks mpi3_calls; do
+    for program in c_point_to_point c_collectives c_objects outside thread_init sessions session_first forks mpi3_calls; do
         build "$program" "$mpicc" "${c_flags[@]}" "$sources/$program.c" -lpthread
     done
+    build by_handle "$mpicc" "${c_flags[@]}" "$sources/by_handle.c" -ldl
     build cxx_threads "$mpicxx" -std=c++20 -O1 "${c_flags[@]}" "$sources/cxx_threads.cpp" -lpthread
     same "C point-to-point" 2 ./c_point_to_point
     same "C point-to-point" 3 ./c_point_to_point
@@ -170,6 +171,9 @@ mpich_programs() {
     same "outside Init and Finalize" 2 ./outside
     same "Init in another thread" 2 ./thread_init
     same "sessions only" 2 ./sessions
+    same "session around all" 2 ./session_first
+    same "session around all" $(($(nproc) + 2)) ./session_first
+    same "past the entries" 1 ./by_handle
     same "fork" 2 ./forks
     same_process "no launcher" ./mpi3_calls
 }
@@ -197,6 +201,13 @@ late_mpi() {
     build late_host "${CC:-cc}" -O1 "$sources/late_host.c" -ldl
     same "RTLD_LOCAL host" 2 python3 "$sources/host.py" "$work/libuser.so"
     same "RTLD_LOCAL host that asked before" 2 ./late_host "$work/libuser.so"
+}
+
+# One rank alone, too, is the library's: nobody else needs the engine.
+one_rank() {
+    wanted "one rank" || return 0
+    record report ranks_of 1 LD_PRELOAD="$library" VECMPI_OFFLOAD=off VECMPI_REPORT=summary -- ./mpi3_calls
+    if grep -q 'MPI_Send  *direct' report.err; then echo "ok one rank"; else failed "one rank" "" report.err; fi
 }
 
 # ---- profilers -------------------------------------------------------------------------------------------------
@@ -333,6 +344,7 @@ without_mpi
 mpich_programs
 fortran
 late_mpi
+one_rank
 profiler_before
 switched_off
 off_on_one_rank

@@ -67,9 +67,14 @@ TEST_CASE("comm_traits: kinds of communicators and handlers", "[offload][communi
             CHECK(traits.handler == Handler::user);
         }
     }
-    SECTION("a freed one has no ranks") {
+    SECTION("a freed one is served by nothing, and known no longer than that") {
         facts.freed = true;
         CHECK(comm_traits(comm).size == 0);
+        CHECK_FALSE(comm_traits(comm).world_only);
+        CHECK_FALSE(twin_serves(comm));
+        facts.freed = false;  // its handle is that of another one now
+        facts.size = 4;
+        CHECK(comm_traits(comm).size == 4);
     }
 }
 
@@ -127,6 +132,17 @@ TEST_CASE("an operation is queued only where the window has the same handler",
     CHECK(post_fake(1, {.looks = 1}, &request, large(comm)) == MPI_SUCCESS);
     CHECK(is_virtual(request) == row.queued);
     CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
+TEST_CASE("nothing is raised while a handle is asked about", "[offload][communicators]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::alone);
+    std::vector<bool> asks;
+    fake::inside_question = [&asks] { asks.push_back(asks_about_communicator()); };
+    comm_traits(fake::communicator(1));
+    fake::inside_question = nullptr;
+    CHECK(asks == std::vector<bool>{true});
+    CHECK_FALSE(asks_about_communicator());
 }
 
 // For the rest of the process the groups of communicators are compared; the other tests have none

@@ -91,6 +91,52 @@ void bad_matched_receives() {
     MPI_Wait(&send, MPI_STATUS_IGNORE);
 }
 
+// The message that the receiving side would have matched stays, and the buffer is as it was.
+void refused_exchanges() {
+    struct Side {
+        int count, dest, tag, expected;
+    };
+    for (const int length : {1, 5000})
+        for (const Side bad : {Side{1, 99, 5, MPI_ERR_RANK}, Side{1, world.rank, -9, MPI_ERR_TAG},
+                               Side{-1, world.rank, 5, MPI_ERR_COUNT}}) {
+            std::vector<int> out(5000, 42);
+            std::vector<int> in(5000, -1);
+            MPI_Request send;
+            int found = 0;
+            MPI_Isend(out.data(), length, MPI_INT, world.rank, 5, comm, &send);
+            while (found == 0) MPI_Iprobe(world.rank, 5, comm, &found, MPI_STATUS_IGNORE);
+            note(MPI_Sendrecv(buffer, bad.count, MPI_INT, bad.dest, bad.tag, in.data(), 5000,
+                              MPI_INT, world.rank, 5, comm, MPI_STATUS_IGNORE),
+                 bad.expected, "sending side of Sendrecv");
+            check_equal(in[0], -1, "buffer of a refused Sendrecv");
+            MPI_Iprobe(world.rank, 5, comm, &found, MPI_STATUS_IGNORE);
+            check_equal(found, 1, "the message after a refused Sendrecv");
+            MPI_Recv(in.data(), 5000, MPI_INT, world.rank, 5, comm, MPI_STATUS_IGNORE);
+            check_equal(in[0], 42, "element of the message");
+            MPI_Wait(&send, MPI_STATUS_IGNORE);
+        }
+}
+
+// One rank errs on a communicator that was freed; its handle comes back with the next one. All
+// ranks must then serve that alike.
+void freed_communicator() {
+    std::vector<int> out(100000, 1);
+    std::vector<int> in(100000);
+    MPI_Comm made;
+    MPI_Comm_dup(comm, &made);
+    const MPI_Comm freed = made;
+    MPI_Comm_free(&made);
+    if (world.rank == 0) {
+        MPI_Request r = MPI_REQUEST_NULL;
+        note(MPI_Bcast(out.data(), 100000, MPI_INT, 0, freed), MPI_ERR_COMM, "freed comm of Bcast");
+        note(MPI_Isend(buffer, 1, MPI_INT, 0, 0, freed, &r), MPI_ERR_COMM, "freed comm of Isend");
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &made);
+    MPI_Allreduce(out.data(), in.data(), 100000, MPI_INT, MPI_SUM, made);
+    check_equal(in[99999], world.size, "sum on a handle that was another's");
+    MPI_Comm_free(&made);
+}
+
 void bad_collectives() {
     MPI_Request r = MPI_REQUEST_NULL;
     int out[4];
@@ -187,6 +233,8 @@ int main(int argc, char** argv) {
     uncommitted_type();
     bad_receives();
     bad_matched_receives();
+    refused_exchanges();
+    freed_communicator();
     bad_collectives();
     null_buffers();
     bad_local_reductions();

@@ -14,6 +14,13 @@ int main(int argc, char** argv) {
     MPI_Request request;
     if (world.argument == "isend") MPI_Isend(out, 4, MPI_INT, world.size, 0, MPI_COMM_WORLD, &request);
     if (world.argument == "allreduce") MPI_Allreduce(out, &in, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD);
+    if (world.argument == "freed") {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm freed = comm;
+        MPI_Comm_free(&comm);
+        MPI_Send(out, 4, MPI_INT, world.rank, 0, freed);
+    }
     if (world.argument == "abort" && world.rank == world.size - 1) MPI_Abort(MPI_COMM_WORLD, 7);
     if (world.argument == "wait") {
         MPI_Irecv(&in, 1, MPI_INT, world.rank, 0, MPI_COMM_WORLD, &request);

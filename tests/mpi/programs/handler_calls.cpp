@@ -107,6 +107,21 @@ void truncated(MPI_Comm comm, bool nonblocking) {
     MPI_Wait(&send, MPI_STATUS_IGNORE);
 }
 
+void makes_another_code(MPI_Comm*, int* code, ...) { *code = MPI_ERR_TAG; }
+
+// A handle of nothing is an error of the call only, not of a question before it.
+void of_freed_communicator() {
+    MPI_Comm comm = with_handler(calls_mpi);
+    const MPI_Comm freed = comm;
+    MPI_Comm_free(&comm);
+    int value = 0;
+    MPI_Request request;
+    expect(MPI_Send(&value, 1, MPI_INT, 0, 0, freed), MPI_ERR_COMM, "Send on a freed one");
+    expect(MPI_Irecv(&value, 1, MPI_INT, 0, 0, freed, &request), MPI_ERR_COMM,
+           "Irecv on a freed one");
+    expect(MPI_Bcast(&value, 1, MPI_INT, 0, freed), MPI_ERR_COMM, "Bcast on a freed one");
+}
+
 void call_in_handlers() {
     const MPI_Comm comm = with_handler(calls_mpi);
     MPI_Comm first = comm, other;
@@ -135,9 +150,59 @@ void call_in_handlers() {
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
     MPI_Errhandler_free(&handler);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    of_freed_communicator();
     goes_on(comm, "after calls");
+    MPI_Comm changing = with_handler(makes_another_code);
+    check_class(MPI_Comm_call_errhandler(changing, MPI_SUCCESS), MPI_SUCCESS, "code of no error");
+    check_class(MPI_Send(&value, 1, MPI_INT, 99, 0, changing), MPI_ERR_TAG, "code of the handler");
+    MPI_Comm_free(&changing);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_free(&first);
+}
+
+// ---- in callbacks: what the handler does must be seen there --------------------------------------
+
+MPI_Comm used_in_callbacks;
+int caught = 0;
+
+// errs(): a call that fails and is left by its handler, within it.
+template <void (*errs)()>
+int copies_attribute(MPI_Comm, int, void*, void*, void* copy, int* flag) {
+    errs();
+    *static_cast<void**>(copy) = nullptr;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+template <void (*errs)()>
+int deletes_attribute(MPI_Comm, int, void*, void*) {
+    errs();
+    return MPI_SUCCESS;
+}
+template <void (*errs)()>
+void computes(void*, void*, int*, MPI_Datatype*) {
+    errs();
+}
+
+template <void (*errs)()>
+void err_in_callbacks(MPI_Comm_errhandler_function* function) {
+    used_in_callbacks = with_handler(function);
+    MPI_Comm comm, copy;
+    MPI_Op op;
+    int key, a = 1, b = 1;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_keyval(copies_attribute<errs>, deletes_attribute<errs>, &key, nullptr);
+    MPI_Comm_set_attr(comm, key, nullptr);
+    MPI_Comm_dup(comm, &copy);
+    check_equal(caught, 1, "caught in a copy function");
+    MPI_Comm_free(&copy);
+    check_equal(caught, 2, "caught in a delete function");
+    MPI_Op_create(computes<errs>, 1, &op);
+    MPI_Reduce_local(&a, &b, 1, MPI_INT, op);
+    check_equal(caught, 3, "caught in an operator");
+    MPI_Op_free(&op);
+    MPI_Comm_free(&comm);
+    MPI_Comm_free_keyval(&key);
+    MPI_Comm_free(&used_in_callbacks);
 }
 
 // ---- jumps --------------------------------------------------------------------------------------
@@ -155,7 +220,15 @@ void jump_out_of(const char* what, Call call) {
     check(false, what);
 }
 
+void jumps_in_callback() {
+    if (setjmp(back) != 0)
+        ++caught;
+    else
+        MPI_Send(&caught, 1, MPI_INT, 99, 0, used_in_callbacks);
+}
+
 void jump_out_of_handlers() {
+    err_in_callbacks<jumps_in_callback>(jumps);
     MPI_Comm comm = with_handler(jumps);
     set_on_world(jumps);
     static MPI_Comm copy;
@@ -209,7 +282,33 @@ void catch_from(const char* what, Call call) {
     check(false, what);
 }
 
+void throws_in_callback() {
+    try {
+        MPI_Send(&caught, 1, MPI_INT, 99, 0, used_in_callbacks);
+    } catch (const std::runtime_error&) {
+        ++caught;
+    }
+}
+
+// Not caught in the callback: it passes the library, whose frames at this level hold nothing.
+void throws_past_callback() { MPI_Send(&caught, 1, MPI_INT, 99, 0, used_in_callbacks); }
+
+void throw_out_of_callback() {
+    used_in_callbacks = with_handler(throws);
+    MPI_Comm comm;
+    int key;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deletes_attribute<throws_past_callback>, &key,
+                           nullptr);
+    MPI_Comm_set_attr(comm, key, nullptr);
+    catch_from("Comm_free", [&] { MPI_Comm_free(&comm); });
+    goes_on(MPI_COMM_WORLD, "after an exception out of a callback");
+    MPI_Comm_free(&used_in_callbacks);
+}
+
 void throw_from_handlers() {
+    err_in_callbacks<throws_in_callback>(throws);
+    throw_out_of_callback();
     MPI_Comm comm = with_handler(throws);
     set_on_world(throws);
     int value = 0;

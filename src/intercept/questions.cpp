@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// No MPI call tells whether a handle is a communicator: asked about one that was freed they all
+// call the error handler of MPI_COMM_WORLD, which mostly ends the job. Must not silence any call of
+// the program's.
+#include "questions.hpp"
+
+#include <dlfcn.h>
+
+#include "imports.hpp"
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+namespace {
+
+// MPICH's, from 3.0 on: int MPIR_Err_return_comm(MPIR_Comm*, const char[], int).
+using RaiseFunction = int (*)(void* comm, const char* function, int code);
+constexpr const char* raise_symbol = "MPIR_Err_return_comm";
+constinit RaiseFunction raise_in_library = nullptr;
+
+// An error handler function of the program may leave by an exception.
+int raise_unless_asked(void* comm, const char* function, int code) {
+    return asks_about_communicator() ? code : raise_in_library(comm, function, code);
+}
+
+}  // namespace
+
+void keep_questions_quiet() noexcept {
+    raise_in_library =
+        reinterpret_cast<RaiseFunction>(dlsym(bind_real_functions().handle, raise_symbol));
+    if (raise_in_library == nullptr) return;
+    replace_import(reinterpret_cast<const void*>(real.Comm_test_inter), raise_symbol,
+                   reinterpret_cast<const void*>(raise_unless_asked));
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// src/intercept/progress.hpp: who rests where, on a small library that polls with its lock held.
+#include "intercept/progress.hpp"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+
+#include "intercept/elsewhere.hpp"
+
+namespace {
+
+pthread_mutex_t lock_of_library = PTHREAD_MUTEX_INITIALIZER;
+
+// What UCX has: nothing came.
+unsigned poll_in_vain(void*) { return 0; }
+
+using Poll = void (*)(pthread_mutex_t*);
+
+Poll load_library() {
+    void* library = dlopen(VECMPI_TEST_LIBRARIES "/libpolls.so", RTLD_LAZY | RTLD_LOCAL);
+    INFO((library ? "loaded" : dlerror()));
+    REQUIRE(library != nullptr);
+    return reinterpret_cast<Poll>(dlsym(library, "vecmpi_test_poll"));
+}
+
+}  // namespace
+
+// In place of elsewhere.cpp, which needs the entries: the library is a page or two.
+vecmpi::CallersChoice vecmpi::definition_for(uintptr_t caller, const char*) noexcept {
+    Dl_info object;
+    dladdr(reinterpret_cast<const void*>(caller), &object);
+    return {reinterpret_cast<void*>(poll_in_vain), reinterpret_cast<uintptr_t>(object.dli_fbase),
+            caller + 64};
+}
+
+TEST_CASE("a library that polled before it was to rest does so at its unlock", "[intercept]") {
+    using namespace std::chrono;
+    const Poll poll = load_library();
+    REQUIRE(poll != nullptr);
+    poll(&lock_of_library);  // in a session: nothing rests yet
+    CHECK_FALSE(vecmpi::library_polls_seen());
+    vecmpi::rest_in_library({.sleep_us = 20000, .max_sleep_us = 20000});
+    const auto begin = steady_clock::now();
+    poll(&lock_of_library);
+    CHECK(vecmpi::library_polls_seen());
+    CHECK(steady_clock::now() - begin >= milliseconds(20));
+    vecmpi::stop_resting_in_library();
+}
