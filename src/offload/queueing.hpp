@@ -11,4 +11,7 @@ namespace vecmpi {
 // handler that the communicator has, and it must not matter on which thread it runs.
 bool window_serves(CommTraits::Handler handler) noexcept;
 
+// Before a nonblocking reduction: from the first with an operator of the program on, callers ask.
+void note_op(MPI_Op op) noexcept;
+
 }  // namespace vecmpi
