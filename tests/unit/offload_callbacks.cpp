@@ -185,6 +185,40 @@ TEST_CASE("callers ask from the first operator of the program on, when the owner
     CHECK(fake::calls_of_testsome() == looks);
 }
 
+TEST_CASE("callers begin to ask while threads post, wait, test, cancel and free",
+          "[offload][callbacks]") {
+    const Mode mode = GENERATE(Mode::callers, Mode::thread);
+    FreshLibrary library;
+    RunningEngine running(mode);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> program;
+    for (int thread = 0; thread < 3; ++thread)
+        program.emplace_back([thread, &wrong] {
+            for (int i = 1; i <= 300; ++i) {
+                const int label = thread * 1000 + i;
+                const fake::Plan plan{.looks = 1 + i % 3};
+                MPI_Request requests[2] = {MPI_REQUEST_NULL, library_request(10000 + label, plan)};
+                MPI_Status status = untouched_status();
+                int flag = 0;
+                post_fake(label, plan, &requests[0], i % 4 ? large() : small());
+                if (thread == 0 && i == 100) engine->let_callers_ask();
+                if (i % 7 == 0) cancel(&requests[0]);
+                if (i % 5 == 0) request_free(&requests[0]);
+                if (i % 5 == 0 || i % 3 == 0) {
+                    wait_all(2, requests, MPI_STATUSES_IGNORE);
+                    continue;
+                }
+                while (!flag) test_one(&requests[0], &flag, &status);
+                wrong += i % 7 != 0 && status.MPI_SOURCE != label;
+                wait_one(&requests[1], &status);
+                wrong += status.MPI_SOURCE != 10000 + label;
+            }
+        });
+    for (std::thread& thread : program) thread.join();
+    CHECK(wrong == 0);
+    CHECK(engine->callers_ask);
+}
+
 TEST_CASE("direct calls of one thread while others post and wait: nothing is lost, order is kept",
           "[offload][callbacks]") {
     const Mode mode = GENERATE(Mode::callers, Mode::thread);
