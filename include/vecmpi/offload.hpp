@@ -147,8 +147,8 @@ int pready_list(int length, const int partitions[], MPI_Request request) noexcep
 int parrived(MPI_Request request, int partition, int* flag) noexcept;
 
 // After a real persistent request was made on comm: gives the program a virtual one in its place
-// where the offload thread serves it, else leaves it.
-void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept;
+// where the offload thread serves it, else leaves it. op: of a reduction.
+void adopt_persistent(MPI_Comm comm, MPI_Request* app_request, MPI_Op op = MPI_SUM) noexcept;
 
 // From now on there may be requests that only the library's own Waitall takes rightly: generalized
 // ones, those of files among them. MPICH 4.0's Testall frees them twice, and ROMIO's collective
@@ -195,8 +195,8 @@ CommTraits comm_traits(MPI_Comm comm) noexcept;
 bool asks_about_communicator() noexcept;
 // Before a communicator is freed or its error handler changes.
 void forget_comm_traits() noexcept;
-// The error handler of MPI_COMM_WORLD may be another one now.
-void note_world_handler() noexcept;
+// The communicator's error handler may be another one now.
+void note_handler(MPI_Comm comm) noexcept;
 // From now on communicators may hold processes of other MPI_COMM_WORLDs (spawn, connect, sessions).
 void note_dynamic_processes() noexcept;
 // A session is opened. It may outlive MPI_Finalize.

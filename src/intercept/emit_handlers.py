@@ -295,6 +295,7 @@ def serve_direct(function, operations):
 def serve_persistent(function, operations):
     if function.prototype.parameter("request") is None:
         raise GeneratorError(f"{function.name}: class persistent, but it makes no request")
+    adopted = "comm, request, op" if function.prototype.parameter("op") else "comm, request"
     call = wrap(
         f"        error = real.{function.short_name}(", function.prototype.argument_list(), ");"
     )
@@ -306,7 +307,7 @@ def serve_persistent(function, operations):
         + direct_scope(function, "        ")
         + call
         + "\n    }\n"
-        "    if (error == MPI_SUCCESS) adopt_persistent(comm, request);\n    return error;\n}\n"
+        f"    if (error == MPI_SUCCESS) adopt_persistent({adopted});\n    return error;\n}}\n"
     )
 
 

@@ -148,7 +148,6 @@ int changing_communicator(Call call, LibraryCall library_call) {
     forget_comm_traits();
     const int rc = library_call();
     forget_comm_traits();
-    note_world_handler();
     return rc;
 }
 
@@ -362,14 +361,18 @@ int serve_Comm_disconnect(MPI_Comm* comm) {
 }
 
 int serve_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) noexcept {
-    return changing_communicator(Call::Comm_set_errhandler, [&]() noexcept {
+    const int rc = changing_communicator(Call::Comm_set_errhandler, [&]() noexcept {
         return real.Comm_set_errhandler(comm, errhandler);
     });
+    if (rc == MPI_SUCCESS) note_handler(comm);
+    return rc;
 }
 
 int serve_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) noexcept {
-    return changing_communicator(Call::Errhandler_set,
-                                 [&]() noexcept { return real.Errhandler_set(comm, errhandler); });
+    const int rc = changing_communicator(
+        Call::Errhandler_set, [&]() noexcept { return real.Errhandler_set(comm, errhandler); });
+    if (rc == MPI_SUCCESS) note_handler(comm);
+    return rc;
 }
 
 int serve_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root,

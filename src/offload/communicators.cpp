@@ -3,6 +3,7 @@
 // a handle alive.
 #include "engine.hpp"
 #include "plausible.hpp"
+#include "queueing.hpp"
 
 namespace vecmpi {
 
@@ -131,10 +132,15 @@ void forget_comm_traits() noexcept {
     for (std::atomic<uint64_t>& entry : cache) entry.store(0, std::memory_order_seq_cst);
 }
 
-void note_world_handler() noexcept {
-    if (!engine_runs() || !agreement().valid) return;
-    engine->asks_one_by_one.store(comm_traits(MPI_COMM_WORLD).handler == CommTraits::Handler::user,
-                                  std::memory_order_relaxed);
+// What was queued before completes under the handler that it has now. What is queued from here on
+// is only what window_serves().
+void note_handler(MPI_Comm comm) noexcept {
+    if (!engine_runs() || !agreement().valid || !is_comm_handle(comm)) return;
+    const bool served = comm != MPI_COMM_WORLD && window_serves(comm_traits(comm).handler);
+    if (served) return;
+    // In this order: what is issued is in the window.
+    if (!engine->all_issued() || engine->has_work() || engine->virtual_persistent.load())
+        engine->let_callers_ask();
 }
 
 void note_dynamic_processes() noexcept {

@@ -50,6 +50,12 @@ Readiness readiness(const Slot* slot) noexcept {
     }
 }
 
+// Where callers ask, the state is what the library says now.
+Readiness look_at(Slot* slot, bool may_call) noexcept {
+    if (slot && may_call && engine->callers_ask.load(std::memory_order_acquire)) engine->ask(slot);
+    return readiness(slot);
+}
+
 // Takes the result of a complete virtual request: the slot is free afterwards, or inactive if
 // persistent.
 int consume(Slot* slot, MPI_Request* request, MPI_Status* status) noexcept {
@@ -65,35 +71,33 @@ int consume(Slot* slot, MPI_Request* request, MPI_Status* status) noexcept {
 }
 
 // One look for a Test. First without the engine; then as its owner, since only the library knows
-// real requests.
+// real requests, or beside him.
 template <class Attempt>
 bool look_once(Attempt attempt) noexcept {
     if (this_thread.owns_engine) return attempt(true);
     if (attempt(false)) return true;
-    engine->own();
     bool finished;
-    {
-        OwnerScope scope;
-        if (engine->has_work()) engine->step();
-        finished = attempt(true);
+    if (engine->own()) {
+        {
+            OwnerScope scope;
+            if (engine->has_work()) engine->step();
+            finished = attempt(true);
+        }
+        engine->leave();
+    } else {
+        finished = engine->beside_owner(attempt);
     }
-    engine->leave();
     if (!finished) engine->give_way_if_crowded();
     return finished;
 }
 
-// One look at a virtual request: its own thread moves the engine if it spins, else we do.
-template <class Ready>
-bool look_at_slot(Ready ready) noexcept {
-    if (ready()) return true;
-    if (!engine->thread_spins() && !this_thread.owns_engine && engine->try_own()) {
-        {
-            OwnerScope scope;
-            engine->step();
-        }
-        engine->leave();
-    }
-    if (ready()) return true;
+// One look at a virtual request: its own thread moves the engine if it spins, else we do, and where
+// callers ask.
+bool look_at_slot(Slot* slot) noexcept {
+    if (readiness(slot) != Readiness::pending) return true;
+    if (!engine->thread_spins() || engine->callers_ask.load(std::memory_order_relaxed))
+        engine->look(slot);
+    if (readiness(slot) != Readiness::pending) return true;
     engine->give_way_if_crowded();
     return false;
 }
@@ -110,9 +114,9 @@ bool run(bool blocking, Attempt attempt) noexcept {
 
 int complete_real(bool blocking, MPI_Request* request, int* flag, MPI_Status* status) noexcept {
     int rc = MPI_SUCCESS;
-    run(blocking, [&](bool owner) noexcept {
+    run(blocking, [&](bool may_call) noexcept {
         *flag = 0;
-        if (!owner) return false;
+        if (!may_call) return false;
         rc = real.Test(request, flag, status);
         return *flag != 0 || rc != MPI_SUCCESS;
     });
@@ -124,11 +128,11 @@ int complete_one(bool blocking, MPI_Request* request, int* flag, MPI_Status* sta
     Slot* slot = engine->pool.find(*request);
     if (!slot)
         return real.Test(request, flag, status);  // the library's own error for a stale handle
-    const auto ready = [slot](bool = false) noexcept {
-        return readiness(slot) != Readiness::pending;
-    };
-    if (blocking && !ready()) engine->run_until(ready);
-    *flag = blocking || look_at_slot(ready);
+    if (blocking && readiness(slot) == Readiness::pending)
+        engine->run_until([slot](bool may_call) noexcept {
+            return look_at(slot, may_call) != Readiness::pending;
+        });
+    *flag = blocking || look_at_slot(slot);
     if (!*flag) return MPI_SUCCESS;
     if (readiness(slot) == Readiness::inactive) {
         set_empty(status);
@@ -212,11 +216,11 @@ class Mixture {
     bool usable() const noexcept { return reals_.usable(); }
 
     // Testall: true when there is something to report. all_complete: the flag of MPI_Testall.
-    bool look_at_all(bool owner, int* rc) noexcept;
+    bool look_at_all(bool may_call, int* rc) noexcept;
     int report_all(MPI_Status statuses[]) noexcept;
     bool all_complete() const noexcept { return all_complete_; }
-    bool find_any(bool owner, int* index, MPI_Status* status, int* rc) noexcept;
-    bool find_some(bool owner, int* outcount, int indices[], MPI_Status statuses[],
+    bool find_any(bool may_call, int* index, MPI_Status* status, int* rc) noexcept;
+    bool find_some(bool may_call, int* outcount, int indices[], MPI_Status statuses[],
                    int* rc) noexcept;
     int stale() const noexcept;
 
@@ -264,17 +268,17 @@ bool Mixture::test_reals(bool take, int* flag) noexcept {
     return true;
 }
 
-bool Mixture::look_at_all(bool owner, int* rc) noexcept {
+bool Mixture::look_at_all(bool may_call, int* rc) noexcept {
     bool pending = false, failed = false;
     for (int i = 0; i < count_; ++i) {
         if (!is_virtual(requests_[i])) continue;
-        const Slot* looked_at = slot(i);
-        const Readiness found = readiness(looked_at);
+        Slot* looked_at = slot(i);
+        const Readiness found = look_at(looked_at, may_call);
         pending |= found == Readiness::pending;
         failed |= found == Readiness::complete && looked_at->error != MPI_SUCCESS;
     }
     int flag = reals_.size == 0;
-    if (reals_.size != 0 && (!owner || !test_reals(failed || !pending, &flag))) return false;
+    if (reals_.size != 0 && (!may_call || !test_reals(failed || !pending, &flag))) return false;
     *rc = real_rc_;
     reals_taken_ = flag != 0 || real_rc_ == MPI_ERR_IN_STATUS;
     all_complete_ = flag != 0 && !pending;
@@ -311,9 +315,10 @@ int Mixture::report_real(int index, MPI_Status* status) noexcept {
     return reals_.give_back(index, real_rc_, requests_, status);
 }
 
-bool Mixture::find_any(bool owner, int* index, MPI_Status* status, int* rc) noexcept {
+bool Mixture::find_any(bool may_call, int* index, MPI_Status* status, int* rc) noexcept {
     for (int i = 0; i < count_; ++i)
-        if (Slot* candidate = slot(i); candidate && readiness(candidate) == Readiness::complete) {
+        if (Slot* candidate = slot(i);
+            candidate && look_at(candidate, may_call) == Readiness::complete) {
             *index = i;
             *rc = consume(candidate, &requests_[i], status);
             return true;
@@ -323,7 +328,7 @@ bool Mixture::find_any(bool owner, int* index, MPI_Status* status, int* rc) noex
         set_empty(status);
         return virtuals_inactive();
     }
-    if (!owner) return false;
+    if (!may_call) return false;
     int flag = 0, found = MPI_UNDEFINED;
     *rc = real.Testany(reals_.size, reals_.handles(), &found, &flag, status);
     if (*rc == MPI_SUCCESS && !flag) return false;
@@ -333,18 +338,19 @@ bool Mixture::find_any(bool owner, int* index, MPI_Status* status, int* rc) noex
     return true;
 }
 
-bool Mixture::find_some(bool owner, int* outcount, int indices[], MPI_Status statuses[],
+bool Mixture::find_some(bool may_call, int* outcount, int indices[], MPI_Status statuses[],
                         int* rc) noexcept {
     ErrorCollector errors(statuses);
     int found = 0;
     bool reals_inactive = reals_.size == 0;
     for (int i = 0; i < count_; ++i)
-        if (Slot* candidate = slot(i); candidate && readiness(candidate) == Readiness::complete) {
+        if (Slot* candidate = slot(i);
+            candidate && look_at(candidate, may_call) == Readiness::complete) {
             indices[found] = i;
             errors.add(found, consume(candidate, &requests_[i], status_at(statuses, found)));
             ++found;
         }
-    if (owner && reals_.size > 0) {
+    if (may_call && reals_.size > 0) {
         int more = 0;
         int* places = indices + found;
         real_rc_ = real.Testsome(reals_.size, reals_.handles(), &more, places, reals_.statuses());
@@ -376,9 +382,9 @@ int refuse_stale(MPI_Request* request) noexcept {
 int test_all_of(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept {
     int rc = MPI_SUCCESS;
     if (!any_virtual(count, requests)) {
-        look_once([&](bool owner) noexcept {
+        look_once([&](bool may_call) noexcept {
             *flag = 0;
-            if (!owner) return false;
+            if (!may_call) return false;
             rc = real.Testall(count, requests, flag, statuses);
             return *flag != 0 || rc != MPI_SUCCESS;
         });
@@ -388,7 +394,7 @@ int test_all_of(int count, MPI_Request requests[], int* flag, MPI_Status statuse
     if (!mixture.usable()) return MPI_ERR_NO_MEM;
     if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
     *flag = 0;
-    if (!look_once([&](bool owner) noexcept { return mixture.look_at_all(owner, &rc); }))
+    if (!look_once([&](bool may_call) noexcept { return mixture.look_at_all(may_call, &rc); }))
         return MPI_SUCCESS;
     if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS)
         return rc;  // the library refused its part: nothing was completed
@@ -483,8 +489,8 @@ constexpr int waitall_part = 16;
 // (rc).
 int take_in_order(int count, MPI_Request requests[], MPI_Status statuses[], int* rc) noexcept {
     int done = 0, size = count;
-    engine->run_until([&](bool owner) noexcept {
-        if (!owner) return false;
+    engine->run_until([&](bool may_call) noexcept {
+        if (!may_call) return false;
         while (done < count) {
             int flag = 0;
             size = std::min(size, count - done);
@@ -561,8 +567,8 @@ int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexce
     if (!all.usable()) return MPI_ERR_NO_MEM;
     if (all.nothing_left()) return rc;
     if (real_only) {
-        engine->run_until([&](bool owner) noexcept {
-            return owner &&
+        engine->run_until([&](bool may_call) noexcept {
+            return may_call &&
                    all.look([&](int* found, int indices[], MPI_Status found_statuses[]) noexcept {
                        return real.Testsome(count, all.pending(), found, indices, found_statuses);
                    });
@@ -572,10 +578,10 @@ int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexce
     Mixture mixture(count, all.pending(), true);
     if (!mixture.usable()) return MPI_ERR_NO_MEM;
     if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
-    engine->run_until([&](bool owner) noexcept {
+    engine->run_until([&](bool may_call) noexcept {
         return all.look([&](int* found, int indices[], MPI_Status found_statuses[]) noexcept {
             int rc = MPI_SUCCESS;
-            mixture.find_some(owner, found, indices, found_statuses, &rc);
+            mixture.find_some(may_call, found, indices, found_statuses, &rc);
             return rc;
         });
     });
@@ -588,8 +594,8 @@ int complete_any(bool blocking, int count, MPI_Request requests[], int* index, i
     *flag = 0;
     *index = MPI_UNDEFINED;
     if (!any_virtual(count, requests)) {
-        run(blocking, [&](bool owner) noexcept {
-            if (!owner) return false;
+        run(blocking, [&](bool may_call) noexcept {
+            if (!may_call) return false;
             rc = real.Testany(count, requests, index, flag, status);
             return *flag != 0 || rc != MPI_SUCCESS;
         });
@@ -598,8 +604,9 @@ int complete_any(bool blocking, int count, MPI_Request requests[], int* index, i
     Mixture mixture(count, requests);
     if (!mixture.usable()) return MPI_ERR_NO_MEM;
     if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
-    *flag = run(blocking,
-                [&](bool owner) noexcept { return mixture.find_any(owner, index, status, &rc); });
+    *flag = run(blocking, [&](bool may_call) noexcept {
+        return mixture.find_any(may_call, index, status, &rc);
+    });
     return rc;
 }
 
@@ -608,8 +615,8 @@ int complete_some(bool blocking, int incount, MPI_Request requests[], int* outco
     int rc = MPI_SUCCESS;
     if (!any_virtual(incount, requests)) {
         *outcount = 0;
-        run(blocking, [&](bool owner) noexcept {
-            if (!owner) return false;
+        run(blocking, [&](bool may_call) noexcept {
+            if (!may_call) return false;
             rc = real.Testsome(incount, requests, outcount, indices, statuses);
             return *outcount != 0 || rc != MPI_SUCCESS;
         });
@@ -619,8 +626,8 @@ int complete_some(bool blocking, int incount, MPI_Request requests[], int* outco
     if (!mixture.usable()) return MPI_ERR_NO_MEM;
     if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
     *outcount = 0;
-    run(blocking, [&](bool owner) noexcept {
-        return mixture.find_some(owner, outcount, indices, statuses, &rc);
+    run(blocking, [&](bool may_call) noexcept {
+        return mixture.find_some(may_call, outcount, indices, statuses, &rc);
     });
     return rc;
 }
@@ -639,7 +646,7 @@ void rest_after_failing_look() noexcept {
 }
 
 void wait_until(bool (*look)(void* context), void* context) noexcept {
-    engine->run_until([=](bool owner) noexcept { return owner && look(context); });
+    engine->run_until([=](bool may_call) noexcept { return may_call && look(context); });
 }
 
 int wait_one(MPI_Request* request, MPI_Status* status) noexcept {

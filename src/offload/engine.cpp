@@ -41,11 +41,28 @@ bool complete_on_start(MPI_Request* mpi_request, MPI_Status* status, int* error)
 
 }  // namespace
 
-void Engine::own() noexcept {
-    if (try_own()) return;
+bool Engine::own() noexcept {
+    if (callers_ask.load(std::memory_order_acquire)) return false;
+    if (try_own()) return true;
     CallerInside inside(*this);
     Ladder ladder(wait);
-    while (!try_own()) rest(ladder);
+    while (!try_own()) {
+        if (callers_ask.load(std::memory_order_acquire)) return false;
+        rest(ladder);
+    }
+    return true;
+}
+
+// As the owner: no Testsome over the window runs then, and none comes after. In a callback we may
+// be inside one.
+void Engine::let_callers_ask() noexcept {
+    if (!queues || this_thread.inside != 0 || !own()) return;
+    {
+        OwnerScope scope;
+        blocker();
+    }
+    callers_ask.store(true, std::memory_order_release);  // pairs with own() and run_until()
+    leave();
 }
 
 void Engine::wait_until_issued() noexcept {
@@ -177,7 +194,8 @@ void Engine::forget(Slot* slot) noexcept {
 
 void Engine::reset_window() noexcept {
     active_count_.store(0, std::memory_order_relaxed);
-    asks_one_by_one.store(false, std::memory_order_relaxed);
+    callers_ask.store(false, std::memory_order_relaxed);
+    virtual_persistent.store(false, std::memory_order_relaxed);
     cursor_ = 0;
     posted_.store(0, std::memory_order_relaxed);
     issued_.store(0, std::memory_order_relaxed);
@@ -229,17 +247,50 @@ bool Engine::test_one_by_one(uint32_t base, int looked_at) noexcept {
     return moved;
 }
 
+void Engine::look(Slot* slot) noexcept {
+    if (callers_ask.load(std::memory_order_acquire)) {
+        beside_owner([&](bool) noexcept {
+            ask(slot);
+            return true;
+        });
+    } else if (this_thread.owns_engine) {
+        step();
+    } else if (try_own()) {
+        {
+            OwnerScope scope;
+            step();
+        }
+        leave();
+    }
+}
+
+void Engine::ask(Slot* slot) noexcept {
+    if (slot->state.load(std::memory_order_acquire) != SlotState::active) return;
+    MPI_Status status = {};
+    int flag = 0;
+    const int error = real.Test(&slot->mpi_request, &flag, &status);
+    if (flag != 0 || error != MPI_SUCCESS) finish(slot, status, error);
+}
+
+// A look at a request that is never complete: the library goes on with all, and takes none.
+bool Engine::progress_only() noexcept {
+    const uint64_t events = this_thread.library_events;
+    int flag;
+    real.Test(&blocker_, &flag, MPI_STATUS_IGNORE);
+    return this_thread.library_events != events;
+}
+
 // 1. One Testsome over the next testsome_window requests. 2. Completed slots, found before any of
 // them leaves the window, get status and error.
 bool Engine::poll() noexcept {
     const uint32_t active = active_count_.load(std::memory_order_acquire);
     if (active == 0 || polling_) return false;
+    if (callers_ask.load(std::memory_order_relaxed)) [[unlikely]]
+        return progress_only();
     if (cursor_ >= active) cursor_ = 0;
     const uint32_t base = cursor_;
     const auto looked_at = static_cast<int>(std::min(active - base, testsome_window));
     cursor_ = base + static_cast<uint32_t>(looked_at);
-    if (asks_one_by_one.load(std::memory_order_relaxed)) [[unlikely]]
-        return test_one_by_one(base, looked_at);
     int completed = 0;
     int indices[testsome_window];
     MPI_Status statuses[testsome_window];
@@ -336,7 +387,7 @@ bool Engine::thread_turn() noexcept {
     if (floats != thread_floats_) set_float_environment(thread_floats_ = floats);
     {
         OwnerScope scope;
-        moved = asks_one_by_one.load(std::memory_order_relaxed) ? drain() : step();
+        moved = step();
     }
     release();
     return moved;

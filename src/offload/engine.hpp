@@ -31,7 +31,10 @@ class Engine {
         return owned_.load(std::memory_order_relaxed) == 0 &&
                owned_.exchange(1, std::memory_order_acquire) == 0;
     }
-    void own() noexcept;  // waits on the ladder
+    // Waits on the ladder. False, and not the owner, where callers ask (callers_ask).
+    bool own() noexcept;
+    // From now on callers ask. Waits for the owner, who comes back as long as they do not.
+    void let_callers_ask() noexcept;
     // True where no other thread came by since this one last did, nobody holds the engine, and
     // nothing is queued: this thread then needs no ownership to call the library, which has a lock
     // of its own at this level (14 ns a call less). A thread that comes now holds the engine beside
@@ -80,6 +83,12 @@ class Engine {
 
     // --- any thread
     void push(Slot* slot) noexcept;
+    void look(Slot* slot) noexcept;  // one look for the completion of this one
+    void ask(Slot* slot) noexcept;   // the same where callers ask, from beside_owner()
+    // Where callers ask: attempt(true) beside the owner, after all that is queued, if no other
+    // thread is issuing.
+    template <class Attempt>
+    bool beside_owner(Attempt attempt) noexcept;
     // Nothing waits, and nobody is issuing what he took from the queue. The fence: who sees that the queue
     // was emptied sees the right to issue taken or given back.
     bool nothing_queued() const noexcept {
@@ -106,8 +115,8 @@ class Engine {
         if (yields_at_once) Ladder::give_way();
     }
 
-    // attempt(is_owner) -> finished. Called again and again, as the owner where this thread can be
-    // it.
+    // attempt(may_call) -> finished. Called again and again; it may call the library as the owner,
+    // where this thread can be it, and where callers ask.
     template <class Attempt>
     void run_until(Attempt attempt) noexcept;
 
@@ -117,8 +126,7 @@ class Engine {
     void stop_thread() noexcept;
     bool has_thread() const noexcept { return has_thread_; }
     bool thread_spins() const noexcept {
-        return has_thread_ && spins_.load(std::memory_order_relaxed) &&
-               !asks_one_by_one.load(std::memory_order_relaxed);
+        return has_thread_ && spins_.load(std::memory_order_relaxed);
     }
     // The library waits as well as our loop would, and nobody else needs the engine meanwhile.
     bool library_waits_as_well() const noexcept {
@@ -133,9 +141,13 @@ class Engine {
     bool library_rests = false;                     // the library's own waits follow our ladder
     std::atomic<bool> persistent_requests{false};   // some were made: Testall may refuse them
     std::atomic<bool> generalized_requests{false};  // note_generalized_requests()
-    // MPI_COMM_WORLD got a function as its error handler while operations were in the window: it must see
-    // their own errors, not that of a Testsome, and on a thread of the program.
-    std::atomic<bool> asks_one_by_one{false};
+    std::atomic<bool> virtual_persistent{false};    // adopt_persistent() gave the program some
+    // The owner may be in a function of the program that waits for another thread (an operator, or
+    // the query function of a generalized request), or a communicator in the window has another
+    // error handler than MPI_COMM_WORLD. Then nobody is waited for: each thread asks the library
+    // about its own requests, those in the window too, and the owner issues and makes progress, but
+    // completes nothing. Stored by let_callers_ask(), never taken back while the engine runs.
+    std::atomic<bool> callers_ask{false};
     int tag_upper_bound = 32767;
 
   private:
@@ -146,6 +158,7 @@ class Engine {
     bool park_if_idle() noexcept;
     bool drain_queue() noexcept;
     void issue_beside_owner() noexcept;
+    bool progress_only() noexcept;
 
     // The right to take from the queue and to change the window. The owner's, but while it is in the
     // library's Testsome another thread may issue, which only adds to the window's end. Nests.
@@ -246,6 +259,22 @@ class OwnerScope {
     OwnerScope& operator=(const OwnerScope&) = delete;
 };
 
+// Marks this thread as inside real functions, for a scope in which it need not be the owner.
+class InsideLibrary {
+  public:
+    InsideLibrary() noexcept { ++this_thread.inside; }
+    ~InsideLibrary() { --this_thread.inside; }
+    InsideLibrary(const InsideLibrary&) = delete;
+    InsideLibrary& operator=(const InsideLibrary&) = delete;
+};
+
+template <class Attempt>
+bool Engine::beside_owner(Attempt attempt) noexcept {
+    if (!queue_.empty() && try_issue()) issue_beside_owner();
+    const InsideLibrary inside;
+    return attempt(true);
+}
+
 template <class Attempt>
 void Engine::run_until(Attempt attempt) noexcept {
     // From a callback: we hold the engine already. A callback of Testsome cannot wait for a request
@@ -255,17 +284,17 @@ void Engine::run_until(Attempt attempt) noexcept {
         return;
     }
     if (queues && alone() && !has_work()) {
-        ++this_thread.inside;
-        const bool finished = attempt(true);
-        --this_thread.inside;
-        if (finished) return;
+        const InsideLibrary inside;
+        if (attempt(true)) return;
     }
     CallerInside inside(*this);
     Ladder ladder(wait);
     for (;;) {
         bool moved = false;
         bool finished;
-        if (try_own()) {
+        if (callers_ask.load(std::memory_order_acquire)) {
+            finished = beside_owner(attempt);
+        } else if (try_own()) {
             {
                 OwnerScope scope;
                 moved = has_work() && step();

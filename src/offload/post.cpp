@@ -119,13 +119,17 @@ bool window_serves(CommTraits::Handler handler) noexcept {
 int post(const Operation& operation, MPI_Request* app_request) noexcept {
     if (!engine_runs()) return operation.issue(operation.arguments, app_request);
     if (engine->library_waits_as_well()) return issue_by_library(operation, app_request);
+    if (operation.facts.reduces) note_op(operation.facts.op);
     if (engine->queues && engine->alone()) return issue_by_library(operation, app_request);
     if (has_user_handler(comm_of(operation.facts))) {
         count(Counter::decline_error_handler);
         return issue_unowned(operation, app_request);
     }
-    if (may_issue_inline(operation) && engine->try_own())
-        return issue_owned(operation, app_request);
+    if (may_issue_inline(operation)) {
+        if (engine->callers_ask.load(std::memory_order_relaxed))
+            return issue_unowned(operation, app_request);
+        if (engine->try_own()) return issue_owned(operation, app_request);
+    }
     if (!queue_operation(operation, app_request)) return issue_unowned(operation, app_request);
     // The owner may have left before it saw our command: then it is ours to issue.
     if (!engine->has_thread() && engine->try_own()) engine->leave();
@@ -135,8 +139,11 @@ int post(const Operation& operation, MPI_Request* app_request) noexcept {
 int run_twin(const Operation& operation, MPI_Status* status) noexcept {
     MPI_Request request = MPI_REQUEST_NULL;
     int rc;
+    if (operation.facts.reduces) note_op(operation.facts.op);
     if (engine->queues && engine->alone()) {
         rc = issue_by_library(operation, &request);
+    } else if (engine->callers_ask.load(std::memory_order_relaxed)) {
+        rc = issue_unowned(operation, &request);
     } else if (engine->try_own()) {
         count(Counter::taken_over, engine->has_thread());
         rc = issue_owned(operation, &request);

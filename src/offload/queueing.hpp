@@ -15,4 +15,7 @@ bool window_serves(CommTraits::Handler handler) noexcept;
 // more. Which communicators are of a session nobody can tell: no request is virtual then.
 bool session_was_opened() noexcept;
 
+// Before a nonblocking reduction: from the first with an operator of the program on, callers ask.
+void note_op(MPI_Op op) noexcept;
+
 }  // namespace vecmpi

@@ -2,6 +2,7 @@
 // What a program may do with a request besides completing it: start, free, cancel, look, mark
 // partitions ready. Completion is in completion.cpp.
 #include "engine.hpp"
+#include "plausible.hpp"
 #include "queueing.hpp"
 
 namespace vecmpi {
@@ -13,14 +14,19 @@ Slot* slot_of(MPI_Request request) noexcept {
     return engine_runs() && is_virtual(request) ? engine->pool.find(request) : nullptr;
 }
 
-// Runs `work` as the owner, with everything issued that was posted before.
+// Runs `work` with everything issued that was posted before, as the owner, or where callers ask
+// beside him.
 template <class Work>
-int as_owner(Work work) noexcept {
+int with_library(Work work) noexcept {
     if (this_thread.owns_engine) {
         engine->drain();
         return work();
     }
-    engine->own();
+    if (!engine->own()) {
+        engine->wait_until_issued();
+        const InsideLibrary inside;
+        return work();
+    }
     int rc;
     {
         OwnerScope scope;
@@ -51,7 +57,13 @@ void start_slot(Slot* slot) noexcept {
 }  // namespace
 
 void note_generalized_requests() noexcept {
-    if (engine) engine->generalized_requests.store(true, std::memory_order_relaxed);
+    if (!engine) return;
+    engine->generalized_requests.store(true, std::memory_order_relaxed);
+    if (engine_runs()) engine->let_callers_ask();  // not for files: their functions wait for nobody
+}
+
+void note_op(MPI_Op op) noexcept {
+    if (is_op_handle(op) && !is_builtin_op(op)) engine->let_callers_ask();
 }
 
 void note_earlier_requests() noexcept {
@@ -59,8 +71,9 @@ void note_earlier_requests() noexcept {
     if (engine) engine->persistent_requests.store(true, std::memory_order_relaxed);
 }
 
-void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept {
+void adopt_persistent(MPI_Comm comm, MPI_Request* app_request, MPI_Op op) noexcept {
     if (!engine_runs()) return;
+    note_op(op);
     engine->persistent_requests.store(true, std::memory_order_relaxed);
     if (is_reentrant() || !engine_has_thread() || *app_request == MPI_REQUEST_NULL) return;
     if (session_was_opened()) return count(Counter::decline_session);
@@ -74,6 +87,7 @@ void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept {
     slot->forgotten = false;
     slot->takes_floats = true;  // the request does not say whether it reduces
     slot->state.store(SlotState::inactive, std::memory_order_release);
+    engine->virtual_persistent.store(true, std::memory_order_relaxed);
     *app_request = engine->pool.handle(slot);
 }
 
@@ -100,7 +114,7 @@ int request_free(MPI_Request* request) noexcept {
     Slot* slot = request ? slot_of(*request) : nullptr;
     if (!slot)
         return directly(Call::Request_free, [&]() noexcept { return real.Request_free(request); });
-    return as_owner([&]() noexcept {
+    return with_library([&]() noexcept {
         const bool active = state_of(slot) == SlotState::active;
         if (active && engine->is_polling()) {  // the library walks the window right now
             slot->forgotten = true;
@@ -120,7 +134,7 @@ int request_free(MPI_Request* request) noexcept {
 int cancel(MPI_Request* request) noexcept {
     Slot* slot = request ? slot_of(*request) : nullptr;
     if (!slot) return directly(Call::Cancel, [&]() noexcept { return real.Cancel(request); });
-    return as_owner([slot]() noexcept {
+    return with_library([slot]() noexcept {
         if (state_of(slot) == SlotState::done) return int{MPI_SUCCESS};  // too late
         return real.Cancel(&slot->mpi_request);
     });
@@ -131,13 +145,7 @@ int request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexc
     if (!slot || !flag)
         return directly(Call::Request_get_status,
                         [&]() noexcept { return real.Request_get_status(request, flag, status); });
-    if (state_of(slot) != SlotState::done && !this_thread.owns_engine && engine->try_own()) {
-        {
-            OwnerScope scope;
-            engine->step();
-        }
-        engine->leave();
-    }
+    if (state_of(slot) != SlotState::done) engine->look(slot);
     const SlotState state = state_of(slot);
     *flag = state == SlotState::done || state == SlotState::inactive;
     if (!*flag) engine->give_way_if_crowded();
@@ -159,7 +167,7 @@ int pready(int partition, MPI_Request request) noexcept {
     Slot* slot = slot_of(request);
     if (!slot)
         return directly(Call::Pready, [&]() noexcept { return real.Pready(partition, request); });
-    return as_owner([&]() noexcept { return real.Pready(partition, slot->mpi_request); });
+    return with_library([&]() noexcept { return real.Pready(partition, slot->mpi_request); });
 }
 
 int pready_range(int low, int high, MPI_Request request) noexcept {
@@ -167,7 +175,7 @@ int pready_range(int low, int high, MPI_Request request) noexcept {
     if (!slot)
         return directly(Call::Pready_range,
                         [&]() noexcept { return real.Pready_range(low, high, request); });
-    return as_owner([&]() noexcept { return real.Pready_range(low, high, slot->mpi_request); });
+    return with_library([&]() noexcept { return real.Pready_range(low, high, slot->mpi_request); });
 }
 
 int pready_list(int length, const int partitions[], MPI_Request request) noexcept {
@@ -176,7 +184,8 @@ int pready_list(int length, const int partitions[], MPI_Request request) noexcep
     if (!slot)
         return directly(Call::Pready_list,
                         [&]() noexcept { return real.Pready_list(length, list, request); });
-    return as_owner([&]() noexcept { return real.Pready_list(length, list, slot->mpi_request); });
+    return with_library(
+        [&]() noexcept { return real.Pready_list(length, list, slot->mpi_request); });
 }
 
 int parrived(MPI_Request request, int partition, int* flag) noexcept {
@@ -184,8 +193,8 @@ int parrived(MPI_Request request, int partition, int* flag) noexcept {
     if (!slot)
         return directly(Call::Parrived,
                         [&]() noexcept { return real.Parrived(request, partition, flag); });
-    return as_owner([&]() noexcept {
-        engine->step();
+    return with_library([&]() noexcept {
+        engine->look(slot);
         if (state_of(slot) != SlotState::done)
             return real.Parrived(slot->mpi_request, partition, flag);
         *flag = 1;  // all partitions arrived; the library's own request is inactive again

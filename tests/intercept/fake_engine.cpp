@@ -66,7 +66,7 @@ DirectCall::~DirectCall() noexcept { --fake.open_direct_calls; }
 void note_window_made() noexcept {}
 void note_window_freed() noexcept {}
 
-void adopt_persistent(MPI_Comm comm, MPI_Request* app_request) noexcept {
+void adopt_persistent(MPI_Comm comm, MPI_Request* app_request, MPI_Op) noexcept {
     fake.adopted.emplace_back(comm, *app_request);
 }
 

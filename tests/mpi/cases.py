@@ -61,6 +61,8 @@ CASES = [
     Case("threads_messages", ranks=(2, 3, 4, 5)),
     Case("threads_comms", ranks=(2, 3, 4, 5)),
     Case("callbacks", ranks=(1, 2, 4)),
+    Case("callbacks", "operators-wait"),
+    Case("callbacks", "queries-wait"),
     Case("locks"),
     Case("rma"),
     Case("files"),

@@ -11,7 +11,7 @@ using namespace vecmpi;
 namespace {
 
 struct GeneralizedRequests {
-    GeneralizedRequests() { note_generalized_requests(); }
+    GeneralizedRequests() { note_requests_of_files(); }
     ~GeneralizedRequests() { engine->generalized_requests = false; }
 };
 

@@ -215,7 +215,7 @@ TEST_CASE("Waitall beside generalized requests: the library waits for what is it
     const Mode mode = GENERATE(Mode::callers, Mode::thread);
     FreshLibrary library;
     RunningEngine running(mode);
-    note_generalized_requests();
+    note_requests_of_files();
     MPI_Request requests[4] = {queued(1, {.looks = 3}), library_request(2, {.looks = 4}),
                                MPI_REQUEST_NULL,
                                queued(3, {.looks = 1, .error = MPI_ERR_OTHER})};

@@ -128,6 +128,40 @@ TEST_CASE("all slots may be active at once", "[offload][window]") {
           MPI_SUCCESS);
 }
 
+TEST_CASE("a communicator that gets another handler than MPI_COMM_WORLD while something is pending",
+          "[offload][window]") {
+    const bool persistent = GENERATE(false, true);
+    struct Change {
+        int comm;
+        MPI_Errhandler handler;
+        bool asks;
+    };
+    const Change change =
+        GENERATE(Change{1, MPI_ERRORS_ARE_FATAL, false}, Change{1, MPI_ERRORS_RETURN, true},
+                 Change{1, fake::user_handler, true}, Change{0, MPI_ERRORS_RETURN, true});
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    const MPI_Comm comm = fake::communicator(change.comm);
+    const auto set_handler = [comm](MPI_Errhandler handler) {
+        fake::facts_of(comm).handler = handler;
+        forget_comm_traits();
+        note_handler(comm);
+    };
+    set_handler(MPI_ERRORS_RETURN);
+    set_handler(MPI_ERRORS_ARE_FATAL);
+    CHECK_FALSE(engine->callers_ask);  // nothing was pending
+    MPI_Request request = persistent ? made_persistent(1) : queued(1);
+    set_handler(change.handler);
+    CHECK(engine->callers_ask == change.asks);
+    if (persistent) CHECK(start(&request) == MPI_SUCCESS);
+    REQUIRE(eventually([] { return fake::is_active(1); }));
+    fake::complete(1, MPI_ERR_TRUNCATE);
+    const int looks = fake::calls_of_testsome();
+    CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_ERR_TRUNCATE);
+    if (change.asks) CHECK(fake::calls_of_testsome() == looks);
+    if (persistent) CHECK(request_free(&request) == MPI_SUCCESS);
+}
+
 TEST_CASE("a handler function that MPI_COMM_WORLD gets later sees each error, on the program's thread",
           "[offload][window]") {
     const bool own_cpu = GENERATE(false, true), blocking = GENERATE(false, true);
@@ -137,9 +171,7 @@ TEST_CASE("a handler function that MPI_COMM_WORLD gets later sees each error, on
     REQUIRE(eventually([] { return fake::is_active(1); }));
     fake::facts_of(MPI_COMM_WORLD).handler = fake::user_handler;
     forget_comm_traits();
-    note_world_handler();
-    engine->own();  // whoever looked by Testsome has ended
-    engine->leave();
+    note_handler(MPI_COMM_WORLD);  // whoever looked by Testsome has ended
     const int looks = fake::calls_of_testsome();
     fake::complete(1, MPI_ERR_TRUNCATE);
     int flag = 0, error = MPI_SUCCESS;

@@ -120,6 +120,12 @@ inline MPI_Request made_persistent(int label, const fake::Plan& plan = {}) {
     return request;
 }
 
+// As ROMIO, inside the library: such requests of files call no function of the program.
+inline void note_requests_of_files() {
+    const vecmpi::InsideLibrary romio;
+    vecmpi::note_generalized_requests();
+}
+
 // Until something that another thread does has happened. The limit only ends a test that would
 // hang.
 template <class Condition>

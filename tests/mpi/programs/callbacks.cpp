@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Callbacks that call MPI: attribute functions in Comm_dup and Comm_free, user operators, a handler. To self only.
+// Callbacks that call MPI: attribute functions in Comm_dup and Comm_free, user operators, a
+// handler. To self only. Callbacks that wait for another thread which calls MPI.
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "battery.hpp"
@@ -104,11 +109,102 @@ void operators() {
     MPI_Op_free(&op);
 }
 
+// ---- a thread that does something for a callback ----------------------------------------------
+
+std::atomic<bool> asked{false}, answered{false};
+
+void ask() {
+    asked = true;
+    while (!answered) usleep(50);
+}
+
+void ask_and_add(void* in, void* inout, int* count, MPI_Datatype*) {
+    ask();
+    for (int i = 0; i < *count; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
+}
+
+// Exchanges messages of `count` elements with itself; `ways` differ in how it waits.
+constexpr int ways = 4;
+void exchange(int count, int way) {
+    const auto size = static_cast<size_t>(count);
+    std::vector<int> out(size, way), in(size, -1);
+    MPI_Request requests[2];
+    int flag = 0;
+    if (way == 0) {
+        MPI_Sendrecv(out.data(), count, MPI_INT, 0, 5, in.data(), count, MPI_INT, 0, 5,
+                     MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Irecv(in.data(), count, MPI_INT, 0, 5, MPI_COMM_SELF, &requests[0]);
+        MPI_Isend(out.data(), count, MPI_INT, 0, 5, MPI_COMM_SELF, &requests[1]);
+        if (way == 1) MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        while (way == 2 && !flag) MPI_Testall(2, requests, &flag, MPI_STATUSES_IGNORE);
+        for (int i = 0; way == 3 && i < 2; ++i)
+            for (flag = 0; !flag;) MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
+    }
+    check_equal(in[size - 1], way, "message of a thread that a callback waits for");
+}
+
+// Runs `call`, whose callback may ask, beside the thread that answers.
+template <class Call>
+void answering(Call call) {
+    for (const int count : {1, 20000})
+        for (int way = 0; way < ways; ++way) {
+            asked = answered = false;
+            std::atomic<bool> over{false};
+            std::thread answer([&] {
+                while (!asked && !over) usleep(50);
+                exchange(count, way);
+                answered = true;
+            });
+            call();
+            over = true;
+            answer.join();
+        }
+}
+
+void operators_that_wait() {
+    MPI_Op op;
+    MPI_Op_create(ask_and_add, 1, &op);
+    answering([op] {
+        int in = world.rank, sum = -1;
+        MPI_Request request;
+        MPI_Iallreduce(&in, &sum, 1, MPI_INT, op, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        check_equal(sum, world.size * (world.size - 1) / 2, "sum by an operator that waits");
+    });
+    MPI_Op_free(&op);
+}
+
+int query(void*, MPI_Status* status) {
+    ask();
+    MPI_Status_set_elements(status, MPI_INT, 0);
+    MPI_Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = status->MPI_TAG = MPI_UNDEFINED;
+    return MPI_SUCCESS;
+}
+
+void queries_that_wait() {
+    answering([] {
+        MPI_Request request;
+        MPI_Grequest_start(
+            query, [](void*) { return int{MPI_SUCCESS}; },
+            [](void*, int) { return int{MPI_SUCCESS}; }, nullptr, &request);
+        MPI_Grequest_complete(request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     begin(argc, argv, MPI_THREAD_MULTIPLE);
-    attributes();
-    operators();
+    if (world.argument == "operators-wait") {
+        operators_that_wait();
+    } else if (world.argument == "queries-wait") {
+        queries_that_wait();
+    } else {
+        attributes();
+        operators();
+    }
     return end();
 }

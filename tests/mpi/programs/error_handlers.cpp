@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // User error handlers: called once, on the right communicator, on the thread of the call. Each rank errs alone.
+#include <unistd.h>
+
 #include <thread>
 #include <vector>
 
@@ -140,6 +142,35 @@ void late() {
     check(calls.empty(), "no call for a good message");
 }
 
+// A communicator's handler that changes while a receive is pending, or between Recv_init and Start.
+void changed(bool persistent, bool function, bool world_returns) {
+    std::vector<int> out(4000, 1);
+    std::vector<int> in(4000);
+    MPI_Comm comm;
+    MPI_Errhandler own;
+    MPI_Request request;
+    MPI_Request send;
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    if (persistent)
+        MPI_Recv_init(in.data(), 2000, MPI_INT, 0, 13, comm, &request);
+    else
+        MPI_Irecv(in.data(), 2000, MPI_INT, 0, 13, comm, &request);
+    MPI_Comm_create_errhandler(handler, &own);
+    MPI_Comm_set_errhandler(comm, function ? own : MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&own);
+    if (world_returns) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (persistent) MPI_Start(&request);
+    MPI_Isend(out.data(), 4000, MPI_INT, 0, 13, comm, &send);
+    usleep(1000);  // time for an offload thread
+    check_class(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE, "truncated Wait");
+    if (function) expect_call(comm, MPI_ERR_TRUNCATE, "handler that came while it was pending");
+    check(calls.empty(), "the handler that the communicator has now");
+    MPI_Wait(&send, MPI_STATUS_IGNORE);
+    if (persistent) MPI_Request_free(&request);
+    MPI_Comm_free(&comm);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 // A handler is inherited by Comm_dup.
 void inherited() {
     MPI_Comm child;
@@ -154,6 +185,11 @@ void inherited() {
 
 int main(int argc, char** argv) {
     begin(argc, argv);
+    for (const bool persistent : {true, false})
+        for (const bool function : {false, true}) {
+            changed(persistent, function, false);
+            changed(persistent, function, true);
+        }
     late();
     several();
     inherited();

@@ -3,6 +3,7 @@
 // away only in calls that wait, so no other call may wait for the operator.
 #include <unistd.h>
 
+#include <array>
 #include <mutex>
 #include <vector>
 
@@ -26,6 +27,87 @@ void wait_for(MPI_Request* request) {
     interpreter.unlock();
     MPI_Wait(request, MPI_STATUS_IGNORE);
     interpreter.lock();
+}
+
+// Receives of messages that nobody sends, or sends later.
+struct Receives {
+    int value = 0;
+    int started = 0;
+    std::vector<int> values = std::vector<int>(count);
+    MPI_Request few, many, persistent;
+    Receives() {
+        MPI_Irecv(&value, 1, MPI_INT, world.rank, 1, MPI_COMM_WORLD, &few);
+        MPI_Irecv(values.data(), count, MPI_INT, world.rank, 2, MPI_COMM_WORLD, &many);
+        MPI_Recv_init(&started, 1, MPI_INT, world.rank, 3, MPI_COMM_WORLD, &persistent);
+    }
+    void cancel(MPI_Request* request) {
+        if (*request == MPI_REQUEST_NULL) return;
+        MPI_Cancel(request);
+        MPI_Wait(request, MPI_STATUS_IGNORE);
+    }
+    // One call that does not wait, whatever the operator does.
+    void look(int which) {
+        std::array<MPI_Request, 2> both{few, many};
+        int flag = 0, index = 0, indices[2];
+        MPI_Status statuses[2];
+        switch (which) {
+            case 0:
+                MPI_Test(&few, &flag, statuses);
+                break;
+            case 1:
+                MPI_Test(&many, &flag, statuses);
+                break;
+            case 2:
+                MPI_Testall(2, both.data(), &flag, statuses);
+                break;
+            case 3:
+                MPI_Testany(2, both.data(), &index, &flag, statuses);
+                break;
+            case 4:
+                MPI_Testsome(2, both.data(), &flag, indices, statuses);
+                break;
+            case 5:
+                MPI_Request_get_status(many, &flag, statuses);
+                break;
+            case 6:
+                MPI_Cancel(&many);
+                break;
+            case 7:
+                MPI_Request_free(&persistent);
+                break;
+            case 8: {  // of an active one: it goes on
+                MPI_Request_free(&many);
+                MPI_Send(values.data(), 0, MPI_INT, world.rank, 2, MPI_COMM_WORLD);
+                break;
+            }
+            case 9: {
+                MPI_Start(&persistent);
+                MPI_Send(&value, 1, MPI_INT, world.rank, 3, MPI_COMM_WORLD);
+                break;
+            }
+        }
+        check_equal(flag, 0, "nothing is complete");
+        if (which == 6) MPI_Wait(&many, MPI_STATUS_IGNORE);
+        if (which == 9) MPI_Wait(&persistent, MPI_STATUS_IGNORE);
+        cancel(&few);
+        cancel(&many);
+        if (persistent != MPI_REQUEST_NULL) MPI_Request_free(&persistent);
+    }
+};
+
+void look_beside(MPI_Op op) {
+    std::vector<int> out(count, 1);
+    std::vector<int> in(count);
+    for (int which = 0; which < 10; ++which) {
+        Receives receives;
+        MPI_Request request;
+        usleep(1000);  // time for the offload thread, if there is one, to issue them
+        MPI_Iallreduce(out.data(), in.data(), count, MPI_INT, op, MPI_COMM_WORLD, &request);
+        usleep(1000);
+        receives.look(which);
+        wait_for(&request);
+        check_equal(in[count - 1], world.size, "sum beside other calls");
+    }
 }
 
 }  // namespace
@@ -55,6 +137,7 @@ int main(int argc, char** argv) {
             topic("sum").add(static_cast<uint64_t>(in[i][count - 1]));
         }
     }
+    look_beside(op);
     interpreter.unlock();
     MPI_Op_free(&op);
     return end();
