@@ -104,6 +104,8 @@ struct Trampolines {
     }
 
     static Function* take(Function* function) noexcept {
+        // MPI_Errhandler_create of MPICH calls MPI_Comm_create_errhandler.
+        if (behind(function) != function) return function;
         const std::lock_guard lock(taking);
         for (unsigned i = 0; i < size; ++i) {
             Function* present = functions[i].load(std::memory_order_relaxed);
