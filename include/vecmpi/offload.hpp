@@ -170,6 +170,11 @@ void note_reduced_by_library(MPI_Op op, MPI_Datatype type) noexcept;
 void note_window_made() noexcept;
 void note_window_freed() noexcept;
 
+// A real request that stays pending until it is ended: who tests it makes the library poll.
+// MPI_REQUEST_NULL where the library refuses one.
+MPI_Request start_endless_request() noexcept;
+void end_endless_request(MPI_Request* request) noexcept;
+
 // ---- waiting on something other than a request ------------------------------------------------
 
 // Calls look(context), which may call the library, until it returns true, resting on the ladder

@@ -26,14 +26,10 @@ namespace {
 // A test of what is not complete makes the library poll: does the poll come through here? (A look
 // for a message polls only where other ranks could have sent it.)
 bool library_rests() noexcept {
-    MPI_Request never;
+    MPI_Request never = start_endless_request();
     int flag;
-    real.Grequest_start([](void*, MPI_Status*) { return int{MPI_SUCCESS}; },
-                        [](void*) { return int{MPI_SUCCESS}; },
-                        [](void*, int) { return int{MPI_SUCCESS}; }, nullptr, &never);
     real.Test(&never, &flag, MPI_STATUS_IGNORE);
-    real.Grequest_complete(never);
-    real.Wait(&never, MPI_STATUS_IGNORE);
+    end_endless_request(&never);
     return library_polls_seen();
 }
 
@@ -113,6 +109,26 @@ CallFacts message_facts(const void* buffer, MPI_Comm comm, MPI_Count count, MPI_
     facts.peer = peer;
     facts.tag = tag;
     return facts;
+}
+
+struct Twin {
+    Call call;
+    IssueFunction issue;
+};
+
+template <class Receive, class Send, class ByLibrary>
+int exchange_or(const Twin& receive_twin, const Receive& receive, const Twin& send_twin,
+                const Send& send, MPI_Status* status, ByLibrary by_library) noexcept {
+    if (!twin_serves(send.comm)) return by_library();
+    const Operation posted_receive =
+        make_operation(receive_twin.call, receive_twin.issue, receive,
+                       message_facts(receive.buf, receive.comm, receive.count, receive.datatype,
+                                     receive.source, receive.tag));
+    const Operation posted_send = make_operation(
+        send_twin.call, send_twin.issue, send,
+        message_facts(send.buf, send.comm, send.count, send.datatype, send.dest, send.tag));
+    if (!may_exchange(posted_receive, posted_send)) return by_library();
+    return exchange(posted_receive, posted_send, status);
 }
 
 // ---- Probe: looks until there is a message ------------------------------------------------------
@@ -219,39 +235,29 @@ int serve_Query_thread(int* provided) noexcept {
 int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                    void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                    MPI_Comm comm, MPI_Status* status) noexcept {
-    if (twin_serves(comm)) {
-        const IrecvArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-        const IsendArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
-        const Operation operations[2] = {
-            make_operation(Call::Irecv, issue_Irecv, receive,
-                           message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag)),
-            make_operation(Call::Isend, issue_Isend, send,
-                           message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag))};
-        if (may_exchange(operations[0], operations[1]))
-            return exchange(operations[0], operations[1], status);
-    }
-    DirectCall scope(Call::Sendrecv, Reentry::program);
-    return real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
-                         source, recvtag, comm, status);
+    const IrecvArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
+    const IsendArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
+    return exchange_or({Call::Irecv, issue_Irecv}, receive, {Call::Isend, issue_Isend}, send,
+                       status, [=]() noexcept {
+                           const DirectCall scope(Call::Sendrecv, Reentry::program);
+                           return real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag,
+                                                recvbuf, recvcount, recvtype, source, recvtag, comm,
+                                                status);
+                       });
 }
 
 int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
                      int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                      int source, int recvtag, MPI_Comm comm, MPI_Status* status) noexcept {
-    if (twin_serves(comm)) {
-        const Irecv_cArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-        const Isend_cArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
-        const Operation operations[2] = {
-            make_operation(Call::Irecv_c, issue_Irecv_c, receive,
-                           message_facts(recvbuf, comm, recvcount, recvtype, source, recvtag)),
-            make_operation(Call::Isend_c, issue_Isend_c, send,
-                           message_facts(sendbuf, comm, sendcount, sendtype, dest, sendtag))};
-        if (may_exchange(operations[0], operations[1]))
-            return exchange(operations[0], operations[1], status);
-    }
-    DirectCall scope(Call::Sendrecv_c, Reentry::program);
-    return real.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                           recvtype, source, recvtag, comm, status);
+    const Irecv_cArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
+    const Isend_cArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
+    return exchange_or({Call::Irecv_c, issue_Irecv_c}, receive, {Call::Isend_c, issue_Isend_c},
+                       send, status, [=]() noexcept {
+                           const DirectCall scope(Call::Sendrecv_c, Reentry::program);
+                           return real.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag,
+                                                  recvbuf, recvcount, recvtype, source, recvtag,
+                                                  comm, status);
+                       });
 }
 
 int serve_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {

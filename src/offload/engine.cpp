@@ -41,6 +41,19 @@ bool complete_on_start(MPI_Request* mpi_request, MPI_Status* status, int* error)
 
 }  // namespace
 
+MPI_Request start_endless_request() noexcept {
+    MPI_Request request = MPI_REQUEST_NULL;
+    real.Grequest_start([](void*, MPI_Status*) { return int{MPI_SUCCESS}; },
+                        [](void*) { return int{MPI_SUCCESS}; },
+                        [](void*, int) { return int{MPI_SUCCESS}; }, nullptr, &request);
+    return request;
+}
+
+void end_endless_request(MPI_Request* request) noexcept {
+    real.Grequest_complete(*request);
+    real.Wait(request, MPI_STATUS_IGNORE);
+}
+
 bool Engine::own() noexcept {
     if (callers_ask.load(std::memory_order_acquire)) return false;
     if (try_own()) return true;
@@ -108,7 +121,8 @@ void Engine::issue_beside_owner() noexcept {
 
 void Engine::push(Slot* slot) noexcept {
     slot->state.store(SlotState::posted, std::memory_order_relaxed);
-    // Relaxed: who must see it comes after this thread's call, by this thread or by what orders its calls.
+    // Relaxed: who must see it comes after this thread's call, by this thread or by what orders its
+    // calls.
     if (queue_.has_many_producers())
         posted_.fetch_add(1, std::memory_order_relaxed);
     else
@@ -154,7 +168,8 @@ bool Engine::step() noexcept {
 }
 
 // From here on the offload thread computes in the last poster's environment, as one program thread
-// would, whichever thread issued the operation. A program thread that holds the engine keeps its own.
+// would, whichever thread issued the operation. A program thread that holds the engine keeps its
+// own.
 void Engine::compute_as(const FloatEnvironment& floats) noexcept {
     floats_.store(floats, std::memory_order_relaxed);
     if (this_thread.is_offload_thread) set_float_environment(thread_floats_ = floats);
@@ -202,17 +217,12 @@ void Engine::reset_window() noexcept {
 }
 
 MPI_Request Engine::blocker() noexcept {
-    if (blocker_ == MPI_REQUEST_NULL)
-        real.Grequest_start([](void*, MPI_Status*) { return int{MPI_SUCCESS}; },
-                            [](void*) { return int{MPI_SUCCESS}; },
-                            [](void*, int) { return int{MPI_SUCCESS}; }, nullptr, &blocker_);
+    if (blocker_ == MPI_REQUEST_NULL) blocker_ = start_endless_request();
     return blocker_;
 }
 
 void Engine::release_blocker() noexcept {
-    if (blocker_ == MPI_REQUEST_NULL) return;
-    real.Grequest_complete(blocker_);
-    real.Wait(&blocker_, MPI_STATUS_IGNORE);
+    if (blocker_ != MPI_REQUEST_NULL) end_endless_request(&blocker_);
 }
 
 void Engine::complete(Slot* slot, int error) noexcept {
@@ -230,7 +240,8 @@ void Engine::finish(Slot* slot, const MPI_Status& status, int error) noexcept {
     pool.give(slot);
 }
 
-// Those that the library refuses are complete with its error, so that nobody waits for them for ever.
+// Those that the library refuses are complete with its error, so that nobody waits for them for
+// ever.
 bool Engine::test_one_by_one(uint32_t base, int looked_at) noexcept {
     bool moved = false;
     for (int i = looked_at - 1; i >= 0; --i) {
@@ -393,8 +404,8 @@ bool Engine::thread_turn() noexcept {
     return moved;
 }
 
-// Sleeps until push() or stop_thread(), if there is nothing to do. Decided as the owner, and when all is
-// issued: nothing is then on its way from the queue to the window.
+// Sleeps until push() or stop_thread(), if there is nothing to do. Decided as the owner, and when
+// all is issued: nothing is then on its way from the queue to the window.
 bool Engine::park_if_idle() noexcept {
     if (has_work() || !all_issued() || !try_own()) return false;
     parked_.store(parked, std::memory_order_relaxed);
