@@ -18,7 +18,21 @@ enum class OffloadMode : uint8_t { automatic, on, off };
 enum class WaitMode : uint8_t { automatic, spin, yield, sleep };
 enum class IsaChoice : uint8_t { automatic, off, scalar, sse4, avx2, avx512, neon, sve };
 enum class LogLevel : uint8_t { error, warn, info, debug };
-enum class CollectivePath : uint8_t { automatic, mpi, segmented };
+// How a collective is done: as the settings name it (src/base/setting_values.cpp).
+enum class CollectivePath : uint8_t {
+    automatic,
+    mpi,        // the library's own
+    segmented,  // segments of the library's nonblocking collective
+    ring,       // from here on: schedules of ours (src/pipeline/algorithms.hpp)
+    rabenseifner,
+    recursive_doubling,
+    recursive_halving,
+    hierarchical,
+    chain,
+    binomial,
+    scatter_allgather,
+    bruck
+};
 
 // Which path serves a collective of a given size: the last range that holds the size wins.
 class PathRanges {

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One row for each algorithm of each collective, and how its track is put together from phases.
+#include "algorithms.hpp"
+
+#include <algorithm>
+
+#include "phases.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+constexpr Place input{Memory::input, 0};
+constexpr Place output{Memory::output, 0};
+
+// What one track is made of.
+struct Part {
+    const Team& team;
+    int root;        // position in the team
+    Segment vector;  // allreduce, reduce, bcast
+    Blocks blocks;   // reduce_scatter, allgather: in the order of the team
+    Place own;       // reduce_scatter: where this rank's block goes; allgather: where it is
+    const NodeLayout& layout;
+    int rank;
+};
+
+// ---- allreduce
+// ------------------------------------------------------------------------------------
+
+void ring_allreduce(Track& track, const Part& part) {
+    const Blocks blocks = equal_blocks(part.vector, part.team.size);
+    const Place own = output + blocks[static_cast<size_t>(part.team.me)].first;
+    ring_reduce_scatter(track, part.team, blocks, input, own);
+    ring_allgather(track, part.team, blocks, output);
+}
+
+void circulant_allreduce(Track& track, const Team& team, Segment vector, Place base) {
+    const Blocks blocks = equal_blocks(vector, team.size);
+    const Place own = output + blocks[static_cast<size_t>(team.me)].first;
+    circulant_reduce_scatter(track, team, blocks, base, output, own);
+    circulant_allgather(track, team, blocks, output);
+}
+
+void rabenseifner_allreduce(Track& track, const Part& part) {
+    circulant_allreduce(track, part.team, part.vector, input);
+}
+
+void recursive_doubling_allreduce(Track& track, const Part& part) {
+    doubling_allreduce(track, part.team, part.vector, input, output);
+}
+
+void recursive_halving_allreduce(Track& track, const Part& part) {
+    halving_allreduce(track, part.team, part.vector, input, output);
+}
+
+// Nodes with the same number of ranks: each rank reduces its slice on the node, carries it over
+// the network and hands it round on the node. Shared memory will take the place of the first and
+// the last phase.
+void hierarchical_by_slices(Track& track, const Part& part) {
+    const NodeLayout& layout = part.layout;
+    const int node = layout.node_of(part.rank), place = layout.place_on_node(part.rank);
+    std::vector<int> neighbours, peers;
+    for (int i = 0; i < layout.ranks_on(node); ++i) neighbours.push_back(layout.rank_on(node, i));
+    for (int n = 0; n < layout.nodes(); ++n) peers.push_back(layout.rank_on(n, place));
+    const Team on_node{static_cast<int>(neighbours.size()), place, neighbours.data()};
+    const Team over_nodes{layout.nodes(), node, peers.data()};
+    const Blocks slices = equal_blocks(part.vector, on_node.size);
+    const Segment slice = slices[static_cast<size_t>(place)];
+    const bool alone = on_node.size == 1;
+    if (!alone) ring_reduce_scatter(track, on_node, slices, input, output + slice.first);
+    circulant_allreduce(track, over_nodes, slice, alone ? input : output);
+    if (!alone) ring_allgather(track, on_node, slices, output);
+}
+
+// Else the lowest rank of each node does it for all.
+void hierarchical_by_leaders(Track& track, const Part& part) {
+    const NodeLayout& layout = part.layout;
+    const int node = layout.node_of(part.rank);
+    std::vector<int> neighbours, leaders;
+    for (int i = 0; i < layout.ranks_on(node); ++i) neighbours.push_back(layout.rank_on(node, i));
+    for (int n = 0; n < layout.nodes(); ++n) leaders.push_back(layout.rank_on(n, 0));
+    const Team on_node{static_cast<int>(neighbours.size()), layout.place_on_node(part.rank),
+                       neighbours.data()};
+    const Team over_nodes{layout.nodes(), node, leaders.data()};
+    binomial_reduce(track, on_node, 0, part.vector, input, output);
+    if (on_node.me == 0) circulant_allreduce(track, over_nodes, part.vector, output);
+    binomial_bcast(track, on_node, 0, part.vector, output);
+}
+
+void hierarchical_allreduce(Track& track, const Part& part) {
+    if (part.layout.uniform())
+        hierarchical_by_slices(track, part);
+    else
+        hierarchical_by_leaders(track, part);
+}
+
+// ---- reduce
+// ---------------------------------------------------------------------------------------
+
+void chain_of_reduce(Track& track, const Part& part) {
+    chain_reduce(track, part.team, part.root, part.vector, input, output);
+}
+
+void binomial_of_reduce(Track& track, const Part& part) {
+    binomial_reduce(track, part.team, part.root, part.vector, input, output);
+}
+
+void rabenseifner_reduce(Track& track, const Part& part) {
+    const Blocks blocks = equal_blocks(part.vector, part.team.size);
+    const bool is_root = part.team.me == part.root;
+    const Place partial = is_root ? output : track.scratch(part.vector.count) + -part.vector.first;
+    const Place own = partial + blocks[static_cast<size_t>(part.team.me)].first;
+    circulant_reduce_scatter(track, part.team, blocks, input, partial, own);
+    gather_to_root(track, part.team, part.root, blocks, own, output);
+}
+
+// ---- reduce_scatter
+// -------------------------------------------------------------------------------
+
+void ring_of_reduce_scatter(Track& track, const Part& part) {
+    ring_reduce_scatter(track, part.team, part.blocks, input, part.own);
+}
+
+void circulant_of_reduce_scatter(Track& track, const Part& part) {
+    int64_t begin = part.blocks.front().first, end = begin;
+    for (const Segment& block : part.blocks) {
+        begin = std::min(begin, block.first);
+        end = std::max(end, block.first + block.count);
+    }
+    const Place partial = track.scratch(end - begin) + -begin;
+    circulant_reduce_scatter(track, part.team, part.blocks, input, partial, part.own);
+}
+
+// ---- bcast
+// ----------------------------------------------------------------------------------------
+
+void chain_of_bcast(Track& track, const Part& part) {
+    chain_bcast(track, part.team, part.root, part.vector, output);
+}
+
+void binomial_of_bcast(Track& track, const Part& part) {
+    binomial_bcast(track, part.team, part.root, part.vector, output);
+}
+
+// Van de Geijn's: the root sends each its block, and a ring gathers them.
+void scatter_allgather_bcast(Track& track, const Part& part) {
+    const Blocks blocks = equal_blocks(part.vector, part.team.size);
+    scatter_from_root(track, part.team, part.root, blocks, output);
+    ring_allgather(track, part.team, blocks, output);
+}
+
+// ---- allgather
+// ------------------------------------------------------------------------------------
+
+void place_own_block(Track& track, const Part& part) {
+    const Segment& own = part.blocks[static_cast<size_t>(part.team.me)];
+    track.copy(part.own, output + own.first, own.count);
+}
+
+void ring_of_allgather(Track& track, const Part& part) {
+    place_own_block(track, part);
+    ring_allgather(track, part.team, part.blocks, output);
+}
+
+void bruck_of_allgather(Track& track, const Part& part) {
+    place_own_block(track, part);
+    circulant_allgather(track, part.team, part.blocks, output);
+}
+
+struct Algorithm {
+    Collective collective;
+    CollectivePath name;
+    void (*append)(Track& track, const Part& part);
+};
+
+constexpr Algorithm algorithms[] = {
+    {Collective::allreduce, CollectivePath::ring, ring_allreduce},
+    {Collective::allreduce, CollectivePath::rabenseifner, rabenseifner_allreduce},
+    {Collective::allreduce, CollectivePath::recursive_doubling, recursive_doubling_allreduce},
+    {Collective::allreduce, CollectivePath::recursive_halving, recursive_halving_allreduce},
+    {Collective::allreduce, CollectivePath::hierarchical, hierarchical_allreduce},
+    {Collective::reduce, CollectivePath::chain, chain_of_reduce},
+    {Collective::reduce, CollectivePath::binomial, binomial_of_reduce},
+    {Collective::reduce, CollectivePath::rabenseifner, rabenseifner_reduce},
+    {Collective::reduce_scatter, CollectivePath::ring, ring_of_reduce_scatter},
+    {Collective::reduce_scatter, CollectivePath::recursive_halving, circulant_of_reduce_scatter},
+    {Collective::bcast, CollectivePath::chain, chain_of_bcast},
+    {Collective::bcast, CollectivePath::binomial, binomial_of_bcast},
+    {Collective::bcast, CollectivePath::scatter_allgather, scatter_allgather_bcast},
+    {Collective::allgather, CollectivePath::ring, ring_of_allgather},
+    {Collective::allgather, CollectivePath::bruck, bruck_of_allgather},
+};
+
+const Algorithm* find_algorithm(Collective collective, CollectivePath name) noexcept {
+    for (const Algorithm& algorithm : algorithms)
+        if (algorithm.collective == collective && algorithm.name == name) return &algorithm;
+    return nullptr;
+}
+
+bool works_on_blocks(Collective collective) noexcept {
+    return collective == Collective::reduce_scatter || collective == Collective::allgather;
+}
+
+int64_t offset_of_input(const ScheduleRequest& request) {
+    if (request.collective != Collective::allgather) return 0;
+    return (*request.blocks)[static_cast<size_t>(request.rank)].first;
+}
+
+}  // namespace
+
+bool is_algorithm_of(Collective collective, CollectivePath algorithm) noexcept {
+    return find_algorithm(collective, algorithm) != nullptr;
+}
+
+int64_t largest_segment(const ScheduleRequest& request) {
+    int64_t elements = request.count;
+    if (works_on_blocks(request.collective)) {
+        elements = 0;
+        for (const Segment& block : *request.blocks) elements = std::max(elements, block.count);
+    }
+    return segment(elements, request.segments, 0).count;
+}
+
+// 1. The team: all ranks, node by node. 2. A track for each segment. 3. Merge.
+Schedule build_schedule(const ScheduleRequest& request) {
+    const Algorithm& algorithm = *find_algorithm(request.collective, request.algorithm);
+    const NodeLayout& layout = *request.layout;
+    const std::vector<int>& order = layout.order();
+    const auto position = [&](int rank) {
+        if (layout.order_is_by_rank()) return rank;
+        return static_cast<int>(std::find(order.begin(), order.end(), rank) - order.begin());
+    };
+    const Team team{layout.ranks(), position(request.rank),
+                    layout.order_is_by_rank() ? nullptr : order.data()};
+    Blocks blocks;
+    if (works_on_blocks(request.collective))
+        for (int rank : order) blocks.push_back((*request.blocks)[static_cast<size_t>(rank)]);
+    // In place the result stays where this rank's input was, until nothing of the input is needed.
+    const bool moves_at_end = request.collective == Collective::reduce_scatter && request.in_place;
+
+    std::vector<Track> tracks(request.segments);
+    for (unsigned s = 0; s < request.segments; ++s) {
+        Part part{team, position(request.root), {}, {}, {}, layout, request.rank};
+        if (works_on_blocks(request.collective)) {
+            part.blocks = part_of_blocks(blocks, request.segments, s);
+            const auto me = static_cast<size_t>(team.me);
+            const int64_t begins = part.blocks[me].first;
+            part.own = request.collective == Collective::allgather
+                           ? input + (begins - blocks[me].first)
+                           : output + (moves_at_end ? begins : begins - blocks[me].first);
+        } else {
+            part.vector = segment(request.count, request.segments, s);
+        }
+        algorithm.append(tracks[s], part);
+    }
+    Track last;
+    if (moves_at_end) {
+        const Segment& own = blocks[static_cast<size_t>(team.me)];
+        last.copy(output + own.first, output, own.count);
+    }
+    return make_schedule(tracks, last, request.lanes, {request.in_place, offset_of_input(request)});
+}
+
+}  // namespace vecmpi

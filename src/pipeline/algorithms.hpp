@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The algorithms of the collectives as pure functions: arguments of a call in, one rank's schedule
+// out. docs/schedules.md says which wins where.
+#pragma once
+
+#include <string_view>
+
+#include "layout.hpp"
+#include "schedule.hpp"
+#include "vecmpi/base.hpp"
+
+namespace vecmpi {
+
+enum class Collective : uint8_t { allreduce, reduce, reduce_scatter, bcast, allgather };
+constexpr size_t number_of_collectives = 5;
+
+// What a schedule is made for. All but `rank` and `in_place` is equal on all ranks.
+struct ScheduleRequest {
+    Collective collective = Collective::allreduce;
+    CollectivePath algorithm = CollectivePath::ring;
+    int rank = 0;
+    int root = 0;                    // reduce, bcast
+    int64_t count = 0;               // allreduce, reduce, bcast: elements of the vector
+    const Blocks* blocks = nullptr;  // reduce_scatter, allgather: of each rank, in the vector
+    unsigned segments = 1;
+    unsigned lanes = 2;     // segments under way at once
+    bool in_place = false;  // MPI_IN_PLACE; bcast: always (one buffer)
+    const NodeLayout* layout = nullptr;
+};
+
+// True where there is such an algorithm for this collective.
+bool is_algorithm_of(Collective collective, CollectivePath algorithm) noexcept;
+
+// Memory of the schedule, in elements. allreduce: input and output are the vector. reduce: the
+// same; output on the root only. reduce_scatter: input is the vector, output this rank's block; in
+// place the output begins where the vector does. bcast: output is the vector. allgather: input is
+// this rank's block, output the vector.
+Schedule build_schedule(const ScheduleRequest& request);
+
+// Elements that one segment of the request has, the largest.
+int64_t largest_segment(const ScheduleRequest& request);
+
+}  // namespace vecmpi

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The phases of the algorithms. Each is a loop over rounds; what waits for what is not said here.
+#include "phases.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace vecmpi {
+
+namespace {
+
+const Segment& at(const Blocks& blocks, int i) noexcept { return blocks[static_cast<size_t>(i)]; }
+
+int modulo(int value, int p) noexcept { return ((value % p) + p) % p; }
+
+int64_t largest(const Blocks& blocks) noexcept {
+    int64_t most = 0;
+    for (const Segment& block : blocks) most = std::max(most, block.count);
+    return most;
+}
+
+// Blocks first, first+1, ... (modulo p) as runs of elements that lie one behind the other.
+// visit(elements, number of blocks before the run, number of blocks in it)
+template <class Visit>
+void each_run(const Blocks& blocks, int first, int number, Visit visit) {
+    const int p = static_cast<int>(blocks.size());
+    for (int i = 0; i < number;) {
+        Segment run = at(blocks, (first + i) % p);
+        int held = 1;
+        for (; i + held < number; ++held) {
+            const Segment& block = at(blocks, (first + i + held) % p);
+            if (run.first + run.count != block.first) break;
+            run.count += block.count;
+        }
+        visit(run, i, held);
+        i += held;
+    }
+}
+
+// Distances of the circulant graph: p, then half of it rounded up, down to 1.
+std::vector<int> circulant_skips(int p) {
+    std::vector<int> skips{p};
+    while (skips.back() > 1) skips.push_back((skips.back() + 1) / 2);
+    return skips;
+}
+
+// The ranks of the tree of recursive doubling. Of the lowest 2 * (p - 2^k) each even one hands its
+// vector to its odd neighbour and gets the result from it.
+struct Core {
+    explicit Core(const Team& team) noexcept
+        : size(static_cast<int>(std::bit_floor(static_cast<unsigned>(team.size)))),
+          folded(team.size - size) {
+        const bool in_pairs = team.me < 2 * folded;
+        hands_over = in_pairs && team.me % 2 == 0;
+        takes_over = in_pairs && team.me % 2 == 1;
+        id = in_pairs ? team.me / 2 : team.me - folded;
+    }
+    int position(int other_id) const noexcept {  // in the team
+        return other_id < folded ? 2 * other_id + 1 : other_id + folded;
+    }
+    int size, folded;
+    bool hands_over, takes_over;
+    int id;
+};
+
+// What the lower of two has, it has on the left: both sides compute the same.
+void reduce_in_order(Track& track, bool mine_is_lower, Place mine, Place theirs, Place to,
+                     int64_t count) {
+    if (mine_is_lower)
+        track.reduce(mine, theirs, to, count);
+    else
+        track.reduce(theirs, mine, to, count);
+}
+
+// Those that hand over wait for the result. Returns where the vector of the others lies then.
+Place fold(Track& track, const Team& team, const Core& core, Segment vector, Place input,
+           Place output) {
+    if (core.hands_over) {
+        track.send(input + vector.first, vector.count, team.rank(team.me + 1));
+        track.receive(output + vector.first, vector.count, team.rank(team.me + 1));
+    }
+    if (!core.takes_over) return input;
+    const Place theirs = track.scratch(vector.count);
+    track.receive(theirs, vector.count, team.rank(team.me - 1));
+    track.reduce(theirs, input + vector.first, output + vector.first, vector.count);
+    return output;
+}
+
+void unfold(Track& track, const Team& team, const Core& core, Segment vector, Place output) {
+    if (core.takes_over) track.send(output + vector.first, vector.count, team.rank(team.me - 1));
+}
+
+}  // namespace
+
+// Round k: block me-k-1 goes on, block me-k-2 comes and is reduced.
+void ring_reduce_scatter(Track& track, const Team& team, const Blocks& blocks, Place base,
+                         Place result) {
+    const int p = team.size, me = team.me;
+    if (p == 1) return track.copy(base + at(blocks, 0).first, result, at(blocks, 0).count);
+    const int64_t slot_elements = largest(blocks);
+    // While one is sent, the next is received.
+    const Place slots[2] = {track.scratch(slot_elements), track.scratch(slot_elements)};
+    const int next = team.rank((me + 1) % p), previous = team.rank(modulo(me - 1, p));
+    for (int k = 0; k < p - 1; ++k) {
+        const Segment& sent = at(blocks, modulo(me - k - 1, p));
+        const Segment& taken = at(blocks, modulo(me - k - 2, p));
+        const Place slot = slots[k % 2];
+        track.send(k == 0 ? base + sent.first : slots[(k + 1) % 2], sent.count, next);
+        track.receive(slot, taken.count, previous);
+        track.reduce(slot, base + taken.first, k == p - 2 ? result : slot, taken.count);
+    }
+}
+
+// Round with skip s, after one with skip t: blocks me+s..me+t-1 go to me+s, for which they are
+// blocks me..me+t-s-1. Blocks me..me+reduced-1 lie in `partial`, the others are still as they were.
+void circulant_reduce_scatter(Track& track, const Team& team, const Blocks& blocks, Place base,
+                              Place partial, Place result) {
+    const int p = team.size, me = team.me;
+    if (p == 1) return track.copy(base + at(blocks, 0).first, result, at(blocks, 0).count);
+    const std::vector<int> skips = circulant_skips(p);
+    const Place arrived = track.scratch((p / 2) * largest(blocks));
+    int reduced = 0;
+    for (size_t k = 1; k < skips.size(); ++k) {
+        const int s = skips[k], number = skips[k - 1] - s;
+        const int reduced_there = std::clamp(reduced - s, 0, number);
+        const int to = team.rank((me + s) % p), from = team.rank(modulo(me - s, p));
+        const auto send = [&](Place memory, int first, int count) {
+            each_run(blocks, me + s + first, count, [&](const Segment& run, int, int) {
+                track.send(memory + run.first, run.count, to);
+            });
+        };
+        send(partial, 0, reduced_there);
+        send(base, reduced_there, number - reduced_there);
+
+        int64_t offset = 0;
+        const auto take = [&](int first, int count) {
+            each_run(blocks, me + first, count, [&](const Segment& run, int skipped, int held) {
+                const Place theirs = arrived + offset;
+                offset += run.count;
+                track.receive(theirs, run.count, from);
+                // What we have reduced already ends within the run, or before, or behind.
+                const int begins = first + skipped;
+                const int again = std::clamp(reduced - begins, 0, held);
+                const int64_t cut = again == held
+                                        ? run.count
+                                        : at(blocks, (me + begins + again) % p).first - run.first;
+                const Place to_result = k + 1 == skips.size() ? result : partial + run.first;
+                track.reduce(theirs, partial + run.first, to_result, cut);
+                track.reduce(theirs + cut, base + run.first + cut, to_result + cut,
+                             run.count - cut);
+            });
+        };
+        take(0, reduced_there);
+        take(reduced_there, number - reduced_there);
+        reduced = std::max(reduced, number);
+    }
+}
+
+// Round k: block me-k goes on, block me-k-1 comes.
+void ring_allgather(Track& track, const Team& team, const Blocks& blocks, Place base) {
+    const int p = team.size, me = team.me;
+    const int next = team.rank((me + 1) % p), previous = team.rank(modulo(me - 1, p));
+    for (int k = 0; k < p - 1; ++k) {
+        const Segment& sent = at(blocks, modulo(me - k, p));
+        const Segment& taken = at(blocks, modulo(me - k - 1, p));
+        track.send(base + sent.first, sent.count, next);
+        track.receive(base + taken.first, taken.count, previous);
+    }
+}
+
+// Blocks me..me+s-1 are there; the first t-s of them go to me-s.
+void circulant_allgather(Track& track, const Team& team, const Blocks& blocks, Place base) {
+    const int p = team.size, me = team.me;
+    const std::vector<int> skips = circulant_skips(p);
+    for (size_t k = skips.size() - 1; k > 0; --k) {
+        const int s = skips[k], number = skips[k - 1] - s;
+        const int to = team.rank(modulo(me - s, p)), from = team.rank((me + s) % p);
+        each_run(blocks, me, number, [&](const Segment& run, int, int) {
+            track.send(base + run.first, run.count, to);
+        });
+        each_run(blocks, me + s, number, [&](const Segment& run, int, int) {
+            track.receive(base + run.first, run.count, from);
+        });
+    }
+}
+
+void doubling_allreduce(Track& track, const Team& team, Segment vector, Place input, Place output) {
+    const Core core(team);
+    Place mine = fold(track, team, core, vector, input, output);
+    if (core.hands_over) return;
+    if (team.size == 1)
+        return track.copy(input + vector.first, output + vector.first, vector.count);
+    const Place theirs = track.scratch(vector.count);
+    for (int distance = core.size / 2; distance > 0; distance /= 2) {
+        const int peer = team.rank(core.position(core.id ^ distance));
+        track.send(mine + vector.first, vector.count, peer);
+        track.receive(theirs, vector.count, peer);
+        reduce_in_order(track, (core.id & distance) == 0, mine + vector.first, theirs,
+                        output + vector.first, vector.count);
+        mine = output;
+    }
+    unfold(track, team, core, vector, output);
+}
+
+// Halving: of blocks [first, first + number) the half without `id` goes to the partner.
+void halving_allreduce(Track& track, const Team& team, Segment vector, Place input, Place output) {
+    const Core core(team);
+    Place mine = fold(track, team, core, vector, input, output);
+    if (core.hands_over) return;
+    if (team.size == 1)
+        return track.copy(input + vector.first, output + vector.first, vector.count);
+    const Blocks blocks = equal_blocks(vector, core.size);
+    const auto run = [&](int first, int number) {
+        const Segment &begin = at(blocks, first), &end = at(blocks, first + number - 1);
+        return Segment{begin.first, end.first + end.count - begin.first};
+    };
+    const Place theirs = track.scratch(run(0, core.size / 2 + core.size % 2).count);
+    for (int distance = core.size / 2; distance > 0; distance /= 2) {
+        const int peer = team.rank(core.position(core.id ^ distance));
+        const int kept_first = core.id & ~(distance - 1);
+        const Segment kept = run(kept_first, distance),
+                      given = run(kept_first ^ distance, distance);
+        track.send(mine + given.first, given.count, peer);
+        track.receive(theirs, kept.count, peer);
+        reduce_in_order(track, (core.id & distance) == 0, mine + kept.first, theirs,
+                        output + kept.first, kept.count);
+        mine = output;
+    }
+    for (int distance = 1; distance < core.size; distance *= 2) {
+        const int peer = team.rank(core.position(core.id ^ distance));
+        const int held_first = core.id & ~(distance - 1);
+        const Segment held = run(held_first, distance),
+                      missing = run(held_first ^ distance, distance);
+        track.send(output + held.first, held.count, peer);
+        track.receive(output + missing.first, missing.count, peer);
+    }
+    unfold(track, team, core, vector, output);
+}
+
+// The chain begins behind the root and ends with it.
+void chain_reduce(Track& track, const Team& team, int root, Segment vector, Place input,
+                  Place output) {
+    const int p = team.size, place = modulo(team.me - root - 1, p);
+    if (p == 1) return track.copy(input + vector.first, output + vector.first, vector.count);
+    const int next = team.rank((team.me + 1) % p), previous = team.rank(modulo(team.me - 1, p));
+    if (place == 0) return track.send(input + vector.first, vector.count, next);
+    const bool ends = place == p - 1;
+    const Place theirs = track.scratch(vector.count);
+    track.receive(theirs, vector.count, previous);
+    track.reduce(theirs, input + vector.first, ends ? output + vector.first : theirs, vector.count);
+    if (!ends) track.send(theirs, vector.count, next);
+}
+
+void binomial_reduce(Track& track, const Team& team, int root, Segment vector, Place input,
+                     Place output) {
+    const int p = team.size, v = modulo(team.me - root, p);  // the root is 0 of the tree
+    if (p == 1) return track.copy(input + vector.first, output + vector.first, vector.count);
+    const auto rank_of = [&](int other) { return team.rank((other + root) % p); };
+    Place mine = input + vector.first;
+    const bool has_children = v % 2 == 0 && v + 1 < p;
+    const Place theirs = has_children ? track.scratch(vector.count) : Place{};
+    const Place sum = v == 0         ? output + vector.first
+                      : has_children ? track.scratch(vector.count)
+                                     : Place{};
+    for (int bit = 1; bit < p; bit *= 2) {
+        if ((v & bit) != 0) return track.send(mine, vector.count, rank_of(v - bit));
+        if (v + bit >= p) continue;
+        track.receive(theirs, vector.count, rank_of(v + bit));
+        track.reduce(mine, theirs, sum, vector.count);
+        mine = sum;
+    }
+}
+
+void gather_to_root(Track& track, const Team& team, int root, const Blocks& blocks, Place own,
+                    Place output) {
+    if (team.me != root) return track.send(own, at(blocks, team.me).count, team.rank(root));
+    for (int i = 1; i < team.size; ++i) {
+        const int sender = (root + i) % team.size;
+        track.receive(output + at(blocks, sender).first, at(blocks, sender).count,
+                      team.rank(sender));
+    }
+}
+
+void scatter_from_root(Track& track, const Team& team, int root, const Blocks& blocks, Place base) {
+    const Segment& own = at(blocks, team.me);
+    if (team.me != root) return track.receive(base + own.first, own.count, team.rank(root));
+    for (int i = 1; i < team.size; ++i) {
+        const int receiver = (root + i) % team.size;
+        track.send(base + at(blocks, receiver).first, at(blocks, receiver).count,
+                   team.rank(receiver));
+    }
+}
+
+void chain_bcast(Track& track, const Team& team, int root, Segment vector, Place base) {
+    const int p = team.size, place = modulo(team.me - root, p);
+    if (place != 0)
+        track.receive(base + vector.first, vector.count, team.rank(modulo(team.me - 1, p)));
+    if (place != p - 1) track.send(base + vector.first, vector.count, team.rank((team.me + 1) % p));
+}
+
+void binomial_bcast(Track& track, const Team& team, int root, Segment vector, Place base) {
+    const int p = team.size, v = modulo(team.me - root, p);
+    const auto rank_of = [&](int other) { return team.rank((other + root) % p); };
+    int bit = 1;
+    while (bit < p && (v & bit) == 0) bit *= 2;
+    if (v != 0) track.receive(base + vector.first, vector.count, rank_of(v - bit));
+    for (bit /= 2; bit > 0; bit /= 2)
+        if (v + bit < p) track.send(base + vector.first, vector.count, rank_of(v + bit));
+}
+
+}  // namespace vecmpi

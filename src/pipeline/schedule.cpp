@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tracks become a schedule: merged, and with what waits for what.
+#include "schedule.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace vecmpi {
+
+namespace {
+
+constexpr uint32_t nobody = UINT32_MAX;
+
+// Which steps last wrote and read each element of one memory. Neighbouring elements with the same
+// history are one run.
+class History {
+  public:
+    // Adds to `needed` what a step that reads or writes [first, first + count) must wait for, and
+    // notes it.
+    void read(int64_t first, int64_t count, uint32_t step, std::vector<uint32_t>& needed) {
+        each_run(first, count, [&](Run& run) {
+            if (run.writer != nobody) needed.push_back(run.writer);
+            run.readers.push_back(step);
+        });
+    }
+    void write(int64_t first, int64_t count, uint32_t step, std::vector<uint32_t>& needed) {
+        each_run(first, count, [&](Run& run) {
+            // Readers wait for the writer themselves.
+            if (run.readers.empty() && run.writer != nobody) needed.push_back(run.writer);
+            needed.insert(needed.end(), run.readers.begin(), run.readers.end());
+            run.readers.clear();
+            run.writer = step;
+        });
+    }
+
+  private:
+    struct Run {
+        int64_t end;
+        uint32_t writer = nobody;
+        std::vector<uint32_t> readers;
+    };
+    using Runs = std::map<int64_t, Run>;  // by first element
+
+    // A run begins at `first`, if one holds it.
+    void cut_at(int64_t first) {
+        auto next = runs_.upper_bound(first);
+        if (next == runs_.begin()) return;
+        auto holder = std::prev(next);
+        if (holder->first == first || holder->second.end <= first) return;
+        Run rest = holder->second;
+        holder->second.end = first;
+        runs_.emplace_hint(next, first, std::move(rest));
+    }
+
+    template <class Visit>
+    void each_run(int64_t first, int64_t count, Visit visit) {
+        const int64_t end = first + count;
+        cut_at(first);
+        cut_at(end);
+        auto run = runs_.lower_bound(first);
+        for (int64_t at = first; at < end;) {
+            const int64_t gap_end = run == runs_.end() ? end : std::min(end, run->first);
+            if (at < gap_end) run = runs_.emplace_hint(run, at, Run{gap_end, nobody, {}});
+            visit(run->second);
+            at = run->second.end;
+            ++run;
+        }
+    }
+
+    Runs runs_;
+};
+
+// Appends steps one by one and finds what each waits for.
+class Linker {
+  public:
+    explicit Linker(InPlace in_place) : in_place_(in_place) {}
+
+    void add(Step step) {
+        step.from = resolved(step.from);
+        step.right = resolved(step.right);
+        step.to = resolved(step.to);
+        if (step.kind == Step::Kind::copy && step.from == step.to) return;
+        const auto index = static_cast<uint32_t>(schedule_.steps.size());
+        needed_.clear();
+        if (step.kind != Step::Kind::receive)
+            history(step.from).read(step.from.first, step.count, index, needed_);
+        if (step.kind == Step::Kind::reduce)
+            history(step.right).read(step.right.first, step.count, index, needed_);
+        if (step.kind != Step::Kind::send)
+            history(step.to).write(step.to.first, step.count, index, needed_);
+        std::sort(needed_.begin(), needed_.end());
+        needed_.erase(std::unique(needed_.begin(), needed_.end()), needed_.end());
+        if (!needed_.empty() && needed_.back() == index)
+            needed_.pop_back();  // reads what it writes
+        schedule_.steps.push_back(step);
+        schedule_.waits.push_back(static_cast<uint32_t>(needed_.size()));
+        for (uint32_t earlier : needed_) edges_.push_back({earlier, index});
+    }
+
+    Schedule finish(int64_t scratch_elements) {
+        Schedule& s = schedule_;
+        s.scratch_elements = scratch_elements;
+        s.first_dependent.assign(s.steps.size() + 1, 0);
+        for (const Edge& edge : edges_) ++s.first_dependent[edge.earlier + 1];
+        for (size_t i = 1; i < s.first_dependent.size(); ++i)
+            s.first_dependent[i] += s.first_dependent[i - 1];
+        s.dependents.resize(edges_.size());
+        std::vector<uint32_t> next(s.first_dependent.begin(), s.first_dependent.end() - 1);
+        for (const Edge& edge : edges_) s.dependents[next[edge.earlier]++] = edge.later;
+        return std::move(schedule_);
+    }
+
+  private:
+    struct Edge {
+        uint32_t earlier, later;
+    };
+    Place resolved(Place place) const noexcept {
+        if (!in_place_.is || place.memory != Memory::input) return place;
+        return {Memory::output, place.first + in_place_.offset};
+    }
+    History& history(Place place) noexcept { return histories_[static_cast<size_t>(place.memory)]; }
+
+    InPlace in_place_;
+    Schedule schedule_;
+    std::array<History, 3> histories_;
+    std::vector<uint32_t> needed_;
+    std::vector<Edge> edges_;
+};
+
+Place in_lane(Place place, int64_t lane_begins) noexcept {
+    return place.memory == Memory::scratch ? place + lane_begins : place;
+}
+
+}  // namespace
+
+Track::Messages& Track::messages_with(int peer) {
+    for (Messages& messages : messages_)
+        if (messages.peer == peer) return messages;
+    return messages_.emplace_back(Messages{peer, 0, 0});
+}
+
+void Track::add(const Step& step) {
+    if (step.count != 0) steps_.push_back(step);
+}
+
+void Track::send(Place from, int64_t count, int peer) {
+    Step step;
+    step.kind = Step::Kind::send;
+    step.peer = peer;
+    step.message = count == 0 ? uint16_t{0} : messages_with(peer).sent++;
+    step.count = count;
+    step.from = from;
+    add(step);
+}
+
+void Track::receive(Place to, int64_t count, int peer) {
+    Step step;
+    step.kind = Step::Kind::receive;
+    step.peer = peer;
+    step.message = count == 0 ? uint16_t{0} : messages_with(peer).received++;
+    step.count = count;
+    step.to = to;
+    add(step);
+}
+
+void Track::reduce(Place left, Place right, Place to, int64_t count) {
+    Step step;
+    step.kind = Step::Kind::reduce;
+    step.count = count;
+    step.from = left;
+    step.right = right;
+    step.to = to;
+    add(step);
+}
+
+void Track::copy(Place from, Place to, int64_t count) {
+    Step step;
+    step.count = count;
+    step.from = from;
+    step.to = to;
+    add(step);
+}
+
+Place Track::scratch(int64_t count) {
+    const Place place{Memory::scratch, scratch_};
+    scratch_ += count;
+    return place;
+}
+
+// 1. Lanes: as much scratch memory as the largest track needs. 2. Tracks in groups of `lanes`,
+// taking turns. 3. What comes last.
+Schedule make_schedule(const std::vector<Track>& tracks, const Track& last, unsigned lanes,
+                       InPlace in_place) {
+    int64_t lane_elements = 0;
+    for (const Track& track : tracks)
+        lane_elements = std::max(lane_elements, track.scratch_elements());
+    Linker linker(in_place);
+    for (size_t group = 0; group < tracks.size(); group += lanes) {
+        const size_t group_end = std::min<size_t>(tracks.size(), group + lanes);
+        size_t longest = 0;
+        for (size_t t = group; t < group_end; ++t)
+            longest = std::max(longest, tracks[t].steps().size());
+        for (size_t i = 0; i < longest; ++i)
+            for (size_t t = group; t < group_end; ++t) {
+                if (i >= tracks[t].steps().size()) continue;
+                Step step = tracks[t].steps()[i];
+                const int64_t lane_begins = static_cast<int64_t>(t - group) * lane_elements;
+                step.segment = static_cast<uint16_t>(t);
+                step.from = in_lane(step.from, lane_begins);
+                step.right = in_lane(step.right, lane_begins);
+                step.to = in_lane(step.to, lane_begins);
+                linker.add(step);
+            }
+    }
+    for (const Step& step : last.steps()) linker.add(step);
+    const auto used_lanes = static_cast<int64_t>(std::min<size_t>(lanes, tracks.size()));
+    return linker.finish(used_lanes * lane_elements);
+}
+
+Blocks equal_blocks(Segment vector, int parts) {
+    Blocks blocks(static_cast<size_t>(parts));
+    for (int i = 0; i < parts; ++i) {
+        blocks[static_cast<size_t>(i)] =
+            segment(vector.count, static_cast<unsigned>(parts), static_cast<unsigned>(i));
+        blocks[static_cast<size_t>(i)].first += vector.first;
+    }
+    return blocks;
+}
+
+Blocks part_of_blocks(const Blocks& blocks, unsigned parts, unsigned part) {
+    Blocks result(blocks.size());
+    for (size_t i = 0; i < blocks.size(); ++i) {
+        const Segment cut = segment(blocks[i].count, parts, part);
+        result[i] = {blocks[i].first + cut.first, cut.count};
+    }
+    return result;
+}
+
+}  // namespace vecmpi

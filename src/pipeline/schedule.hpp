@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collective schedules: what one rank does in a collective, as data. Pure: no MPI, no settings.
+//
+// Glossary
+//   step      send, receive, reduce or copy of a run of elements
+//   track     the steps of one rank for one segment, in an order that is the same on all ranks
+//   schedule  the tracks of all segments, merged, and which step waits for which
+//   team      the ranks that take part, numbered from 0
+//   block     the part of the vector that one rank of a team ends up with, or begins with
+//   segment   a part of the vector that goes through the whole algorithm by itself
+//   lane      memory for one segment under way; segments of one lane follow each other
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "segments.hpp"
+
+namespace vecmpi {
+
+// input: what the program gave; output: where the result goes, and with MPI_IN_PLACE the input,
+// too.
+enum class Memory : uint8_t { input, output, scratch };
+
+struct Place {
+    Memory memory = Memory::input;
+    int64_t first = 0;  // in elements
+    bool operator==(const Place&) const = default;
+};
+constexpr Place operator+(Place place, int64_t elements) noexcept {
+    return {place.memory, place.first + elements};
+}
+
+struct Step {
+    enum class Kind : uint8_t { send, receive, reduce, copy } kind = Kind::copy;
+    int32_t peer = -1;     // send, receive: rank in the communicator
+    uint16_t segment = 0;  // send, receive: with `message`, what the other side matches it by
+    uint16_t message = 0;  // how many went from this sender to this receiver before, in the track
+    int64_t count = 0;     // elements
+    Place from;            // send, copy; reduce: the left operand
+    Place right;           // reduce: to = from op right
+    Place to;              // receive, reduce, copy
+};
+
+// Steps of one segment. A builder appends in an order in which every step comes after those that
+// it needs, and in which the messages between two ranks are in the same order on both.
+class Track {
+  public:
+    void send(Place from, int64_t count, int peer);
+    void receive(Place to, int64_t count, int peer);
+    void reduce(Place left, Place right, Place to, int64_t count);
+    void copy(Place from, Place to, int64_t count);
+    Place scratch(int64_t count);  // elements of the lane's memory that nothing used yet
+
+    const std::vector<Step>& steps() const noexcept { return steps_; }
+    int64_t scratch_elements() const noexcept { return scratch_; }
+
+  private:
+    struct Messages {
+        int peer;
+        uint16_t sent, received;
+    };
+    Messages& messages_with(int peer);
+    void add(const Step& step);
+    std::vector<Step> steps_;
+    std::vector<Messages> messages_;
+    int64_t scratch_ = 0;
+};
+
+struct Schedule {
+    std::vector<Step> steps;
+    std::vector<uint32_t> waits;  // of each step: number of steps that must be complete
+    std::vector<uint32_t>
+        first_dependent;  // step i lets go dependents[first_dependent[i]] to [i+1]
+    std::vector<uint32_t> dependents;
+    int64_t scratch_elements = 0;
+};
+
+// Where the input lies in the output, in elements (MPI_IN_PLACE), or nowhere.
+struct InPlace {
+    bool is = false;
+    int64_t offset = 0;
+};
+
+// Merges the tracks, track i being segment i: `lanes` of them at a time take turns step by step,
+// so that one segment is reduced while another is on the wire. Which step waits for which
+// follows from the memory that they read and write. `last` comes behind them all.
+Schedule make_schedule(const std::vector<Track>& tracks, const Track& last, unsigned lanes,
+                       InPlace in_place);
+
+// ---- teams and blocks
+// -----------------------------------------------------------------------------
+
+struct Team {
+    int size = 1;
+    int me = 0;
+    const int* ranks = nullptr;  // of the communicator; null: the team is the communicator
+    int rank(int i) const noexcept { return ranks ? ranks[i] : i; }
+};
+
+using Blocks = std::vector<Segment>;  // one for each rank of a team
+
+// The vector's elements in `parts` nearly equal blocks.
+Blocks equal_blocks(Segment vector, int parts);
+
+// Part s of S of each block: which block an element is in does not depend on the segments.
+Blocks part_of_blocks(const Blocks& blocks, unsigned parts, unsigned part);
+
+}  // namespace vecmpi
