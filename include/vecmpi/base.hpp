@@ -134,6 +134,7 @@ enum class Path : uint8_t {
     queued,
     segmented,
     scattered,
+    scheduled,
     number_of_paths
 };
 constexpr size_t max_calls = 1024;  // MPI functions that can be counted; the intercept names them

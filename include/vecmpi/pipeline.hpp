@@ -1,42 +1,85 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Door of src/pipeline: blocking collectives as pipelined segments of their nonblocking twin
-// (Castelló et al., Accelerating distributed DNN training with pipelined MPI Allreduce, Cluster
-// Computing 24, 2021, listings 1 and 2).
+// Door of src/pipeline: collectives as schedules of our own (docs/schedules.md), as pipelined
+// segments of the library's nonblocking ones (Castelló et al., Accelerating distributed DNN training
+// with pipelined MPI Allreduce, Cluster Computing 24, 2021, listings 1 and 2), or scattered.
 #pragma once
 
 #include <mpi.h>
 
 #include <optional>
+#include <type_traits>
+
+#include "vecmpi/mpi_calls.hpp"
 
 namespace vecmpi {
 
+// The form in which a program asks for a collective.
+struct CollectiveForm {
+    enum class Kind : uint8_t { blocking, nonblocking, persistent };
+    Call call;
+    Kind kind = Kind::blocking;
+    MPI_Request* request = nullptr;  // nonblocking, persistent
+};
+
+// An array argument, one entry a rank: of int, or MPI_Count or MPI_Aint in the large-count forms.
+class RankArray {
+  public:
+    template <class Integer>
+    RankArray(const Integer* values) noexcept : values_(values), wide_(sizeof(Integer) == 8) {
+        static_assert(std::is_integral_v<Integer> && (sizeof(Integer) == 4 || sizeof(Integer) == 8));
+    }
+    MPI_Count operator[](int rank) const noexcept {
+        if (wide_) return static_cast<MPI_Count>(static_cast<const int64_t*>(values_)[rank]);
+        return static_cast<const int32_t*>(values_)[rank];
+    }
+    bool missing() const noexcept { return values_ == nullptr; }
+    const int* as_ints() const noexcept {  // null where they are wider
+        return wide_ ? nullptr : static_cast<const int*>(values_);
+    }
+
+  private:
+    const void* values_;
+    bool wide_;
+};
+
 // Each serves one call whole and returns its error code, or declines before it touched data:
 // nothing. All ranks of the communicator decide alike: the decision rests on settings that are
-// agreed, on the communicator's size, and on counts and sizes that MPI demands to be equal. Counts
-// are in elements of the datatype, as in the MPI standard.
+// agreed, on the communicator, on what was called on it before, and on counts and sizes that MPI
+// demands to be equal. Parameters as in the MPI standard, counts in elements of the datatype.
 
-// With a commutative op of the user's: reduce-scatter and allgather.
-std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
+std::optional<int> pipeline_allreduce(const CollectiveForm& form, const void* sendbuf,
+                                      void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                                      MPI_Op op, MPI_Comm comm) noexcept;
 
-std::optional<int> segmented_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
-
-std::optional<int> segmented_reduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                    MPI_Datatype datatype, MPI_Op op, int root,
-                                    MPI_Comm comm) noexcept;
-
-std::optional<int> segmented_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+std::optional<int> pipeline_reduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                                   MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
                                    MPI_Comm comm) noexcept;
 
-std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
-                                       MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+std::optional<int> pipeline_reduce_scatter(const CollectiveForm& form, const void* sendbuf,
+                                           void* recvbuf, RankArray recvcounts,
+                                           MPI_Datatype datatype, MPI_Op op,
+                                           MPI_Comm comm) noexcept;
+
+std::optional<int> pipeline_reduce_scatter_block(const CollectiveForm& form, const void* sendbuf,
+                                                 void* recvbuf, MPI_Count recvcount,
+                                                 MPI_Datatype datatype, MPI_Op op,
+                                                 MPI_Comm comm) noexcept;
+
+std::optional<int> pipeline_bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
+                                  MPI_Datatype datatype, int root, MPI_Comm comm) noexcept;
+
+std::optional<int> pipeline_allgather(const CollectiveForm& form, const void* sendbuf,
+                                      MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                      MPI_Count recvcount, MPI_Datatype recvtype,
+                                      MPI_Comm comm) noexcept;
+
+std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* sendbuf,
+                                       MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                       RankArray recvcounts, RankArray displs,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
-// recvcounts: elements for each rank; block: the same number for all (recvcounts is null then).
-std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
-                                            const int recvcounts[], MPI_Count block,
-                                            MPI_Datatype datatype, MPI_Op op,
-                                            MPI_Comm comm) noexcept;
+// Before a communicator is freed; before MPI_Finalize.
+void forget_private_comm(MPI_Comm comm) noexcept;
+void forget_private_comms() noexcept;
 
 }  // namespace vecmpi

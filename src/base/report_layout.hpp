@@ -42,6 +42,7 @@ inline constexpr PathText path_texts[] = {
     {"queued", "operation issued from the queue by the engine"},
     {"segmented", "collective split into pipelined segments"},
     {"scattered", "Allreduce with a user's op, as reduce-scatter and allgather"},
+    {"schedule", "by an algorithm of ours, over the library's point-to-point calls"},
 };
 static_assert(std::size(path_texts) == number_of_paths);
 

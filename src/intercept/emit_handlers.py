@@ -243,12 +243,28 @@ def refusal(function, condition):
     return f"message == nullptr || {condition}" if takes_message(function) else condition
 
 
+FORMS = {"collective": "blocking", "post": "nonblocking", "persistent": "persistent"}
+
+
+def ask_pipeline(function):
+    """Paths of ours for this collective; where they decline, it goes on as its class says."""
+    if function.pipeline == "":
+        return ""
+    names = [parameter.name for parameter in function.prototype.parameters]
+    request = ", request" if "request" in names else ""
+    form = f"CollectiveForm{{Call::{function.short_name}, CollectiveForm::Kind::{FORMS[function.kind]}{request}}}"
+    passed = [form] + [name for name in names if name not in ("request", "info")]
+    call = wrap(f"    const auto served = pipeline_{function.pipeline}(", passed, ");")
+    return f"{call}\n    if (served) return *served;\n"
+
+
 def serve_post(function, operations):
     operation = function.prototype
     return (
         own_signature(function)
         + " {\n"
         + hand_on(function, refusal(function, "is_reentrant()"))
+        + ask_pipeline(function)
         + run_operation(function, operation, "post", "request")
         + "}\n"
     )
@@ -269,11 +285,11 @@ def serve_twin(function, operations):
 
 def serve_collective(function, operations):
     operation = operations[function.columns[0]]
-    segmented = function.kind == "segmented"
     return (
-        (signature(function, "collective") if segmented else own_signature(function))
+        own_signature(function)
         + " {\n"
         + hand_on(function, "is_reentrant()")
+        + ask_pipeline(function)
         + hand_on(function, "!collective_twin_serves(comm)", message_scope(function))
         + run_operation(function, operation, "run_twin", "MPI_STATUS_IGNORE")
         + "}\n"
@@ -303,6 +319,7 @@ def serve_persistent(function, operations):
         own_signature(function)
         + " {\n"
         + hand_on(function, "is_reentrant()")
+        + ask_pipeline(function)
         + "    int error;\n    {\n"
         + direct_scope(function, "        ")
         + call
@@ -324,7 +341,7 @@ SOURCES = {
         "Blocking point-to-point calls, run as their nonblocking twins.",
     ),
     "serve_collectives.cpp": (
-        ("collective", "segmented"),
+        ("collective",),
         serve_collective,
         "Blocking collectives, run as their nonblocking twins where the ranks agreed to.",
     ),
@@ -344,7 +361,7 @@ SOURCES = {
         "Calls that take requests, real or virtual.",
     ),
     "serve_by_hand.cpp": (
-        ("segmented", "hook"),
+        ("hook",),
         enter_served,
         "Entries of the hand-written handlers.",
     ),
@@ -358,7 +375,7 @@ SOURCES = {
 
 def written(function, operations, pattern):
     text = pattern(function, operations)
-    if pattern in (enter_served, enter_real) or function.kind == "segmented":
+    if pattern in (enter_served, enter_real):
         return text
     return text + enter_served(function, operations)
 
@@ -368,13 +385,14 @@ def handlers_source(functions, operations, kinds, pattern, purpose):
     includes = '#include "error_handlers.hpp"\n#include "vecmpi/mpi_handlers.hpp"\n'
     if any(kind in ("post", "twin", "collective") for kind in kinds):
         includes += '#include "vecmpi/mpi_operations.hpp"\n'
+    if any(function.pipeline for function in chosen):
+        includes += '#include "vecmpi/pipeline.hpp"\n'
     body = "\n".join(written(function, operations, pattern) for function in chosen)
     return banner(purpose) + includes + '#include "vecmpi/offload.hpp"\n\n' + namespace(body)
 
 
 def handlers_header(functions):
-    by_hand = [function for function in functions if function.kind in ("hook", "segmented")]
-    fallbacks = [function for function in functions if function.kind == "segmented"]
+    by_hand = [function for function in functions if function.kind == "hook"]
     body = "// Where the program comes in. May be left by an exception of its error handler function.\n"
     body += "".join(entry_signature(f) + ";\n" for f in functions if has_entry(f))
     body += "\n// Hand-written.\n"
@@ -383,9 +401,6 @@ def handlers_header(functions):
         if function.short_name in CALLING_BACK:
             declared = leavable(declared)
         body += declared + ";\n"
-    body += "\n// The whole collective, as the handlers of class collective serve it.\n" + "".join(
-        signature(function, "collective") + ";\n" for function in fallbacks
-    )
     return (
         banner("The handlers. Only src/intercept includes this.")
         + "#pragma once\n\n#include <mpi.h>\n\n"

@@ -11,11 +11,10 @@ CLASSES = {
     "leave": (0, 0),
     "pass": (0, 0),
     "direct": (0, 1),
-    "post": (0, 0),
+    "post": (0, 1),
     "twin": (1, 1),
-    "collective": (1, 1),
-    "segmented": (1, 1),
-    "persistent": (0, 0),
+    "collective": (1, 2),
+    "persistent": (0, 1),
     "requests": (1, 1),
     "hook": (0, 1),
 }
@@ -33,6 +32,7 @@ class Function:
     prototype: Prototype
     kind: str
     columns: tuple  # a twin's name is that of this form: MPI_Isend_c beside MPI_Send_c
+    pipeline: str = ""  # function of vecmpi/pipeline.hpp that is asked first
 
     @property
     def name(self):
@@ -71,9 +71,15 @@ def parse_table(path):
 
 
 def twin_columns(row, suffix):
-    if row.kind in ("twin", "collective", "segmented"):
-        return (f"MPI_{row.columns[0]}{suffix}",)
+    if row.kind in ("twin", "collective"):
+        return (f"MPI_{row.columns[0]}{suffix}",) + row.columns[1:]
     return row.columns
+
+
+def pipeline_function(row):
+    """The last column of the classes that may have one."""
+    position = {"collective": 1, "post": 0, "persistent": 0}.get(row.kind)
+    return "" if position is None or len(row.columns) <= position else row.columns[position]
 
 
 def join(rows, prototypes, table_path):
@@ -83,7 +89,10 @@ def join(rows, prototypes, table_path):
         for suffix in ("", "_c"):
             name = row.name + suffix
             if name in prototypes and (suffix == "" or name not in rows):
-                functions.append(Function(prototypes[name], row.kind, twin_columns(row, suffix)))
+                columns = twin_columns(row, suffix)
+                functions.append(
+                    Function(prototypes[name], row.kind, columns, pipeline_function(row))
+                )
     missing = sorted(set(prototypes) - {function.name for function in functions})
     if missing:
         raise GeneratorError(

@@ -210,6 +210,7 @@ int serve_Init_thread(int* argc, char*** argv, int required, int* provided) noex
 int serve_Finalize() noexcept {
     if (is_reentrant() || !engine_runs()) return real.Finalize();
     print_report();
+    forget_private_comms();
     quiesce_engine();
     const int rc = real.Finalize();
     bind_entries(false);
@@ -359,11 +360,17 @@ int serve_Session_create_errhandler(MPI_Session_errhandler_function* session_err
 // ---- communicators ------------------------------------------------------------------------------
 
 int serve_Comm_free(MPI_Comm* comm) {
-    return changing_communicator(Call::Comm_free, [&] { return real.Comm_free(comm); });
+    return changing_communicator(Call::Comm_free, [&] {
+        if (comm != nullptr) forget_private_comm(*comm);
+        return real.Comm_free(comm);
+    });
 }
 
 int serve_Comm_disconnect(MPI_Comm* comm) {
-    return changing_communicator(Call::Comm_disconnect, [&] { return real.Comm_disconnect(comm); });
+    return changing_communicator(Call::Comm_disconnect, [&] {
+        if (comm != nullptr) forget_private_comm(*comm);
+        return real.Comm_disconnect(comm);
+    });
 }
 
 int serve_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) noexcept {

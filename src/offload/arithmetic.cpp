@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cfenv>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -25,6 +26,8 @@ using Ready = std::atomic<ReduceInto>;
 
 // Kernels that passed, by op and type; null before. Stored with release after the comparison.
 constinit Ready ready[last_op + 1][type_indices]{};
+// The same with a result of its own; stored before `ready`.
+constinit std::atomic<ReduceTo> ready_to[last_op + 1][type_indices]{};
 // Pairs that were compared, passed or not: not compared again. Stored with release after `ready`.
 constinit std::atomic<bool> compared[last_op + 1][type_indices]{};
 constinit std::mutex comparing;
@@ -54,6 +57,11 @@ Isa cap = Isa::scalar;
 OpFunction library_functions[last_op + 1]{};  // the library's own, where its table was found
 
 ReduceOp kernel_op(MPI_Op op) noexcept { return static_cast<ReduceOp>(op_index(op) - first_op); }
+
+void store_ready(MPI_Op op, size_t index, const ReduceKernel& kernel) noexcept {
+    ready_to[op_index(op)][index].store(kernel.to, std::memory_order_relaxed);
+    ready[op_index(op)][index].store(kernel.into, std::memory_order_release);
+}
 
 // op: a predefined one.
 ReduceInto ready_kernel(MPI_Op op, MPI_Datatype type) noexcept {
@@ -105,12 +113,40 @@ void compare_once(MPI_Op op, MPI_Datatype type) noexcept {
     if (done.load(std::memory_order_relaxed)) return;
     const ReduceKernel kernel = reduce_kernel(kernel_op(op), reducible_types.element[index], cap);
     if (kernel.into != nullptr && agrees_with_library(op, type, kernel.into))
-        ready[op_index(op)][index].store(kernel.into, std::memory_order_release);
+        store_ready(op, index, kernel);
     else if (kernel.into != nullptr)
         log_line(LogLevel::info,
                  "op %08x on type %08x stays with the library: other bits than ours",
                  static_cast<unsigned>(op), static_cast<unsigned>(type));
     done.store(true, std::memory_order_release);
+}
+
+// MPI_Reduce_local leaves its result in the right operand. Where that must stay as it is, a part at
+// a time is reduced elsewhere.
+int reduce_elements_by_library(const void* left, const void* right, void* to, MPI_Count count,
+                               MPI_Datatype type, MPI_Count extent, MPI_Op op) noexcept {
+    constexpr MPI_Count part_bytes = 1 << 15;
+    alignas(64) char on_stack[part_bytes];
+    const MPI_Count most = to == right ? INT_MAX : std::max<MPI_Count>(part_bytes / extent, 1);
+    std::unique_ptr<char, decltype(&std::free)> large(nullptr, std::free);
+    if (extent > part_bytes) large.reset(static_cast<char*>(std::malloc(size_t(extent))));
+    char* const part = extent > part_bytes ? large.get() : on_stack;
+    if (part == nullptr) return MPI_ERR_NO_MEM;
+    vecmpi::count(Counter::elements_by_library, static_cast<uint64_t>(count));
+    for (MPI_Count done = 0; done < count;) {
+        const MPI_Count number = std::min(most, count - done);
+        const auto offset = static_cast<size_t>(done * extent);
+        const auto bytes = static_cast<size_t>(number * extent);
+        char* const result = static_cast<char*>(to) + offset;
+        char* const inout = to == right ? result : part;
+        if (to != right) copy_bytes(part, static_cast<const char*>(right) + offset, bytes);
+        const int rc = real.Reduce_local(static_cast<const char*>(left) + offset, inout,
+                                         static_cast<int>(number), type, op);
+        if (rc != MPI_SUCCESS) return rc;
+        if (to != right) copy_bytes(result, part, bytes);
+        done += number;
+    }
+    return MPI_SUCCESS;
 }
 
 // The library has accepted op and type. Compared before the first use: under DAZ the library's
@@ -239,7 +275,7 @@ class SignedOrder {
         const size_t index = type_index(row.type);
         const ReduceKernel kernel = reduce_kernel(kernel_op(op), row.as_signed, cap);
         compared[op_index(op)][index].store(true, std::memory_order_relaxed);
-        ready[op_index(op)][index].store(kernel.into, std::memory_order_release);
+        store_ready(op, index, kernel);
     }
 
     bool seen_[std::size(unsigned_types)];
@@ -298,6 +334,27 @@ bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype
     vecmpi::count(Counter::elements_reduced, static_cast<uint64_t>(count));
     kernel(in, inout, static_cast<size_t>(count));
     return true;
+}
+
+bool is_reducible(MPI_Op op, MPI_Datatype type) noexcept {
+    if (!is_predefined_op(op)) return false;
+    const size_t index = type_index(type);
+    return reducible_types.type[index] == type &&
+           reduce_kernel(kernel_op(op), reducible_types.element[index], Isa::scalar).into != nullptr;
+}
+
+int reduce_elements(const void* left, const void* right, void* to, MPI_Count count,
+                    MPI_Datatype type, MPI_Count extent, MPI_Op op) noexcept {
+    const bool predefined = enabled && is_predefined_op(op);
+    if (predefined && ready_kernel(op, type) == nullptr) compare_once(op, type);
+    if (predefined && ready_kernel(op, type) != nullptr) {
+        vecmpi::count(Counter::elements_reduced, static_cast<uint64_t>(count));
+        const ReduceTo kernel =
+            ready_to[op_index(op)][type_index(type)].load(std::memory_order_relaxed);
+        kernel(left, right, to, static_cast<size_t>(count));
+        return MPI_SUCCESS;
+    }
+    return reduce_elements_by_library(left, right, to, count, type, extent, op);
 }
 
 void note_window_made() noexcept { yaksa.add_windows(1); }

@@ -27,6 +27,12 @@ bool is_valid_type(MPI_Datatype type) noexcept {
     return (value >> 30) != 0 && ((value >> 26) & 0xfu) == 3;
 }
 
+MPI_Count size_of(MPI_Datatype type) noexcept {
+    MPI_Count bytes = 0;
+    real.Type_size_x(type, &bytes);
+    return bytes;
+}
+
 TypeShape shape_of(MPI_Datatype type) noexcept {
     TypeShape shape;
     MPI_Count lower_bound = 0;
@@ -34,6 +40,17 @@ TypeShape shape_of(MPI_Datatype type) noexcept {
     real.Type_get_extent_x(type, &lower_bound, &shape.extent);
     shape.builtin = (static_cast<unsigned>(type) >> 26) == 0x13u;
     return shape;
+}
+
+// A handle of kind direct or indirect.
+bool is_user_op(MPI_Op op) noexcept {
+    const auto value = static_cast<unsigned>(op);
+    return (value >> 30) >= 2 && ((value >> 26) & 0xfu) == 6;
+}
+
+bool is_commutative(MPI_Op op) noexcept {
+    int commutes = 0;
+    return real.Op_commutative(op, &commutes) == MPI_SUCCESS && commutes != 0;
 }
 
 bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept {

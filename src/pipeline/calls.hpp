@@ -32,7 +32,11 @@ struct TypeShape {
     bool builtin = false;  // its bytes in memory are its packed bytes
 };
 bool is_valid_type(MPI_Datatype type) noexcept;
+MPI_Count size_of(MPI_Datatype type) noexcept;
 TypeShape shape_of(MPI_Datatype type) noexcept;
+
+bool is_user_op(MPI_Op op) noexcept;  // made by MPI_Op_create
+bool is_commutative(MPI_Op op) noexcept;
 
 // A null buffer that is no MPI_BOTTOM: the library's to refuse. (A part of it would not be null.)
 bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;

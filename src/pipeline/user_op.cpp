@@ -8,8 +8,8 @@
 #include <climits>
 
 #include "calls.hpp"
+#include "segmented.hpp"
 #include "segments.hpp"
-#include "vecmpi/pipeline.hpp"
 
 namespace vecmpi {
 
@@ -19,17 +19,6 @@ constexpr int from_ranks = 3;
 // Measured, recursive doubling against this, ms: 1 MiB over 3 and 5 hosts at 1 Gbit/s 36 and 29, 71
 // and 58; 256 KiB 11 and 8, 24 and 35, for MPICH's Reduce_scatter halves recursively up to 512 KiB.
 constexpr uint64_t from_bytes = 1 << 20;
-
-// A handle of kind direct or indirect: made by MPI_Op_create.
-bool is_user_op(MPI_Op op) noexcept {
-    const auto value = static_cast<unsigned>(op);
-    return (value >> 30) >= 2 && ((value >> 26) & 0xfu) == 6;
-}
-
-bool is_commutative(MPI_Op op) noexcept {
-    int commutes = 0;
-    return real.Op_commutative(op, &commutes) == MPI_SUCCESS && commutes != 0;
-}
 
 // Part r of the vector belongs to rank r.
 struct Parts {

@@ -21,12 +21,32 @@ SEGMENTED = {
     f"VECMPI_{name}": "segmented"
     for name in ("ALLREDUCE", "BCAST", "REDUCE", "REDUCE_SCATTER", "ALLGATHER")
 }
+
+
+def schedules(offload, allreduce, reduce, reduce_scatter, bcast, allgather, **more):
+    """Settings that send every collective through these algorithms, at every size."""
+    names = ("ALLREDUCE", "REDUCE", "REDUCE_SCATTER", "BCAST", "ALLGATHER")
+    chosen = (allreduce, reduce, reduce_scatter, bcast, allgather)
+    settings = {f"VECMPI_{name}": algorithm for name, algorithm in zip(names, chosen)}
+    return {"VECMPI_OFFLOAD": offload, **settings, **more}
+
+
 MODES = {
     "auto": {},
     "off": {"VECMPI_OFFLOAD": "off"},
     "on": {"VECMPI_OFFLOAD": "on"},
     "segments": {"VECMPI_OFFLOAD": "on", "VECMPI_SEGMENTS": "4", **SEGMENTED},
     "bytes": {"VECMPI_OFFLOAD": "off", "VECMPI_SEGMENT_BYTES": "1K", **SEGMENTED},
+    "ring": schedules("off", "ring", "chain", "ring", "chain", "ring", VECMPI_SEGMENTS="3"),
+    "ring-on": schedules("on", "ring", "chain", "ring", "chain", "ring"),
+    "halving": schedules("off", "rabenseifner", "rabenseifner", "recursive_halving",
+                         "scatter_allgather", "bruck"),
+    "halving-on": schedules("on", "recursive_halving", "rabenseifner", "recursive_halving",
+                            "scatter_allgather", "bruck", VECMPI_SEGMENT_BYTES="1K"),
+    "trees": schedules("off", "recursive_doubling", "binomial", "recursive_halving", "binomial",
+                       "bruck", VECMPI_SEGMENTS="2"),
+    "hierarchical-on": schedules("on", "hierarchical", "binomial", "ring", "binomial", "ring"),
+    "reproducible": {"VECMPI_OFFLOAD": "off", "VECMPI_REPRODUCIBLE": "on"},
 }
 
 

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One look at a schedule: begin what may begin, complete what is complete, compute one step.
+#include "executor.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <functional>
+#include <new>
+
+namespace vecmpi {
+
+namespace {
+
+// A tag's 20 bits, as many as any library of the MPICH family has (MPI_TAG_UB).
+int tag_of(uint32_t turn, const Step& step) noexcept {
+    static_assert(PrivateComm::turns_apart == 32);
+    return static_cast<int>((turn % 32) << 15 | (step.segment % 64u) << 9 | step.message % 512u);
+}
+
+class ComputeAs {
+  public:
+    explicit ComputeAs(const FloatEnvironment& wanted) noexcept
+        : own_(float_environment()), changed_(own_ != wanted) {
+        if (changed_) set_float_environment(wanted);
+    }
+    ~ComputeAs() {
+        if (changed_) set_float_environment(own_);
+    }
+    ComputeAs(const ComputeAs&) = delete;
+    ComputeAs& operator=(const ComputeAs&) = delete;
+
+  private:
+    FloatEnvironment own_;
+    bool changed_;
+};
+
+}  // namespace
+
+void ScheduleRun::Ready::push(uint32_t step) noexcept {
+    heap_.push_back(step);
+    std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+}
+
+uint32_t ScheduleRun::Ready::pop() noexcept {
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+    const uint32_t step = heap_.back();
+    heap_.pop_back();
+    return step;
+}
+
+ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule> schedule,
+                         const Elements& elements)
+    : comm_(std::move(comm)),
+      schedule_(std::move(schedule)),
+      elements_(elements),
+      floats_(float_environment()),
+      left_(schedule_->steps.size()),
+      waits_(schedule_->waits) {
+    const size_t steps = schedule_->steps.size();
+    const auto scratch_bytes =
+        static_cast<size_t>(schedule_->scratch_elements) * static_cast<size_t>(elements.extent);
+    scratch_ = comm_->take_scratch(scratch_bytes);
+    if (!scratch_.memory) throw std::bad_alloc();
+    for (Ready* ready : {&sends_.ready, &receives_.ready, &local_}) ready->reserve(steps);
+    for (uint32_t step = 0; step < steps; ++step)
+        if (waits_[step] == 0) let_go(step);
+    turn_ = comm_->take_turn();
+}
+
+ScheduleRun::~ScheduleRun() { comm_->give_back(std::move(scratch_)); }
+
+char* ScheduleRun::at(Place place) const noexcept {
+    const MPI_Count offset = place.first * elements_.extent;
+    switch (place.memory) {
+        case Memory::input:
+            return static_cast<char*>(advanced(elements_.input, offset));
+        case Memory::output:
+            return static_cast<char*>(advanced(elements_.output, offset));
+        default:
+            return scratch_.memory.get() + offset;
+    }
+}
+
+void ScheduleRun::let_go(uint32_t step) noexcept {
+    switch (schedule_->steps[step].kind) {
+        case Step::Kind::send:
+            return sends_.ready.push(step);
+        case Step::Kind::receive:
+            return receives_.ready.push(step);
+        default:
+            return local_.push(step);
+    }
+}
+
+void ScheduleRun::complete_step(uint32_t step) noexcept {
+    --left_;
+    const uint32_t end = schedule_->first_dependent[step + 1];
+    for (uint32_t i = schedule_->first_dependent[step]; i < end; ++i) {
+        const uint32_t dependent = schedule_->dependents[i];
+        if (--waits_[dependent] == 0) let_go(dependent);
+    }
+}
+
+void ScheduleRun::fail(int code) noexcept {
+    if (error == MPI_SUCCESS) error = code;
+}
+
+void ScheduleRun::issue(uint32_t index) noexcept {
+    const Step& step = schedule_->steps[index];
+    const int tag = tag_of(turn_, step);
+    MPI_Request* const request = &requests_[under_way_];
+    *request = MPI_REQUEST_NULL;
+    int rc;
+    if (step.kind == Step::Kind::send) {
+        char* const from = at(step.from);
+        rc = step.count <= INT_MAX
+                 ? real.Isend(from, static_cast<int>(step.count), elements_.type, step.peer, tag,
+                              comm_->comm(), request)
+                 : real.Isend_c(from, step.count, elements_.type, step.peer, tag, comm_->comm(),
+                                request);
+    } else {
+        char* const to = at(step.to);
+        rc = step.count <= INT_MAX
+                 ? real.Irecv(to, static_cast<int>(step.count), elements_.type, step.peer, tag,
+                              comm_->comm(), request)
+                 : real.Irecv_c(to, step.count, elements_.type, step.peer, tag, comm_->comm(),
+                                request);
+    }
+    if (rc != MPI_SUCCESS) return fail(rc);
+    steps_[under_way_++] = index;
+}
+
+bool ScheduleRun::begin_messages(Messages& messages) noexcept {
+    bool any = false;
+    while (!messages.ready.empty() && messages.under_way < most_messages && error == MPI_SUCCESS) {
+        issue(messages.ready.pop());
+        ++messages.under_way;
+        any = true;
+    }
+    return any;
+}
+
+bool ScheduleRun::test_messages() noexcept {
+    if (under_way_ == 0) return false;
+    int completed = 0;
+    int indices[2 * most_messages];
+    MPI_Status statuses[2 * most_messages];
+    const int rc = real.Testsome(under_way_, requests_, &completed, indices, statuses);
+    if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) {
+        fail(rc);
+        return true;
+    }
+    if (completed == MPI_UNDEFINED || completed <= 0) return false;
+    for (int i = 0; i < completed && rc == MPI_ERR_IN_STATUS; ++i)
+        if (statuses[i].MPI_ERROR != MPI_SUCCESS) fail(statuses[i].MPI_ERROR);
+    std::sort(indices, indices + completed, std::greater<>());  // the last moves into each gap
+    for (int i = 0; i < completed; ++i) {
+        const int place = indices[i];
+        const uint32_t step = steps_[place];
+        --(schedule_->steps[step].kind == Step::Kind::send ? sends_ : receives_).under_way;
+        --under_way_;
+        requests_[place] = requests_[under_way_];
+        steps_[place] = steps_[under_way_];
+        complete_step(step);
+    }
+    return true;
+}
+
+bool ScheduleRun::do_local_step() noexcept {
+    if (local_.empty()) return false;
+    const uint32_t index = local_.pop();
+    const Step& step = schedule_->steps[index];
+    if (step.kind == Step::Kind::reduce) {
+        const ComputeAs as_asked(floats_);
+        const int rc = reduce_elements(at(step.from), at(step.right), at(step.to), step.count,
+                                       elements_.type, elements_.extent, elements_.op);
+        if (rc != MPI_SUCCESS) fail(rc);
+    } else {
+        std::memmove(at(step.to), at(step.from), static_cast<size_t>(step.count * elements_.extent));
+    }
+    complete_step(index);
+    return true;
+}
+
+// Whether it went well or not: nothing of the library's may touch the memory afterwards.
+bool ScheduleRun::finish() noexcept {
+    for (int i = 0; i < under_way_; ++i) {
+        real.Cancel(&requests_[i]);
+        real.Request_free(&requests_[i]);
+    }
+    under_way_ = 0;
+    comm_->end_turn(turn_);
+    ended_ = true;
+    return true;
+}
+
+// Messages before arithmetic: what is on the wire needs nobody meanwhile. Ends when nothing moves.
+bool ScheduleRun::advance() noexcept {
+    if (ended_) return true;
+    if (!begun_ && !(begun_ = comm_->may_begin(turn_))) return false;
+    for (bool moved = true; moved;) {
+        if (left_ == 0 || error != MPI_SUCCESS) return finish();
+        moved = begin_messages(receives_);
+        moved |= begin_messages(sends_);
+        moved |= test_messages();
+        moved |= do_local_step();
+    }
+    return left_ == 0 || error != MPI_SUCCESS ? finish() : false;
+}
+
+}  // namespace vecmpi

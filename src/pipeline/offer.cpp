@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which schedule serves a collective, and how it is run: at once, on the engine, or again and again.
+#include "offer.hpp"
+
+#include <climits>
+#include <new>
+#include <utility>
+
+#include "packable.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+bool is_nonblocking(const CollectiveForm& form) noexcept {
+    return form.kind == CollectiveForm::Kind::nonblocking;
+}
+
+// The first blocking collective that wants one makes it. A nonblocking one may not wait for the
+// others.
+PrivateCommPointer private_comm_for(const CollectiveForm& form, MPI_Comm comm, int ranks) noexcept {
+    if (PrivateCommPointer known = find_private_comm(comm)) return known;
+    if (is_nonblocking(form)) {
+        want_private_comm(comm);
+        return nullptr;
+    }
+    const DirectCall scope(form.call);
+    return obtain_private_comm(comm, ranks);
+}
+
+ChoiceFacts facts_of(const CollectiveForm& form, const Asked& asked, const NodeLayout& layout) noexcept {
+    ChoiceFacts facts;
+    facts.collective = asked.collective;
+    facts.bytes = asked.bytes;
+    facts.elements = asked.elements;
+    facts.ranks = layout.ranks();
+    facts.nodes = layout.nodes();
+    facts.most_ranks_on_a_node = layout.most_ranks_on_a_node();
+    facts.uniform = layout.uniform();
+    facts.commutative = asked.commutative;
+    facts.user_op = asked.user_op;
+    facts.nonblocking = form.kind != CollectiveForm::Kind::blocking;
+    return facts;
+}
+
+void count_schedule(CollectivePath algorithm) noexcept {
+    constexpr auto first = static_cast<unsigned>(CollectivePath::ring);
+    count(static_cast<Counter>(static_cast<unsigned>(Counter::ran_ring) +
+                               static_cast<unsigned>(algorithm) - first));
+}
+static_assert(static_cast<unsigned>(Counter::ran_bruck) - static_cast<unsigned>(Counter::ran_ring) ==
+              static_cast<unsigned>(CollectivePath::bruck) - static_cast<unsigned>(CollectivePath::ring));
+
+// One run of a recipe whose data goes through packed memory.
+class PackedRun : public ScheduleRun {
+  public:
+    PackedRun(std::shared_ptr<const Recipe> recipe, Buffer<char> packed, const Elements& elements)
+        : ScheduleRun(recipe->comm, recipe->schedule, elements),
+          recipe_(std::move(recipe)),
+          packed_(std::move(packed)) {
+        for (const PackedPart& part : recipe_->packed_before)
+            if (error == MPI_SUCCESS) error = part.pack(packed_.get(), recipe_->comm->comm());
+    }
+    bool advance() noexcept override {
+        if (!ScheduleRun::advance()) return false;
+        if (!std::exchange(unpacked_, true))
+            for (const PackedPart& part : recipe_->unpacked_after)
+                if (error == MPI_SUCCESS) error = part.unpack(packed_.get(), recipe_->comm->comm());
+        return true;
+    }
+
+  private:
+    std::shared_ptr<const Recipe> recipe_;
+    Buffer<char> packed_;
+    bool unpacked_ = false;
+};
+
+// Null: out of memory.
+std::unique_ptr<Job> make_run(std::shared_ptr<const Recipe> recipe) noexcept {
+    try {
+        if (recipe->packed_bytes == 0)
+            return std::make_unique<ScheduleRun>(recipe->comm, recipe->schedule, recipe->elements);
+        Buffer<char> packed = allocate<char>(recipe->packed_bytes);
+        if (!packed) return nullptr;
+        Elements elements = recipe->elements;
+        elements.input = elements.output = packed.get();
+        return std::make_unique<PackedRun>(std::move(recipe), std::move(packed), elements);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+}  // namespace
+
+bool is_worth_a_look(Collective collective, uint64_t bytes) noexcept {
+    Counter why{};
+    if (bytes != 0 && may_be_scheduled(collective, bytes, !agreement().one_node, settings(), &why))
+        return true;
+    if (bytes != 0) count(why);
+    return false;
+}
+
+void meet_wishes(const CollectiveForm& form, MPI_Comm comm, int ranks) noexcept {
+    if (form.kind == CollectiveForm::Kind::blocking && private_comm_is_wanted(comm)) [[unlikely]]
+        private_comm_for(form, comm, ranks);
+}
+
+std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& asked, MPI_Comm comm,
+                                    const CommTraits& traits) noexcept {
+    const auto decline = [](Counter why) noexcept {
+        count(why);
+        return std::nullopt;
+    };
+    if (traits.size < 2) return decline(Counter::decline_setting);
+    if (asked.elements > INT_MAX && real.Isend_c == nullptr) return decline(Counter::decline_type);
+    if (form.kind != CollectiveForm::Kind::blocking && !jobs_are_served())
+        return decline(Counter::decline_no_progress);
+    Offer offer;
+    offer.comm = private_comm_for(form, comm, traits.size);
+    if (!offer.comm) return decline(Counter::decline_no_private_comm);
+    const NodeLayout& layout = offer.comm->layout();
+    const Choice choice = choose(facts_of(form, asked, layout), settings());
+    if (!is_algorithm_of(asked.collective, choice.path)) return decline(choice.why);
+    offer.request.collective = asked.collective;
+    offer.request.algorithm = choice.path;
+    offer.request.segments = choice.segments;
+    offer.request.rank = offer.comm->rank();
+    offer.request.layout = &layout;
+    return offer;
+}
+
+PackedPart::PackedPart(const void* buffer, MPI_Count count, MPI_Datatype type,
+                       MPI_Count first) noexcept
+    : buffer_(buffer), count_(count), type_(type), first_(first), bytes_(count * shape_of(type).bytes) {
+    real.Type_dup(type, &type_);
+}
+
+PackedPart::PackedPart(PackedPart&& other) noexcept
+    : buffer_(other.buffer_),
+      count_(other.count_),
+      type_(std::exchange(other.type_, MPI_DATATYPE_NULL)),
+      first_(other.first_),
+      bytes_(other.bytes_) {}
+
+PackedPart::~PackedPart() {
+    if (type_ != MPI_DATATYPE_NULL) real.Type_free(&type_);
+}
+
+int PackedPart::pack(char* packed, MPI_Comm comm) const noexcept {
+    return PackableBuffer(buffer_, count_, type_).pack(packed + first_, bytes_, comm);
+}
+
+int PackedPart::unpack(const char* packed, MPI_Comm comm) const noexcept {
+    return PackableBuffer(buffer_, count_, type_).unpack(packed + first_, bytes_, comm);
+}
+
+int run_offer(const CollectiveForm& form, const Offer& offer, Recipe recipe, uint64_t bytes,
+              MPI_Comm comm) noexcept {
+    recipe.comm = offer.comm;
+    recipe.schedule = offer.comm->schedule_for(offer.request);
+    if (!recipe.schedule) return out_of_memory(comm);
+    count_call(static_cast<size_t>(form.call), Path::scheduled, bytes);
+    count_schedule(offer.request.algorithm);
+    std::shared_ptr<const Recipe> shared;
+    try {
+        shared = std::make_shared<const Recipe>(std::move(recipe));
+    } catch (const std::bad_alloc&) {
+        return out_of_memory(comm);
+    }
+    if (form.kind == CollectiveForm::Kind::persistent)
+        return post_persistent_job(form.call, [shared]() noexcept { return make_run(shared); }, comm, form.request);
+    std::unique_ptr<Job> run = make_run(std::move(shared));
+    if (!run) return out_of_memory(comm);
+    if (is_nonblocking(form)) return post_job(form.call, std::move(run), comm, form.request);
+    return run_job(form.call, *run, comm);
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a collective of the program to a schedule for it, or to none: what is common to all
+// collectives.
+#pragma once
+
+#include "choice.hpp"
+#include "executor.hpp"
+#include "vecmpi/pipeline.hpp"
+
+namespace vecmpi {
+
+// What a call asks for. All of it is equal on all ranks.
+struct Asked {
+    Collective collective;
+    uint64_t bytes = 0;    // as its setting counts them: of the vector; allgather: one rank's part
+    int64_t elements = 0;  // that the vector may be cut between
+    bool commutative = true;
+    bool user_op = false;
+};
+
+struct Offer {
+    PrivateCommPointer comm;
+    ScheduleRequest request;  // collective, algorithm, rank, segments and layout are set
+};
+
+// A first look that costs nothing: false where no schedule serves this collective at this size,
+// whatever the communicator.
+bool is_worth_a_look(Collective collective, uint64_t bytes) noexcept;
+// Before that, of a blocking collective on comm: makes the private communicator that a nonblocking
+// one wanted.
+void meet_wishes(const CollectiveForm& form, MPI_Comm comm, int ranks) noexcept;
+
+// Nothing: the library's collective, or another of ours. Blocking and persistent forms may make the
+// private communicator, which is collective over comm.
+std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& asked, MPI_Comm comm,
+                                    const CommTraits& traits) noexcept;
+
+// A part of a program's buffer that goes through packed memory, because its type is not the same
+// bytes in memory as on the wire.
+class PackedPart {
+  public:
+    // first: offset in packed memory, in bytes. The type is kept: a program may free its own while
+    // a nonblocking collective is under way.
+    PackedPart(const void* buffer, MPI_Count count, MPI_Datatype type, MPI_Count first) noexcept;
+    PackedPart(PackedPart&& other) noexcept;
+    ~PackedPart();
+    PackedPart& operator=(PackedPart&&) = delete;
+
+    int pack(char* packed, MPI_Comm comm) const noexcept;
+    int unpack(const char* packed, MPI_Comm comm) const noexcept;
+
+  private:
+    const void* buffer_;
+    MPI_Count count_;
+    MPI_Datatype type_;
+    MPI_Count first_;
+    MPI_Count bytes_;
+};
+
+// All that a run of the collective needs, once or again and again (persistent).
+struct Recipe {
+    PrivateCommPointer comm;
+    std::shared_ptr<const Schedule> schedule;
+    Elements elements;
+    // With packed_bytes, elements.input and output are ignored: both are packed memory.
+    size_t packed_bytes = 0;
+    std::vector<PackedPart> packed_before, unpacked_after;
+};
+
+// Makes the schedule and runs it in the form that the program asked for; returns its error code.
+// `recipe`: but for comm and schedule.
+int run_offer(const CollectiveForm& form, const Offer& offer, Recipe recipe, uint64_t bytes,
+              MPI_Comm comm) noexcept;
+
+}  // namespace vecmpi

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Communicators of our own, one beside each communicator of the program that schedules run on:
+// messages of schedules never meet the program's.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "algorithms.hpp"
+#include "calls.hpp"
+
+namespace vecmpi {
+
+// Memory that one schedule works in. Given back it serves the next one, if it is not too large.
+struct Scratch {
+    Buffer<char> memory;
+    size_t bytes = 0;
+};
+
+class PrivateComm {
+  public:
+    // Owns comm, which MPI_Comm_create made: no attributes of the program's are on it.
+    PrivateComm(MPI_Comm comm, int rank, NodeLayout layout)
+        : comm_(comm), rank_(rank), layout_(std::move(layout)) {}
+    ~PrivateComm();
+    PrivateComm(const PrivateComm&) = delete;
+    PrivateComm& operator=(const PrivateComm&) = delete;
+
+    MPI_Comm comm() const noexcept { return comm_; }
+    int rank() const noexcept { return rank_; }
+    const NodeLayout& layout() const noexcept { return layout_; }
+
+    // Collectives of one communicator begin in the same order on all its ranks, so the turn is the
+    // same number everywhere. Messages of turns_apart turns can be told apart; no more are begun.
+    static constexpr uint32_t turns_apart = 32;
+    uint32_t take_turn() noexcept;
+    bool may_begin(uint32_t turn) noexcept;
+    void end_turn(uint32_t turn) noexcept;
+
+    // Kept from call to call: a program repeats its sizes. Null: out of memory.
+    std::shared_ptr<const Schedule> schedule_for(const ScheduleRequest& request) noexcept;
+
+    Scratch take_scratch(size_t bytes) noexcept;
+    void give_back(Scratch scratch) noexcept;
+
+  private:
+    struct Known {
+        ScheduleRequest request;
+        std::shared_ptr<const Schedule> schedule;
+    };
+    const MPI_Comm comm_;
+    const int rank_;
+    const NodeLayout layout_;
+    std::mutex mutex_;  // of all below; held for moments
+    uint32_t next_turn_ = 0;
+    uint32_t all_ended_before_ = 0;
+    uint32_t ended_ = 0;  // bit i: turn all_ended_before_ + i has ended
+    std::vector<Known> known_;
+    size_t oldest_known_ = 0;
+    Scratch spare_;
+};
+using PrivateCommPointer = std::shared_ptr<PrivateComm>;
+
+// Null where there is none yet, or never will be: the same on all ranks.
+PrivateCommPointer find_private_comm(MPI_Comm comm) noexcept;
+// The same, or makes one. Collective over comm, blocking: for the first blocking collective that
+// wants one. Null on all ranks where one of them could not.
+PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks) noexcept;
+// A nonblocking collective would have used one, but may not wait for it: the next blocking
+// collective on comm makes it.
+void want_private_comm(MPI_Comm comm) noexcept;
+bool private_comm_is_wanted(MPI_Comm comm) noexcept;
+
+}  // namespace vecmpi
