@@ -34,6 +34,8 @@ enum class CollectivePath : uint8_t {
     bruck
 };
 
+const char* name_of(CollectivePath path) noexcept;
+
 // Which path serves a collective of a given size: the last range that holds the size wins.
 class PathRanges {
   public:
@@ -51,6 +53,15 @@ struct CpuChoice {
     std::vector<int> cpus;  // by local rank, with kind list
 };
 
+// Constants of the network between nodes that the user gave; below 0: not given. Whole numbers, so
+// that all ranks compute with the same.
+struct NetworkSetting {
+    int64_t latency_ns = -1;
+    int64_t bytes_per_s = -1;
+    int64_t overhead_ns = -1;  // of a message, on each side
+    bool operator==(const NetworkSetting&) const = default;
+};
+
 struct ReportTarget {
     enum class Kind : uint8_t { off, summary, json } kind = Kind::off;
     std::string file;  // with kind json
@@ -65,6 +76,7 @@ struct Settings {
     unsigned segments = 0;     // 0: auto
     size_t segment_bytes = 0;  // 0: auto
     PathRanges allreduce, bcast, reduce, reduce_scatter, allgather;
+    NetworkSetting network;
     bool reproducible = false;
     ReportTarget report;
     LogLevel log = LogLevel::warn;

@@ -22,13 +22,20 @@ bool read_wait(std::string_view text, WaitMode& value);
 bool read_isa(std::string_view text, IsaChoice& value);
 bool read_count(std::string_view text, unsigned& value);
 bool read_bytes(std::string_view text, size_t& value);
-bool read_ranges(std::string_view text, PathRanges& value);
+// Ranges of the paths that this collective knows.
+bool read_allreduce(std::string_view text, PathRanges& value);
+bool read_reduce(std::string_view text, PathRanges& value);
+bool read_reduce_scatter(std::string_view text, PathRanges& value);
+bool read_bcast(std::string_view text, PathRanges& value);
+bool read_allgather(std::string_view text, PathRanges& value);
+bool read_network(std::string_view text, NetworkSetting& value);
 bool read_report(std::string_view text, ReportTarget& value);
 bool read_level(std::string_view text, LogLevel& value);
 
 // The same text for values that mean the same, however the user wrote them: "1M" and "1048576".
 std::string canonical(uint64_t value);
 std::string canonical(const PathRanges& value);
+std::string canonical(const NetworkSetting& value);
 std::string canonical(const ReportTarget& value);
 
 // The name of settings.def that a user most likely meant, or null when none is near.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Settings: every kind of value, the problem line, the warnings, and the agreement of ranks.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/setting_values.hpp"
@@ -21,8 +23,34 @@ SettingsResult parse(const std::vector<std::string>& entries) {
 
 CollectivePath path_at(const char* text, size_t bytes) {
     PathRanges ranges;
-    REQUIRE(read_ranges(text, ranges));
+    REQUIRE(read_allreduce(text, ranges));
     return ranges.at(bytes);
+}
+
+// One reader for each collective, with the words that only some of them know.
+struct Reader {
+    const char* name;
+    bool (*read)(std::string_view text, PathRanges& value);
+    PathRanges Settings::*paths;
+    std::vector<CollectivePath> algorithms;
+};
+
+const std::vector<Reader>& readers() {
+    using enum CollectivePath;
+    static const std::vector<Reader> all = {
+        {"VECMPI_ALLREDUCE",
+         read_allreduce,
+         &Settings::allreduce,
+         {ring, rabenseifner, recursive_doubling, recursive_halving, hierarchical}},
+        {"VECMPI_REDUCE", read_reduce, &Settings::reduce, {chain, binomial, rabenseifner}},
+        {"VECMPI_REDUCE_SCATTER",
+         read_reduce_scatter,
+         &Settings::reduce_scatter,
+         {ring, recursive_halving}},
+        {"VECMPI_BCAST", read_bcast, &Settings::bcast, {chain, binomial, scatter_allgather}},
+        {"VECMPI_ALLGATHER", read_allgather, &Settings::allgather, {ring, bruck}},
+    };
+    return all;
 }
 
 }  // namespace
@@ -86,12 +114,86 @@ TEST_CASE("PathRanges: inclusive start, exclusive end, last range wins", "[base]
     CHECK(path_at("MPI:0-1K,Segmented:1K-MAX", 5000) == segmented);
     CHECK(path_at(" mpi : 0 - 1K ; auto : 1K - 2K ", 512) == mpi);
     for (const char* text : {"fast", "mpi:", "mpi:1K", "mpi:1K-", "mpi:-1K", "mpi:2K-1K",
-                             "mpi:1K-1K", "mpi:max-max", ";", "mpi;", "mpi;;auto", "ring:0-max",
+                             "mpi:1K-1K", "mpi:max-max", ";", "mpi;", "mpi;;auto", "bruck:0-max",
                              "mpi:0-1K-2K", "mpi:0-20000000000G", "0-1K:mpi"}) {
         PathRanges ranges;
         CAPTURE(text);
-        CHECK_FALSE(read_ranges(text, ranges));
+        CHECK_FALSE(read_allreduce(text, ranges));
         CHECK(ranges.ranges.empty());
+    }
+}
+
+TEST_CASE("Each collective takes its own algorithms and no others", "[base][settings]") {
+    for (const Reader& reader : readers())
+        for (int number = 0; number <= static_cast<int>(CollectivePath::bruck); ++number) {
+            const auto path = static_cast<CollectivePath>(number);
+            INFO(reader.name << " " << name_of(path));
+            const bool is_common = path <= CollectivePath::segmented;
+            const bool is_known = is_common || std::count(reader.algorithms.begin(),
+                                                          reader.algorithms.end(), path) == 1;
+            PathRanges ranges;
+            CHECK(reader.read(name_of(path), ranges) == is_known);
+            const auto result = parse({std::string(reader.name) + "=" + name_of(path) + ":1K-2K"});
+            CHECK(result.problem.empty() == is_known);
+            if (is_known) {
+                CHECK(ranges.at(5) == path);
+                CHECK((result.settings.*reader.paths).at(1024) == path);
+                continue;
+            }
+            // The error line names every word that is accepted.
+            for (CollectivePath other : reader.algorithms)
+                CHECK(result.problem.find(name_of(other)) != std::string::npos);
+        }
+}
+
+TEST_CASE("read_network: constants with units", "[base][settings]") {
+    struct Case {
+        const char* text;
+        NetworkSetting expected;
+    };
+    for (const auto& [text, expected] : std::vector<Case>{
+             {"auto", {}},
+             {"latency=30us", {30000, -1, -1}},
+             {"latency=30us,bandwidth=1Gbit", {30000, 125000000, -1}},
+             {"latency = 1.5us ; bandwidth = 12.5 GB/s ; overhead=250ns", {1500, 12500000000, 250}},
+             {"OVERHEAD=0us,LATENCY=2MS", {2000000, -1, 0}},
+             {"bandwidth=100Mbit", {-1, 12500000, -1}},
+             {"bandwidth=500mb/s", {-1, 500000000, -1}},
+             {"latency=1us,latency=2us", {2000, -1, -1}},
+             {"bandwidth=400gbit/s", {-1, 50000000000, -1}}}) {
+        NetworkSetting network;
+        CAPTURE(text);
+        CHECK(read_network(text, network));
+        CHECK(network == expected);
+    }
+    for (const char* text : {"fast",
+                             "latency",
+                             "latency=",
+                             "latency=30",
+                             "latency=us",
+                             "latency=-1us",
+                             "latency=1.us",
+                             "latency=.5us",
+                             "latency=1.2.3us",
+                             "latency=1.0001us",
+                             "latency=2000ms",
+                             "latency=1s",
+                             "bandwidth=0Gbit",
+                             "bandwidth=0.000GB",
+                             "bandwidth=1Gb it",
+                             "bandwidth=1K",
+                             "bandwidth=9999999999GB",
+                             "bandwidth=999999999GB",
+                             "latency=1us,",
+                             ",",
+                             "speed=1Gbit",
+                             "latency=1Gbit",
+                             "bandwidth=1us",
+                             "latency=1us bandwidth=1Gbit"}) {
+        NetworkSetting network;
+        CAPTURE(text);
+        CHECK_FALSE(read_network(text, network));
+        CHECK(network == NetworkSetting{});
     }
 }
 
@@ -123,6 +225,7 @@ TEST_CASE("The defaults of the table are those of struct Settings", "[base][sett
     CHECK(result.settings.wait == plain.wait);
     CHECK(result.settings.segments == plain.segments);
     CHECK(result.settings.segment_bytes == plain.segment_bytes);
+    CHECK(result.settings.network == plain.network);
     CHECK(result.settings.reproducible == plain.reproducible);
     CHECK(result.settings.report.kind == plain.report.kind);
     CHECK(result.settings.log == plain.log);
@@ -132,6 +235,7 @@ TEST_CASE("Every setting takes what it accepts", "[base][settings]") {
     SettingsResult result = parse(
         {"VECMPI=OFF", "VECMPI_OFFLOAD=On", "VECMPI_CPU= 3, 7 ", "VECMPI_WAIT=sleep",
          "VECMPI_SEGMENTS=64", "VECMPI_ALLREDUCE=segmented:1M-max", "VECMPI_BCAST=mpi",
+         "VECMPI_REDUCE=mpi:0-1M;chain:1M-max", "VECMPI_NETWORK=latency=2us,bandwidth=100Gbit",
          "VECMPI_REPRODUCIBLE=on", "VECMPI_REPORT=JSON:/tmp/Report.json", "VECMPI_LOG=debug"});
     CHECK(result.problem.empty());
     CHECK(result.warnings.empty());
@@ -144,6 +248,8 @@ TEST_CASE("Every setting takes what it accepts", "[base][settings]") {
     CHECK(settings.segments == 64);
     CHECK(settings.allreduce.at(2 << 20) == CollectivePath::segmented);
     CHECK(settings.bcast.at(0) == CollectivePath::mpi);
+    CHECK(settings.reduce.at(2 << 20) == CollectivePath::chain);
+    CHECK(settings.network == NetworkSetting{2000, 12500000000, -1});
     CHECK(settings.reproducible);
     CHECK(settings.report.kind == ReportTarget::Kind::json);
     CHECK(settings.report.file == "/tmp/Report.json");
@@ -172,7 +278,8 @@ TEST_CASE("A bad value names variable, value and what is accepted", "[base][sett
                               "VECMPI_SEGMENT_BYTES=1023",
                               "VECMPI_SEGMENT_BYTES=max",
                               "VECMPI_SEGMENT_BYTES=99999999999G",
-                              "VECMPI_ALLREDUCE=ring",
+                              "VECMPI_ALLREDUCE=chain",
+                              "VECMPI_NETWORK=10Gbit",
                               "VECMPI_ALLGATHER=mpi:2M-1M",
                               "VECMPI_REPRODUCIBLE=maybe",
                               "VECMPI_REPORT=json:",
@@ -241,7 +348,8 @@ TEST_CASE("The agreement hash sees meanings, and only what ranks must share", "[
     for (const char* entry :
          {"VECMPI=off", "VECMPI_SEGMENTS=4", "VECMPI_SEGMENT_BYTES=4K", "VECMPI_ALLREDUCE=mpi",
           "VECMPI_BCAST=mpi", "VECMPI_REDUCE=mpi", "VECMPI_REDUCE_SCATTER=mpi",
-          "VECMPI_ALLGATHER=mpi", "VECMPI_REPRODUCIBLE=on", "VECMPI_REPORT=summary"}) {
+          "VECMPI_ALLGATHER=mpi", "VECMPI_REPRODUCIBLE=on", "VECMPI_REPORT=summary",
+          "VECMPI_NETWORK=latency=1us", "VECMPI_ALLREDUCE=ring"}) {
         CAPTURE(entry);
         CHECK(hash(entry) != plain);
     }
@@ -251,6 +359,9 @@ TEST_CASE("The agreement hash sees meanings, and only what ranks must share", "[
     CHECK(hash("VECMPI_BCAST=mpi:0-1K;mpi:1K-2K") == hash("VECMPI_BCAST=mpi:0-2048"));
     CHECK(hash("VECMPI_BCAST=mpi:0-1K") != hash("VECMPI_BCAST=mpi:0-2K"));
     CHECK(hash("VECMPI_BCAST=auto") == plain);
+    CHECK(hash("VECMPI_NETWORK=auto") == plain);
+    CHECK(hash("VECMPI_NETWORK=latency=1us") == hash("VECMPI_NETWORK=latency=1000ns"));
+    CHECK(hash("VECMPI_NETWORK=bandwidth=8Mbit") == hash("VECMPI_NETWORK=bandwidth=1MB/s"));
 }
 
 TEST_CASE("process_settings reads once", "[base][settings]") {
