@@ -49,6 +49,8 @@ CASES = [
     Case("intercomm", ranks=(2, 3, 4, 5)),
     Case("comm_order"),
     Case("derived_types"),
+    Case("progress"),
+    Case("progress", "multiple"),
     Case("same_bits"),
     Case("reduce_bits"),
     Case("reduce_bits", "avx2", ranks=(1,)),
