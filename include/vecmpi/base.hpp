@@ -35,6 +35,15 @@ enum class CollectivePath : uint8_t {
 };
 
 const char* name_of(CollectivePath path) noexcept;
+constexpr CollectivePath schedule_paths[] = {CollectivePath::ring,
+                                             CollectivePath::rabenseifner,
+                                             CollectivePath::recursive_doubling,
+                                             CollectivePath::recursive_halving,
+                                             CollectivePath::hierarchical,
+                                             CollectivePath::chain,
+                                             CollectivePath::binomial,
+                                             CollectivePath::scatter_allgather,
+                                             CollectivePath::bruck};
 
 // Which path serves a collective of a given size: the last range that holds the size wins.
 class PathRanges {

@@ -143,7 +143,7 @@ std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const vo
     const auto traits = traits_to_cut(comm, type, 0);
     if (!traits || sendbuf == recvbuf) return std::nullopt;
     meet_wishes(form, comm, traits->size);
-    if (!is_worth_a_look(Collective::reduce_scatter, UINT64_MAX)) return std::nullopt;
+    if (!is_worth_a_look(Collective::reduce_scatter)) return std::nullopt;
     const auto blocks = blocks_of(traits->size, count_of);
     if (!blocks) return std::nullopt;
     int rank = 0;
@@ -365,7 +365,7 @@ std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* s
     const auto traits = traits_to_cut(comm, recvtype, 0);
     if (!traits || recvcounts.missing() || displs.missing()) return std::nullopt;
     meet_wishes(form, comm, traits->size);
-    if (!is_worth_a_look(Collective::allgather, UINT64_MAX)) return std::nullopt;
+    if (!is_worth_a_look(Collective::allgather)) return std::nullopt;
     auto gathered = look_at_gathered(
         recvbuf, recvtype, traits->size, [=](int rank) noexcept { return recvcounts[rank]; },
         [=](int rank) noexcept { return displs[rank]; });

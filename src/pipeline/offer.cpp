@@ -12,6 +12,10 @@ namespace vecmpi {
 
 namespace {
 
+bool reduces(Collective collective) noexcept {
+    return collective != Collective::bcast && collective != Collective::allgather;
+}
+
 bool is_nonblocking(const CollectiveForm& form) noexcept {
     return form.kind == CollectiveForm::Kind::nonblocking;
 }
@@ -94,10 +98,13 @@ std::unique_ptr<Job> make_run(std::shared_ptr<const Recipe> recipe) noexcept {
 
 bool is_worth_a_look(Collective collective, uint64_t bytes) noexcept {
     Counter why{};
-    if (bytes != 0 && may_be_scheduled(collective, bytes, !agreement().one_node, settings(), &why))
-        return true;
-    if (bytes != 0) count(why);
+    if (may_be_scheduled(collective, bytes, !agreement().one_node, settings(), &why)) return true;
+    count(why);
     return false;
+}
+
+bool is_worth_a_look(Collective collective) noexcept {
+    return may_be_scheduled_at_some_size(collective, !agreement().one_node, settings());
 }
 
 void meet_wishes(const CollectiveForm& form, MPI_Comm comm, int ranks) noexcept {
@@ -118,7 +125,9 @@ std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& ask
     Offer offer;
     offer.comm = private_comm_for(form, comm, traits.size);
     if (!offer.comm) return decline(Counter::decline_no_private_comm);
-    const NodeLayout& layout = offer.comm->layout();
+    const NodeLayout& layout = settings().reproducible && reduces(asked.collective)
+                                   ? offer.comm->flat_layout()
+                                   : offer.comm->layout();
     const Choice choice = choose(facts_of(form, asked, layout), settings());
     if (!is_algorithm_of(asked.collective, choice.path)) return decline(choice.why);
     offer.request.collective = asked.collective;

@@ -26,6 +26,7 @@ struct Offer {
 // A first look that costs nothing: false where no schedule serves this collective at this size,
 // whatever the communicator.
 bool is_worth_a_look(Collective collective, uint64_t bytes) noexcept;
+bool is_worth_a_look(Collective collective) noexcept;  // at some size
 // Before that, of a blocking collective on comm: makes the private communicator that a nonblocking
 // one wanted.
 void meet_wishes(const CollectiveForm& form, MPI_Comm comm, int ranks) noexcept;

@@ -21,7 +21,10 @@ class PrivateComm {
   public:
     // Owns comm, which MPI_Comm_create made: no attributes of the program's are on it.
     PrivateComm(MPI_Comm comm, int rank, NodeLayout layout)
-        : comm_(comm), rank_(rank), layout_(std::move(layout)) {}
+        : comm_(comm),
+          rank_(rank),
+          layout_(std::move(layout)),
+          flat_layout_(settings().reproducible ? layout_.ranks() : 0) {}
     ~PrivateComm();
     PrivateComm(const PrivateComm&) = delete;
     PrivateComm& operator=(const PrivateComm&) = delete;
@@ -29,6 +32,8 @@ class PrivateComm {
     MPI_Comm comm() const noexcept { return comm_; }
     int rank() const noexcept { return rank_; }
     const NodeLayout& layout() const noexcept { return layout_; }
+    // As if every rank were on a node of its own; for VECMPI_REPRODUCIBLE, and empty without it.
+    const NodeLayout& flat_layout() const noexcept { return flat_layout_; }
 
     // Collectives of one communicator begin in the same order on all its ranks, so the turn is the
     // same number everywhere. Messages of turns_apart turns can be told apart; no more are begun.
@@ -51,6 +56,7 @@ class PrivateComm {
     const MPI_Comm comm_;
     const int rank_;
     const NodeLayout layout_;
+    const NodeLayout flat_layout_;
     std::mutex mutex_;  // of all below; held for moments
     uint32_t next_turn_ = 0;
     uint32_t all_ended_before_ = 0;

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The choice between the library, its segments and our schedules. Rests only on what is equal on
+// all ranks.
+#include "choice.hpp"
+
+#include <algorithm>
+
+namespace vecmpi {
+
+namespace {
+
+struct Rule {
+    const PathRanges Settings::*paths;
+    bool reduces;
+    uint64_t auto_from_bytes;  // below it the library's own is as fast, or so fast that we cost
+};
+
+// In the order of enum Collective.
+constexpr Rule rules[] = {
+    {&Settings::allreduce, true, 4096},      {&Settings::reduce, true, 4096},
+    {&Settings::reduce_scatter, true, 4096}, {&Settings::bcast, false, 4096},
+    {&Settings::allgather, false, 1024},
+};
+static_assert(sizeof(rules) / sizeof(rules[0]) == number_of_collectives);
+
+constexpr double must_gain = 1.05;  // the model is no better than that, by far
+constexpr unsigned tried_segments[] = {1, 2, 4, 8, 16};
+constexpr uint64_t least_segment_bytes = 32768, least_block_bytes = 16384;
+constexpr uint64_t most_segments = 4096;    // schedules number them by 16 bits
+constexpr uint64_t most_blocks = 1u << 18;  // of a schedule: its steps take memory
+
+// Recursive halving sends less, in more messages: from here on it wins, whatever the network.
+constexpr uint64_t halving_from_bytes = 16384;
+constexpr int halving_from_ranks = 4;  // with fewer there is nothing to halve
+
+uint64_t settled_segments(uint64_t bytes, const Settings& settings) noexcept {
+    if (settings.segments != 0) return settings.segments;
+    if (settings.segment_bytes == 0) return 0;
+    return bytes / settings.segment_bytes + (bytes % settings.segment_bytes != 0);
+}
+
+// A segment that is cut further has pieces worth a message, and the schedule stays short.
+bool is_sensible(CollectivePath algorithm, const ChoiceFacts& facts, unsigned segments) noexcept {
+    const auto blocks = static_cast<uint64_t>(blocks_of_segment(algorithm, cost_facts(facts)));
+    const uint64_t bytes = facts.bytes / segments;
+    return bytes >= least_segment_bytes && bytes / blocks >= least_block_bytes &&
+           segments * blocks <= most_blocks;
+}
+
+struct Best {
+    CollectivePath path = CollectivePath::mpi;
+    unsigned segments = 1;
+    double us = 0;
+};
+
+Best best_segments(CollectivePath algorithm, const ChoiceFacts& facts,
+                   const Settings& settings) noexcept {
+    const NetworkConstants network = network_constants(settings.network);
+    const auto us = [&](unsigned segments) noexcept {
+        return predicted_us(algorithm, cost_facts(facts), {segments, facts.lanes}, network);
+    };
+    const auto elements = static_cast<uint64_t>(std::max<int64_t>(1, facts.elements));
+    if (const uint64_t settled = settled_segments(facts.bytes, settings); settled != 0) {
+        const auto segments = static_cast<unsigned>(std::min({settled, elements, most_segments}));
+        return {algorithm, segments, us(segments)};
+    }
+    Best best{algorithm, 1, us(1)};
+    for (unsigned segments : tried_segments) {
+        if (segments > elements || !is_sensible(algorithm, facts, segments)) break;
+        if (const double time = us(segments); time < best.us) best = {algorithm, segments, time};
+    }
+    return best;
+}
+
+Best best_algorithm(const ChoiceFacts& facts, const Settings& settings) noexcept {
+    Best best;
+    for (CollectivePath path : schedule_paths) {
+        if (!is_algorithm_of(facts.collective, path)) continue;
+        const Best other = best_segments(path, facts, settings);
+        if (best.path == CollectivePath::mpi || other.us < best.us) best = other;
+    }
+    return best;
+}
+
+}  // namespace
+
+CostFacts cost_facts(const ChoiceFacts& facts) noexcept {
+    return {facts.collective,           facts.bytes,   facts.ranks,  facts.nodes,
+            facts.most_ranks_on_a_node, facts.uniform, facts.user_op};
+}
+
+unsigned segments_for(CollectivePath algorithm, const ChoiceFacts& facts,
+                      const Settings& settings) noexcept {
+    return best_segments(algorithm, facts, settings).segments;
+}
+
+CollectivePath reproducible_algorithm(Collective collective, uint64_t bytes, int ranks) noexcept {
+    switch (collective) {
+        case Collective::reduce:
+            return CollectivePath::binomial;
+        case Collective::reduce_scatter:
+            return CollectivePath::ring;
+        default:
+            break;
+    }
+    const bool halves = bytes >= halving_from_bytes && ranks >= halving_from_ranks;
+    return halves ? CollectivePath::recursive_halving : CollectivePath::recursive_doubling;
+}
+
+bool may_be_scheduled(Collective collective, uint64_t bytes, bool several_nodes,
+                      const Settings& settings, Counter* why) noexcept {
+    const Rule& rule = rules[static_cast<size_t>(collective)];
+    const auto decline = [why](Counter reason) noexcept {
+        *why = reason;
+        return false;
+    };
+    if (bytes == 0) return decline(Counter::decline_small);
+    if (rule.reduces && settings.reproducible) return true;
+    const CollectivePath path = (settings.*rule.paths).at(bytes);
+    if (is_algorithm_of(collective, path)) return true;
+    if (path != CollectivePath::automatic) return decline(Counter::decline_setting);
+    if (!several_nodes) return decline(Counter::decline_layout);
+    return bytes >= rule.auto_from_bytes || decline(Counter::decline_small);
+}
+
+bool may_be_scheduled_at_some_size(Collective collective, bool several_nodes,
+                                   const Settings& settings) noexcept {
+    const Rule& rule = rules[static_cast<size_t>(collective)];
+    return several_nodes || (rule.reduces && settings.reproducible) ||
+           !(settings.*rule.paths).ranges.empty();
+}
+
+Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept {
+    const Rule& rule = rules[static_cast<size_t>(facts.collective)];
+    Choice choice;
+    choice.library_us = library_cost(cost_facts(facts), network_constants(settings.network)).us;
+    const auto decline = [&choice](Counter why) noexcept {
+        choice.path = CollectivePath::mpi;
+        choice.why = why;
+        return choice;
+    };
+    const auto take = [&choice](const Best& best) noexcept {
+        choice.path = best.path;
+        choice.segments = best.segments;
+        choice.predicted_us = best.us;
+        return choice;
+    };
+    if (facts.ranks < 2) return decline(Counter::decline_setting);
+    if (facts.bytes == 0 || facts.elements == 0) return decline(Counter::decline_small);
+    const CollectivePath path = (settings.*rule.paths).at(facts.bytes);
+    const bool is_algorithm = is_algorithm_of(facts.collective, path);
+    if (rule.reduces && !facts.commutative) {
+        if (path == CollectivePath::segmented && !settings.reproducible)
+            return take({path, 1, 0});  // the library's own, in the order of the ranks
+        return decline(path == CollectivePath::mpi ? Counter::decline_setting
+                                                   : Counter::decline_order);
+    }
+    if (rule.reduces && settings.reproducible) {
+        const bool keeps_order =
+            path == CollectivePath::recursive_doubling || path == CollectivePath::recursive_halving;
+        const bool is_named = keeps_order && facts.collective == Collective::allreduce;
+        return take(best_segments(
+            is_named ? path : reproducible_algorithm(facts.collective, facts.bytes, facts.ranks),
+            facts, settings));
+    }
+    if (is_algorithm) return take(best_segments(path, facts, settings));
+    if (path == CollectivePath::segmented) return take({path, 1, 0});
+    if (path == CollectivePath::mpi) return decline(Counter::decline_setting);
+    const Best best = best_algorithm(facts, settings);
+    choice.predicted_us = best.us;
+    choice.segments = best.segments;
+    if (facts.nodes < 2) return decline(Counter::decline_layout);
+    if (facts.bytes < rule.auto_from_bytes) return decline(Counter::decline_small);
+    if (best.us * must_gain > choice.library_us) return decline(Counter::decline_slower);
+    return take(best);
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which path serves a collective. Pure, and it rests only on what is equal on all ranks.
+#pragma once
+
+#include <cstdint>
+
+#include "algorithms.hpp"
+#include "cost.hpp"
+#include "vecmpi/base.hpp"
+
+namespace vecmpi {
+
+struct ChoiceFacts {
+    Collective collective = Collective::allreduce;
+    uint64_t bytes = 0;    // allgather: what one rank gives; else the vector
+    int64_t elements = 0;  // that segments may cut between: the vector's, or the largest block's
+    int ranks = 1;
+    int nodes = 1;
+    int most_ranks_on_a_node = 1;
+    bool uniform = true;       // all nodes have as many ranks
+    bool commutative = true;   // the op
+    bool user_op = false;      // of the program's own
+    bool nonblocking = false;  // nothing rests on it yet
+    unsigned lanes = 2;        // of the schedule
+};
+
+struct Choice {
+    // mpi; segmented, which number_of_segments() decides on; or one of the algorithms.
+    CollectivePath path = CollectivePath::mpi;
+    unsigned segments = 1;    // of the schedule
+    double predicted_us = 0;  // of the schedule; with mpi of the best one that there was
+    double library_us = 0;
+    Counter why = Counter::number_of_counters;  // with mpi
+};
+
+// Rules, the first that fits:
+// 1. Nothing to do (one rank, no bytes), or an op that does not commute: mpi.
+// 2. VECMPI_REPRODUCIBLE: an algorithm whose order of summation rests on bytes and ranks only.
+//    Such a schedule is to be built with NodeLayout(ranks), which knows no nodes.
+// 3. A setting that names a path for this size: that path.
+// 4. One node, few bytes, or no algorithm predicted 5 % faster than the library: mpi.
+// 5. The algorithm and the number of segments with the least predicted time, the first of equals.
+Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept;
+
+// A first look, before anything is known of the communicator: false where choose() takes no schedule
+// for this size, and *why says so. several_nodes: MPI_COMM_WORLD spans some.
+bool may_be_scheduled(Collective collective, uint64_t bytes, bool several_nodes,
+                      const Settings& settings, Counter* why) noexcept;
+// The same where the size is not known yet.
+bool may_be_scheduled_at_some_size(Collective collective, bool several_nodes,
+                                   const Settings& settings) noexcept;
+
+// Segments that the algorithm would get: from the settings, else the model's best.
+unsigned segments_for(CollectivePath algorithm, const ChoiceFacts& facts,
+                      const Settings& settings) noexcept;
+
+CostFacts cost_facts(const ChoiceFacts& facts) noexcept;
+
+// The algorithm of a reduction under VECMPI_REPRODUCIBLE.
+CollectivePath reproducible_algorithm(Collective collective, uint64_t bytes, int ranks) noexcept;
+
+}  // namespace vecmpi
