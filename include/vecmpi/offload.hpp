@@ -7,13 +7,16 @@
 //   slot            storage of one queued operation: arguments, status, completion flag
 //   virtual request the MPI_Request that the program gets for a slot; a value MPICH never produces
 //   engine          queue, window of active requests and the loop over them; one owner at a time
+//   job             work of many operations that the engine carries on until it is done
 //   owner           the thread that holds the engine: the offload thread, or a program thread
 //   inside a call
 #pragma once
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 #include "vecmpi/base.hpp"
@@ -157,6 +160,55 @@ void note_generalized_requests() noexcept;
 // Such requests and persistent ones may exist from before the engine ran: a session made them.
 void note_earlier_requests() noexcept;
 
+// ---- jobs ---------------------------------------------------------------------------------------
+
+class Job {
+  public:
+    virtual ~Job() = default;
+    // One look: issues and completes what can be. True when all is done; it is not called again
+    // then, and the engine destroys the job. Called inside the library (is_reentrant() holds), by
+    // one thread at a time but not always the same, with the float environment of the thread that
+    // posted the job. Never blocks, and never waits for a lock that may be held while the library
+    // is called: it may run deep inside a wait of the library.
+    virtual bool advance() noexcept = 0;
+    int error = MPI_SUCCESS;  // of the whole, once done
+
+  protected:
+    Job() = default;
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+};
+
+// True where jobs go on whatever call their rank is in, be it a wait of the library's own. Agreed
+// in MPI_Init: equal on all ranks of MPI_COMM_WORLD. False before MPI_Init and from MPI_Finalize
+// on.
+bool jobs_are_served() noexcept;
+
+// Nonblocking: the request completes with the job; it is virtual, or stands in for one that no slot
+// is left for. Jobs and operations posted before have no order among them. comm: whose error
+// handler hears of Job::error, in the call that completes the request. Always MPI_SUCCESS. A job of
+// which the other ranks have begun theirs cannot be declined: without memory for it the call
+// returns when it is done.
+int post_job(Call call, std::unique_ptr<Job> job, MPI_Comm comm, MPI_Request* app_request) noexcept;
+
+// Blocking, on this thread; other jobs go on meanwhile. Returns job.error, which comm's handler has
+// heard of.
+int run_job(Call call, Job& job, MPI_Comm comm) noexcept;
+
+// Makes the job of one MPI_Start from the arguments that the request keeps. Null: there is nothing
+// to do, and the request is complete with *error. Called inside the library, on the program's
+// thread.
+using JobMaker = std::unique_ptr<Job> (*)(const void* arguments, int* error) noexcept;
+
+// A persistent request, inactive, virtual. arguments: trivially copyable, at most
+// max_argument_bytes. MPI_ERR_NO_MEM, and nothing done, where no slot is left: whether all ranks
+// have one is for the caller to find out, who may communicate in MPI_X_init (MPI 4.0, 6.13).
+int make_persistent_job(Call call, MPI_Comm comm, JobMaker make, const void* arguments,
+                        size_t argument_bytes, MPI_Request* app_request) noexcept;
+
+// Jobs that are not done. Relaxed: a look more or less does no harm.
+extern std::atomic<uint32_t> jobs_under_way;
+
 // ---- arithmetic (MPI 4.0, 6.9) ------------------------------------------------------------------
 
 // MPI_Reduce_local of a predefined op on a predefined type by a kernel. False, and nothing done,
@@ -230,6 +282,7 @@ struct Agreement {
     bool valid = false;             // false before MPI_Init and from MPI_Finalize on
     bool twin_collectives = false;  // some node is oversubscribed and its library spins
     bool one_node = true;
+    bool serves_jobs = false;  // jobs_are_served()
 };
 const Agreement& agreement() noexcept;
 

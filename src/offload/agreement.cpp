@@ -24,6 +24,7 @@ enum Field : unsigned {
     node_hash,
     node_hash_inverse,
     some_rank_wants_twins,
+    some_rank_serves_no_jobs,
     settings_problem,  // world size - rank where a setting is bad: the lowest such rank wins
     number_of_fields
 };
@@ -107,7 +108,7 @@ void meet_before_finalize() noexcept {
 
 void forget_agreement() noexcept { agreed = Agreement{}; }
 
-void agree_over_world(bool wants_twins, const WaitPolicy& policy) noexcept {
+void agree_over_world(bool wants_twins, bool serves_jobs, const WaitPolicy& policy) noexcept {
     int rank = 0, size = 1;
     real.Comm_rank(MPI_COMM_WORLD, &rank);
     real.Comm_size(MPI_COMM_WORLD, &size);
@@ -119,6 +120,7 @@ void agree_over_world(bool wants_twins, const WaitPolicy& policy) noexcept {
         node,
         ~node,
         wants_twins,
+        !serves_jobs,
         own.problem.empty() ? 0 : static_cast<uint64_t>(size - rank)};
     uint64_t maximum[number_of_fields];
     std::copy(mine, mine + number_of_fields, maximum);
@@ -129,6 +131,7 @@ void agree_over_world(bool wants_twins, const WaitPolicy& policy) noexcept {
         stop_job(rank, 0, "VECMPI_ settings that all ranks must share differ between ranks");
     agreed.twin_collectives = size > 1 && maximum[some_rank_wants_twins] != 0;
     agreed.one_node = same_on_all(maximum, node_hash);
+    agreed.serves_jobs = maximum[some_rank_serves_no_jobs] == 0;
     agreed.valid = true;
     set_log_rank(rank);
     if (rank == 0)

@@ -9,7 +9,8 @@ namespace vecmpi {
 
 // Collective over MPI_COMM_WORLD. Ends the job with one line where a setting is bad or the ranks'
 // settings differ. wants_twins: the library's own waits would keep the CPU from ranks that need it.
-void agree_over_world(bool wants_twins, const WaitPolicy& policy) noexcept;
+// serves_jobs: this rank goes on with jobs in whatever call it is.
+void agree_over_world(bool wants_twins, bool serves_jobs, const WaitPolicy& policy) noexcept;
 void forget_agreement() noexcept;
 
 // Where several nodes are joined, ranks enter the real MPI_Finalize together: MPICH 4.0 over TCP

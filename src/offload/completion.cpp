@@ -61,6 +61,7 @@ Readiness look_at(Slot* slot, bool may_call) noexcept {
 int consume(Slot* slot, MPI_Request* request, MPI_Status* status) noexcept {
     copy_status(slot->status, status);
     const int error = slot->error;
+    if (slot->is_job && error != MPI_SUCCESS) note_job_error(slot->comm, error);
     if (slot->persistent) {
         slot->state.store(SlotState::inactive, std::memory_order_relaxed);
     } else {
@@ -635,7 +636,9 @@ int complete_some(bool blocking, int incount, MPI_Request requests[], int* outco
 // The library's own call: no engine is needed, or the library itself is asking about its own
 // requests.
 bool hand_on(int count, const MPI_Request requests[]) noexcept {
-    if (!engine_runs() || engine->library_waits_as_well()) return true;
+    if (!engine_runs()) return true;
+    if (engine->library_waits_as_well())
+        return !engine->jobs.were_posted() || !any_virtual(count, requests);
     return is_reentrant() && !any_virtual(count, requests);
 }
 
@@ -652,53 +655,53 @@ void wait_until(bool (*look)(void* context), void* context) noexcept {
 int wait_one(MPI_Request* request, MPI_Status* status) noexcept {
     if (!request || !status || hand_on(1, request)) return real.Wait(request, status);
     int flag;
-    return complete_one(true, request, &flag, status);
+    return after_job_errors(complete_one(true, request, &flag, status));
 }
 
 int test_one(MPI_Request* request, int* flag, MPI_Status* status) noexcept {
     if (!request || !flag || !status || hand_on(1, request))
         return real.Test(request, flag, status);
-    return complete_one(false, request, flag, status);
+    return after_job_errors(complete_one(false, request, flag, status));
 }
 
 int wait_any(int count, MPI_Request requests[], int* index, MPI_Status* status) noexcept {
     if (!index || !status || hand_on(count, requests))
         return real.Waitany(count, requests, index, status);
     int flag;
-    return complete_any(true, count, requests, index, &flag, status);
+    return after_job_errors(complete_any(true, count, requests, index, &flag, status));
 }
 
 int test_any(int count, MPI_Request requests[], int* index, int* flag,
              MPI_Status* status) noexcept {
     if (!index || !flag || !status || hand_on(count, requests))
         return real.Testany(count, requests, index, flag, status);
-    return complete_any(false, count, requests, index, flag, status);
+    return after_job_errors(complete_any(false, count, requests, index, flag, status));
 }
 
 int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
     if (count < 0 || !requests || !statuses || hand_on(count, requests))
         return real.Waitall(count, requests, statuses);
-    return wait_all_of(count, requests, statuses);
+    return after_job_errors(wait_all_of(count, requests, statuses));
 }
 
 int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept {
     if (!flag || !statuses || hand_on(count, requests))
         return real.Testall(count, requests, flag, statuses);
-    return test_all_of(count, requests, flag, statuses);
+    return after_job_errors(test_all_of(count, requests, flag, statuses));
 }
 
 int wait_some(int incount, MPI_Request requests[], int* outcount, int indices[],
               MPI_Status statuses[]) noexcept {
     if (!outcount || !indices || !statuses || hand_on(incount, requests))
         return real.Waitsome(incount, requests, outcount, indices, statuses);
-    return complete_some(true, incount, requests, outcount, indices, statuses);
+    return after_job_errors(complete_some(true, incount, requests, outcount, indices, statuses));
 }
 
 int test_some(int incount, MPI_Request requests[], int* outcount, int indices[],
               MPI_Status statuses[]) noexcept {
     if (!outcount || !indices || !statuses || hand_on(incount, requests))
         return real.Testsome(incount, requests, outcount, indices, statuses);
-    return complete_some(false, incount, requests, outcount, indices, statuses);
+    return after_job_errors(complete_some(false, incount, requests, outcount, indices, statuses));
 }
 
 }  // namespace vecmpi

@@ -128,7 +128,11 @@ void Engine::push(Slot* slot) noexcept {
     else
         posted_.store(posted_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     queue_.push(static_cast<uint16_t>(pool.index(slot)));
-    if (!has_thread_) return;
+    if (has_thread_) wake_thread();
+}
+
+// After something to do was stored.
+void Engine::wake_thread() noexcept {
     light_fence(
         asymmetric_);  // pairs with park_if_idle(): either it sees the command or we see it parked
     const uint32_t rest = parked_.load(std::memory_order_relaxed);
@@ -164,7 +168,8 @@ bool Engine::drain_queue() noexcept {
 
 bool Engine::step() noexcept {
     const bool drained = drain();
-    return poll() || drained;
+    const bool completed = poll();
+    return advance_jobs() || completed || drained;
 }
 
 // From here on the offload thread computes in the last poster's environment, as one program thread
@@ -276,6 +281,7 @@ void Engine::look(Slot* slot) noexcept {
 }
 
 void Engine::ask(Slot* slot) noexcept {
+    if (slot->is_job) return;  // beside_owner() has looked
     if (slot->state.load(std::memory_order_acquire) != SlotState::active) return;
     MPI_Status status = {};
     int flag = 0;

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "command_queue.hpp"
+#include "jobs.hpp"
 
 namespace vecmpi {
 
@@ -16,10 +17,14 @@ constexpr unsigned testsome_window = 64;
 // Per thread: how deep it is inside real functions that we called. Loader's static TLS: no
 // allocation on access.
 struct ThreadState {
-    int inside = 0;               // >0: calls from here are the library's own or a callback's
-    bool owns_engine = false;     // this thread holds the engine right now
-    bool issues = false;          // this thread holds the right to issue, see Engine::IssueScope
+    int inside = 0;            // >0: calls from here are the library's own or a callback's
+    bool owns_engine = false;  // this thread holds the engine right now
+    bool issues = false;       // this thread holds the right to issue, see Engine::IssueScope
     bool is_offload_thread = false;
+    int inside_job = 0;  // >0: in Job::advance()
+    // The first error of a job that this call of the program completed: raised as the call ends.
+    int job_error = MPI_SUCCESS;
+    MPI_Comm job_comm = MPI_COMM_NULL;
     uint64_t library_events = 0;  // what the library's polls under the engine's loop moved
 };
 extern thread_local constinit ThreadState this_thread __attribute__((tls_model("initial-exec")));
@@ -54,8 +59,8 @@ class Engine {
         const uint64_t posted = posted_.load(std::memory_order_relaxed);
         return issued_.load(std::memory_order_acquire) >= posted;
     }
-    // Returns when that is so. Does not wait for the owner, who may be inside a function of the program
-    // that waits for a lock which this thread holds: issues the rest beside it.
+    // Returns when that is so. Does not wait for the owner, who may be inside a function of the
+    // program that waits for a lock which this thread holds: issues the rest beside it.
     void wait_until_issued() noexcept;
 
     // Gives the engine back. Without a thread, what others queued while we held it would wait for
@@ -72,7 +77,7 @@ class Engine {
     bool drain() noexcept {  // issues all that is queued; true if there was something
         return !nothing_queued() && drain_queue();
     }
-    bool step() noexcept;  // drain, then one look at the window; true if something moved
+    bool step() noexcept;  // drain, one look at the window and at the jobs; true if something moved
     void forget(Slot* slot) noexcept;                      // takes an active slot out of the window
     bool is_polling() const noexcept { return polling_; }  // we are in a callback of Testsome
     void reset_window() noexcept;                          // nothing of an earlier life stays
@@ -89,15 +94,21 @@ class Engine {
     // thread is issuing.
     template <class Attempt>
     bool beside_owner(Attempt attempt) noexcept;
-    // Nothing waits, and nobody is issuing what he took from the queue. The fence: who sees that the queue
-    // was emptied sees the right to issue taken or given back.
+    // Nothing waits, and nobody is issuing what he took from the queue. The fence: who sees that
+    // the queue was emptied sees the right to issue taken or given back.
     bool nothing_queued() const noexcept {
         if (!queue_.empty()) return false;
         std::atomic_thread_fence(std::memory_order_acquire);
         return issuing_.load(std::memory_order_acquire) == 0 || this_thread.issues;
     }
     bool has_work() const noexcept {
-        return active_count_.load(std::memory_order_relaxed) != 0 || !queue_.empty();
+        return active_count_.load(std::memory_order_relaxed) != 0 || !queue_.empty() ||
+               jobs_under_way.load(std::memory_order_relaxed) != 0;
+    }
+
+    // A job came: the offload thread may be parked.
+    void wake_for_job() noexcept {
+        if (has_thread_) wake_thread();
     }
 
     // After a look in vain. More blocked threads than CPUs: the one that can go on has to be let in
@@ -134,6 +145,7 @@ class Engine {
     }
 
     SlotPool pool;
+    JobList jobs;
     WaitPolicy wait;                         // of blocked program threads
     bool yields_at_once = false;             // oversubscribed: failing Tests give the CPU away
     uint32_t callers_with_cpu = UINT32_MAX;  // more blocked threads than these yield soon
@@ -160,8 +172,8 @@ class Engine {
     void issue_beside_owner() noexcept;
     bool progress_only() noexcept;
 
-    // The right to take from the queue and to change the window. The owner's, but while it is in the
-    // library's Testsome another thread may issue, which only adds to the window's end. Nests.
+    // The right to take from the queue and to change the window. The owner's, but while it is in
+    // the library's Testsome another thread may issue, which only adds to the window's end. Nests.
     class IssueScope {
       public:
         explicit IssueScope(Engine& engine) noexcept;
@@ -178,6 +190,7 @@ class Engine {
                issuing_.exchange(1, std::memory_order_acquire) == 0;  // pairs with ~IssueScope()
     }
     void issue_left_over() noexcept;
+    void wake_thread() noexcept;
     void doze(uint64_t length_us) noexcept;
     void share_cpu() noexcept;
     void release() noexcept { owned_.store(0, std::memory_order_release); }
@@ -190,11 +203,12 @@ class Engine {
 
     alignas(64) std::atomic<uint32_t> owned_{0};
     std::atomic<const ThreadState*> last_caller_{nullptr};
-    // Operations queued so far, counted before the push. Written by the posting threads only, so that
-    // below MPI_THREAD_MULTIPLE, where they take turns, a post finds the line in its own cache.
+    // Operations queued so far, counted before the push. Written by the posting threads only, so
+    // that below MPI_THREAD_MULTIPLE, where they take turns, a post finds the line in its own
+    // cache.
     alignas(64) std::atomic<uint64_t> posted_{0};
-    // Operations taken from the queue and given to the library; written after the issue, with the right
-    // to issue.
+    // Operations taken from the queue and given to the library; written after the issue, with the
+    // right to issue.
     alignas(64) std::atomic<uint64_t> issued_{0};
     std::atomic<uint32_t> issuing_{0};
     alignas(64) std::atomic<uint32_t> callers_{
@@ -202,13 +216,14 @@ class Engine {
     alignas(64) std::atomic<uint32_t> parked_{0};  // futex word of the offload thread: enum Rest
     std::atomic<bool> stop_{false};
 
-    // The window: request i belongs to slot window_slots_[i]. Read by the owner, changed in an IssueScope;
-    // the count is released after what it counts.
+    // The window: request i belongs to slot window_slots_[i]. Read by the owner, changed in an
+    // IssueScope; the count is released after what it counts.
     alignas(64) std::atomic<uint32_t> active_count_{0};
     uint32_t cursor_ = 0;
-    std::atomic<FloatEnvironment> floats_{};  // of the last poster of a reduction; written in an IssueScope
-    FloatEnvironment thread_floats_{};        // what the offload thread has; that thread only
-    bool polling_ = false;  // a callback of the library entered us from inside Testsome
+    std::atomic<FloatEnvironment>
+        floats_{};  // of the last poster of a reduction; written in an IssueScope
+    FloatEnvironment thread_floats_{};  // what the offload thread has; that thread only
+    bool polling_ = false;              // a callback of the library entered us from inside Testsome
     MPI_Request blocker_ = MPI_REQUEST_NULL;
     MPI_Request window_requests_[slot_count];
     uint16_t window_slots_[slot_count];
@@ -222,6 +237,10 @@ class Engine {
     OffloadPlan plan_;
     pthread_t thread_{};
 };
+
+// One look at each job that no other thread looks at. True if one is done. Inside the library, as
+// the engine's owner or beside him.
+inline bool advance_jobs() noexcept;
 
 extern Engine* engine;  // made by start_engine(), kept to the end of the process
 
@@ -268,10 +287,15 @@ class InsideLibrary {
     InsideLibrary& operator=(const InsideLibrary&) = delete;
 };
 
+inline bool advance_jobs() noexcept {
+    return jobs_under_way.load(std::memory_order_relaxed) != 0 && engine->jobs.advance();
+}
+
 template <class Attempt>
 bool Engine::beside_owner(Attempt attempt) noexcept {
     if (!queue_.empty() && try_issue()) issue_beside_owner();
     const InsideLibrary inside;
+    advance_jobs();
     return attempt(true);
 }
 

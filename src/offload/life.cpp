@@ -111,13 +111,15 @@ void start_engine(int level, int lib_provided, bool library_rests, bool session_
     if (!make_engine()) return;  // no memory: every call stays with the library
     apply_wait_policy();
     engine->library_rests = library_rests;
-    agree_over_world(oversubscribed(made.host, made.plan) && !library_rests, engine->wait);
     read_tag_upper_bound();
     adopt_arithmetic(bind_real_functions(), session_came_first);
     engine->reset_window();
     engine->expect_many_producers(app_level == MPI_THREAD_MULTIPLE);
     start_offload_thread(lib_provided);
     engine->queues = engine->has_thread() || app_level == MPI_THREAD_MULTIPLE;
+    // After the thread, which the system may have refused: what is agreed on must be true.
+    agree_over_world(oversubscribed(made.host, made.plan) && !library_rests, engine->has_thread(),
+                     engine->wait);
     running->store(1, std::memory_order_release);
     log_line(LogLevel::info, "offload thread %s", made.plan.reason.c_str());
 }
@@ -125,6 +127,7 @@ void start_engine(int level, int lib_provided, bool library_rests, bool session_
 void quiesce_engine() noexcept {
     { DirectCall everything_issued(Call::Finalize); }
     engine->stop_thread();
+    engine->jobs.end();
     engine->release_blocker();
     meet_before_finalize();
     forget_comm_traits();

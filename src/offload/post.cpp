@@ -45,8 +45,8 @@ int issue_owned(const Operation& operation, MPI_Request* app_request) noexcept {
     return rc;
 }
 
-// A matched message belongs to a communicator that its receive does not name: MPI_COMM_WORLD's handler
-// is then the only one that can be asked for.
+// A matched message belongs to a communicator that its receive does not name: MPI_COMM_WORLD's
+// handler is then the only one that can be asked for.
 MPI_Comm comm_of(const CallFacts& facts) noexcept {
     return facts.comm == no_comm_argument ? MPI_COMM_WORLD : facts.comm;
 }
@@ -82,6 +82,7 @@ bool queue_operation(const Operation& operation, MPI_Request* app_request) noexc
     slot->call = operation.call;
     slot->persistent = false;
     slot->forgotten = false;
+    slot->is_job = false;
     slot->takes_floats = operation.facts.reduces;
     if (slot->takes_floats) slot->floats = float_environment();
     std::memcpy(slot->arguments, operation.arguments, operation.argument_bytes);

@@ -85,6 +85,7 @@ void adopt_persistent(MPI_Comm comm, MPI_Request* app_request, MPI_Op op) noexce
     slot->issue = nullptr;
     slot->persistent = true;
     slot->forgotten = false;
+    slot->is_job = false;
     slot->takes_floats = true;  // the request does not say whether it reduces
     slot->state.store(SlotState::inactive, std::memory_order_release);
     engine->virtual_persistent.store(true, std::memory_order_relaxed);
@@ -95,7 +96,10 @@ int start(MPI_Request* request) noexcept {
     Slot* slot = request ? slot_of(*request) : nullptr;
     if (!slot || !slot->persistent || state_of(slot) != SlotState::inactive)
         return directly(Call::Start, [&]() noexcept { return real.Start(request); });
-    start_slot(slot);
+    if (slot->is_job)
+        start_job(slot);
+    else
+        start_slot(slot);
     return MPI_SUCCESS;
 }
 
@@ -114,6 +118,11 @@ int request_free(MPI_Request* request) noexcept {
     Slot* slot = request ? slot_of(*request) : nullptr;
     if (!slot)
         return directly(Call::Request_free, [&]() noexcept { return real.Request_free(request); });
+    if (slot->is_job) {
+        abandon_job(slot);
+        *request = MPI_REQUEST_NULL;
+        return MPI_SUCCESS;
+    }
     return with_library([&]() noexcept {
         const bool active = state_of(slot) == SlotState::active;
         if (active && engine->is_polling()) {  // the library walks the window right now
@@ -131,9 +140,11 @@ int request_free(MPI_Request* request) noexcept {
     });
 }
 
+// A collective cannot be cancelled (MPI 4.0, 6.12): the library refuses the handle.
 int cancel(MPI_Request* request) noexcept {
     Slot* slot = request ? slot_of(*request) : nullptr;
-    if (!slot) return directly(Call::Cancel, [&]() noexcept { return real.Cancel(request); });
+    if (!slot || slot->is_job)
+        return directly(Call::Cancel, [&]() noexcept { return real.Cancel(request); });
     return with_library([slot]() noexcept {
         if (state_of(slot) == SlotState::done) return int{MPI_SUCCESS};  // too late
         return real.Cancel(&slot->mpi_request);

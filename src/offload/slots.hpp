@@ -11,8 +11,9 @@
 namespace vecmpi {
 
 // Life of a slot: free -> posted -> active -> done -> free, and for a persistent request
-// inactive -> posted -> active -> done -> inactive.
-enum class SlotState : uint32_t { free, posted, active, done, inactive };
+// inactive -> posted -> active -> done -> inactive. The slot of a job is never posted. Abandoned:
+// freed by the program while its job is under way; free when that is done.
+enum class SlotState : uint32_t { free, posted, active, done, inactive, abandoned };
 
 // One cache line for the engine and the waiting thread, then the arguments. The thread that took
 // the slot writes everything before the push; the owner of the engine writes status, error and
@@ -24,12 +25,19 @@ struct alignas(64) Slot {
     int error;
     MPI_Request mpi_request;
     MPI_Status status;
-    uint32_t window_index;  // place in the engine's window while active; owner only
-    IssueFunction issue;
+    union {
+        uint32_t window_index;  // place in the engine's window while active; owner only
+        MPI_Comm comm;          // of a job: whose error handler is called
+    };
+    union {
+        IssueFunction issue;
+        JobMaker make;  // of a persistent job
+    };
     Call call;
     bool persistent;
     bool
         forgotten;  // freed by a callback while the library was looking at it: poll() gives it back
+    bool is_job;    // completes with a job of the engine's, not in the window
     bool takes_floats;        // may do arithmetic: the offload thread computes as the poster would
     FloatEnvironment floats;  // the poster's, with takes_floats
     alignas(64) std::byte arguments[max_argument_bytes];

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The jobs that are under way, and what becomes of their requests. Must not know what a job does.
+//
+// A record is never freed, so that a thread may walk the list while others change it; its fields
+// are for the thread that holds `busy`. A thread that is in a job keeps others out of that job
+// alone: Job::advance() may be held up in an operator of the program, which the library runs when
+// it makes progress.
+#pragma once
+
+#include "slots.hpp"
+
+namespace vecmpi {
+
+struct JobRecord {
+    std::atomic<uint32_t> busy{0};          // exchange with acquire, store with release
+    std::atomic<JobRecord*> next{nullptr};  // stored with release after what it leads to
+    JobRecord* before = nullptr;            // under JobList::changing_
+    std::unique_ptr<Job> job;               // null: not in use
+    Slot* slot = nullptr;                   // null: a stand-in completes, of tag `number`
+    int number = 0;                         // of this record, for ever
+    FloatEnvironment floats{};              // of the poster
+};
+
+class JobList {
+  public:
+    JobList() = default;
+    JobList(const JobList&) = delete;
+    JobList& operator=(const JobList&) = delete;
+
+    // One look at each job that no other thread is in. True if one is done.
+    bool advance() noexcept;
+    // False, and nothing done, where there is no memory. slot: active; null for a stand-in, whose
+    // tag is the record's number.
+    bool add(std::unique_ptr<Job>& job, Slot* slot) noexcept;
+    bool add_stand_in(std::unique_ptr<Job>& job, MPI_Request* app_request) noexcept;
+
+    // Requests of jobs may be virtual from now on.
+    void note_posted() noexcept { posted_.store(true, std::memory_order_relaxed); }
+    bool were_posted() const noexcept { return posted_.load(std::memory_order_relaxed); }
+    // Before MPI_Finalize: gives what is left a last chance, then forgets it.
+    void end() noexcept;
+
+  private:
+    JobRecord* take_record() noexcept;
+    void start(JobRecord* record, std::unique_ptr<Job>& job, Slot* slot) noexcept;
+    bool advance(JobRecord* record) noexcept;
+    void append(JobRecord* record) noexcept;
+    void remove(JobRecord* record) noexcept;
+    MPI_Comm stand_in_comm() noexcept;
+
+    class Changing;  // holds changing_
+    std::atomic<bool> posted_{false};
+    std::atomic<uint32_t> changing_{0};  // held for a few stores; nothing is called meanwhile
+    std::atomic<JobRecord*> first_{nullptr};
+    JobRecord* last_ = nullptr;
+    JobRecord* unused_ = nullptr;  // linked by `before`
+    int records_ = 0;
+    MPI_Comm stand_in_comm_ = MPI_COMM_NULL;
+};
+
+// MPI_Start of a persistent job's inactive slot.
+void start_job(Slot* slot) noexcept;
+// MPI_Request_free.
+void abandon_job(Slot* slot) noexcept;
+// A request of a failed job was completed on this thread; the error is raised when the call ends.
+void note_job_error(MPI_Comm comm, int error) noexcept;
+// At the end of a call that completes requests: raises what was noted. Returns rc.
+int after_job_errors(int rc) noexcept;
+
+}  // namespace vecmpi
