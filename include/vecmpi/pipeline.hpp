@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Door of src/pipeline: collectives as schedules of our own (docs/schedules.md), as pipelined
-// segments of the library's nonblocking ones (Castelló et al., Accelerating distributed DNN training
-// with pipelined MPI Allreduce, Cluster Computing 24, 2021, listings 1 and 2), or scattered.
+// segments of the library's nonblocking ones (Castelló et al., Accelerating distributed DNN
+// training with pipelined MPI Allreduce, Cluster Computing 24, 2021, listings 1 and 2), or
+// scattered.
 #pragma once
 
 #include <mpi.h>
@@ -26,7 +27,8 @@ class RankArray {
   public:
     template <class Integer>
     RankArray(const Integer* values) noexcept : values_(values), wide_(sizeof(Integer) == 8) {
-        static_assert(std::is_integral_v<Integer> && (sizeof(Integer) == 4 || sizeof(Integer) == 8));
+        static_assert(std::is_integral_v<Integer> &&
+                      (sizeof(Integer) == 4 || sizeof(Integer) == 8));
     }
     MPI_Count operator[](int rank) const noexcept {
         if (wide_) return static_cast<MPI_Count>(static_cast<const int64_t*>(values_)[rank]);

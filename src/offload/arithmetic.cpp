@@ -340,7 +340,8 @@ bool is_reducible(MPI_Op op, MPI_Datatype type) noexcept {
     if (!is_predefined_op(op)) return false;
     const size_t index = type_index(type);
     return reducible_types.type[index] == type &&
-           reduce_kernel(kernel_op(op), reducible_types.element[index], Isa::scalar).into != nullptr;
+           reduce_kernel(kernel_op(op), reducible_types.element[index], Isa::scalar).into !=
+               nullptr;
 }
 
 int reduce_elements(const void* left, const void* right, void* to, MPI_Count count,

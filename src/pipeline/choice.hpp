@@ -42,8 +42,8 @@ struct Choice {
 // 5. The algorithm and the number of segments with the least predicted time, the first of equals.
 Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept;
 
-// A first look, before anything is known of the communicator: false where choose() takes no schedule
-// for this size, and *why says so. several_nodes: MPI_COMM_WORLD spans some.
+// A first look, before anything is known of the communicator: false where choose() takes no
+// schedule for this size, and *why says so. several_nodes: MPI_COMM_WORLD spans some.
 bool may_be_scheduled(Collective collective, uint64_t bytes, bool several_nodes,
                       const Settings& settings, Counter* why) noexcept;
 // The same where the size is not known yet.

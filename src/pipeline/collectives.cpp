@@ -46,8 +46,8 @@ bool serves_form(const CollectiveForm& form, const Reduction& reduction) noexcep
     return false;
 }
 
-Elements elements_of(const Reduction& reduction, MPI_Datatype type, MPI_Op op,
-                     const void* sendbuf, void* recvbuf) noexcept {
+Elements elements_of(const Reduction& reduction, MPI_Datatype type, MPI_Op op, const void* sendbuf,
+                     void* recvbuf) noexcept {
     Elements elements;
     elements.type = type;
     elements.extent = reduction.shape.extent;
@@ -157,9 +157,8 @@ std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const vo
     const Reduction reduction = look_at_reduction(type, op);
     if (!serves_form(form, reduction)) return std::nullopt;
     auto offer = offer_schedule(
-        form,
-        {Collective::reduce_scatter, bytes, largest_of(*blocks), true, reduction.user_op}, comm,
-        *traits);
+        form, {Collective::reduce_scatter, bytes, largest_of(*blocks), true, reduction.user_op},
+        comm, *traits);
     if (!offer) return std::nullopt;
     offer->request.blocks = &*blocks;
     offer->request.in_place = sendbuf == MPI_IN_PLACE;
@@ -169,7 +168,8 @@ std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const vo
 }
 
 // ---- data that only moves: as bytes of the packed vector, since only their number is the same on
-// all ranks ------------------------------------------------------------------------------------------
+// all ranks
+// ------------------------------------------------------------------------------------------
 
 std::optional<int> scheduled_bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
                                    MPI_Datatype type, int root, MPI_Comm comm) noexcept {
@@ -180,8 +180,8 @@ std::optional<int> scheduled_bcast(const CollectiveForm& form, void* buffer, MPI
     const MPI_Count bytes = count * shape.bytes;
     if (!is_worth_a_look(Collective::bcast, static_cast<uint64_t>(bytes))) return std::nullopt;
     if (is_refused(buffer, count, type)) return std::nullopt;
-    auto offer = offer_schedule(form, {Collective::bcast, static_cast<uint64_t>(bytes), bytes}, comm,
-                                *traits);
+    auto offer = offer_schedule(form, {Collective::bcast, static_cast<uint64_t>(bytes), bytes},
+                                comm, *traits);
     if (!offer) return std::nullopt;
     offer->request.count = bytes;
     offer->request.root = root;
@@ -207,13 +207,14 @@ struct Gathered {
     void* recvbuf;
     MPI_Datatype type;
     TypeShape shape;
-    Blocks blocks;               // in bytes of the packed vector
+    Blocks blocks;                                 // in bytes of the packed vector
     std::vector<MPI_Count> counts, displacements;  // in elements of type
 };
 
 template <class CountOf, class DisplacementOf>
 std::optional<Gathered> look_at_gathered(void* recvbuf, MPI_Datatype type, int ranks,
-                                         CountOf count_of, DisplacementOf displacement_of) noexcept {
+                                         CountOf count_of,
+                                         DisplacementOf displacement_of) noexcept {
     try {
         Gathered gathered{recvbuf, type, shape_of(type), {}, {}, {}};
         const MPI_Count bytes = gathered.shape.bytes;

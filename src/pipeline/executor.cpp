@@ -18,23 +18,6 @@ int tag_of(uint32_t turn, const Step& step) noexcept {
     return static_cast<int>((turn % 32) << 15 | (step.segment % 64u) << 9 | step.message % 512u);
 }
 
-class ComputeAs {
-  public:
-    explicit ComputeAs(const FloatEnvironment& wanted) noexcept
-        : own_(float_environment()), changed_(own_ != wanted) {
-        if (changed_) set_float_environment(wanted);
-    }
-    ~ComputeAs() {
-        if (changed_) set_float_environment(own_);
-    }
-    ComputeAs(const ComputeAs&) = delete;
-    ComputeAs& operator=(const ComputeAs&) = delete;
-
-  private:
-    FloatEnvironment own_;
-    bool changed_;
-};
-
 }  // namespace
 
 void ScheduleRun::Ready::push(uint32_t step) noexcept {
@@ -54,7 +37,6 @@ ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule
     : comm_(std::move(comm)),
       schedule_(std::move(schedule)),
       elements_(elements),
-      floats_(float_environment()),
       left_(schedule_->steps.size()),
       waits_(schedule_->waits) {
     const size_t steps = schedule_->steps.size();
@@ -114,18 +96,16 @@ void ScheduleRun::issue(uint32_t index) noexcept {
     int rc;
     if (step.kind == Step::Kind::send) {
         char* const from = at(step.from);
-        rc = step.count <= INT_MAX
-                 ? real.Isend(from, static_cast<int>(step.count), elements_.type, step.peer, tag,
-                              comm_->comm(), request)
-                 : real.Isend_c(from, step.count, elements_.type, step.peer, tag, comm_->comm(),
-                                request);
+        rc = step.count <= INT_MAX ? real.Isend(from, static_cast<int>(step.count), elements_.type,
+                                                step.peer, tag, comm_->comm(), request)
+                                   : real.Isend_c(from, step.count, elements_.type, step.peer, tag,
+                                                  comm_->comm(), request);
     } else {
         char* const to = at(step.to);
-        rc = step.count <= INT_MAX
-                 ? real.Irecv(to, static_cast<int>(step.count), elements_.type, step.peer, tag,
-                              comm_->comm(), request)
-                 : real.Irecv_c(to, step.count, elements_.type, step.peer, tag, comm_->comm(),
-                                request);
+        rc = step.count <= INT_MAX ? real.Irecv(to, static_cast<int>(step.count), elements_.type,
+                                                step.peer, tag, comm_->comm(), request)
+                                   : real.Irecv_c(to, step.count, elements_.type, step.peer, tag,
+                                                  comm_->comm(), request);
     }
     if (rc != MPI_SUCCESS) return fail(rc);
     steps_[under_way_++] = index;
@@ -172,12 +152,12 @@ bool ScheduleRun::do_local_step() noexcept {
     const uint32_t index = local_.pop();
     const Step& step = schedule_->steps[index];
     if (step.kind == Step::Kind::reduce) {
-        const ComputeAs as_asked(floats_);
         const int rc = reduce_elements(at(step.from), at(step.right), at(step.to), step.count,
                                        elements_.type, elements_.extent, elements_.op);
         if (rc != MPI_SUCCESS) fail(rc);
     } else {
-        std::memmove(at(step.to), at(step.from), static_cast<size_t>(step.count * elements_.extent));
+        std::memmove(at(step.to), at(step.from),
+                     static_cast<size_t>(step.count * elements_.extent));
     }
     complete_step(index);
     return true;

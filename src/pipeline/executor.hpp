@@ -48,7 +48,7 @@ class ScheduleRun : public Job {
         int under_way = 0;
     };
 
-    void let_go(uint32_t step) noexcept;       // it waits for nothing any more
+    void let_go(uint32_t step) noexcept;  // it waits for nothing any more
     void complete_step(uint32_t step) noexcept;
     bool begin_messages(Messages& messages) noexcept;
     void issue(uint32_t step) noexcept;
@@ -61,7 +61,6 @@ class ScheduleRun : public Job {
     PrivateCommPointer comm_;
     std::shared_ptr<const Schedule> schedule_;
     Elements elements_;
-    FloatEnvironment floats_;  // of the thread that asked: whoever computes does it as that would
     Scratch scratch_;
     uint32_t turn_ = 0;
     bool begun_ = false;

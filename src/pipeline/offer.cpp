@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which schedule serves a collective, and how it is run: at once, on the engine, or again and again.
+// Which schedule serves a collective, and how it is run: at once, on the engine, or again and
+// again.
 #include "offer.hpp"
 
 #include <climits>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -32,7 +34,8 @@ PrivateCommPointer private_comm_for(const CollectiveForm& form, MPI_Comm comm, i
     return obtain_private_comm(comm, ranks);
 }
 
-ChoiceFacts facts_of(const CollectiveForm& form, const Asked& asked, const NodeLayout& layout) noexcept {
+ChoiceFacts facts_of(const CollectiveForm& form, const Asked& asked,
+                     const NodeLayout& layout) noexcept {
     ChoiceFacts facts;
     facts.collective = asked.collective;
     facts.bytes = asked.bytes;
@@ -52,8 +55,10 @@ void count_schedule(CollectivePath algorithm) noexcept {
     count(static_cast<Counter>(static_cast<unsigned>(Counter::ran_ring) +
                                static_cast<unsigned>(algorithm) - first));
 }
-static_assert(static_cast<unsigned>(Counter::ran_bruck) - static_cast<unsigned>(Counter::ran_ring) ==
-              static_cast<unsigned>(CollectivePath::bruck) - static_cast<unsigned>(CollectivePath::ring));
+static_assert(static_cast<unsigned>(Counter::ran_bruck) -
+                  static_cast<unsigned>(Counter::ran_ring) ==
+              static_cast<unsigned>(CollectivePath::bruck) -
+                  static_cast<unsigned>(CollectivePath::ring));
 
 // One run of a recipe whose data goes through packed memory.
 class PackedRun : public ScheduleRun {
@@ -92,6 +97,43 @@ std::unique_ptr<Job> make_run(std::shared_ptr<const Recipe> recipe) noexcept {
     } catch (const std::bad_alloc&) {
         return nullptr;
     }
+}
+
+// ---- persistent: the request keeps a recipe, and cooks it at each start -------------------------
+
+using SharedRecipe = std::shared_ptr<const Recipe>;
+
+std::unique_ptr<Job> start_persistent(const void* arguments, int* error) noexcept {
+    const SharedRecipe* recipe;
+    std::memcpy(&recipe, arguments, sizeof recipe);
+    std::unique_ptr<Job> run = make_run(*recipe);
+    if (!run) *error = out_of_memory((*recipe)->program_comm);
+    return run;
+}
+
+[[maybe_unused]] void drop_persistent(const void* arguments) noexcept {
+    const SharedRecipe* recipe;
+    std::memcpy(&recipe, arguments, sizeof recipe);
+    delete recipe;
+}
+
+// Every rank has a request for it, or none keeps one: then it is the library's collective.
+std::optional<int> make_persistent(const CollectiveForm& form, SharedRecipe recipe) noexcept {
+    auto* const kept = new (std::nothrow) SharedRecipe(recipe);
+    const MPI_Comm comm = recipe->program_comm;
+    const bool made = kept && make_persistent_job(form.call, comm, start_persistent, &kept,
+                                                  sizeof kept, form.request) == MPI_SUCCESS;
+    int mine = made, all = 0;
+    {
+        const DirectCall scope(form.call);
+        real.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, recipe->comm->comm());
+    }
+    if (all != 0) return MPI_SUCCESS;
+    if (made)
+        request_free(form.request);
+    else
+        delete kept;
+    return std::nullopt;
 }
 
 }  // namespace
@@ -140,7 +182,11 @@ std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& ask
 
 PackedPart::PackedPart(const void* buffer, MPI_Count count, MPI_Datatype type,
                        MPI_Count first) noexcept
-    : buffer_(buffer), count_(count), type_(type), first_(first), bytes_(count * shape_of(type).bytes) {
+    : buffer_(buffer),
+      count_(count),
+      type_(type),
+      first_(first),
+      bytes_(count * shape_of(type).bytes) {
     real.Type_dup(type, &type_);
 }
 
@@ -163,21 +209,21 @@ int PackedPart::unpack(const char* packed, MPI_Comm comm) const noexcept {
     return PackableBuffer(buffer_, count_, type_).unpack(packed + first_, bytes_, comm);
 }
 
-int run_offer(const CollectiveForm& form, const Offer& offer, Recipe recipe, uint64_t bytes,
-              MPI_Comm comm) noexcept {
+std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer, Recipe recipe,
+                             uint64_t bytes, MPI_Comm comm) noexcept {
     recipe.comm = offer.comm;
+    recipe.program_comm = comm;
     recipe.schedule = offer.comm->schedule_for(offer.request);
     if (!recipe.schedule) return out_of_memory(comm);
     count_call(static_cast<size_t>(form.call), Path::scheduled, bytes);
     count_schedule(offer.request.algorithm);
-    std::shared_ptr<const Recipe> shared;
+    SharedRecipe shared;
     try {
         shared = std::make_shared<const Recipe>(std::move(recipe));
     } catch (const std::bad_alloc&) {
         return out_of_memory(comm);
     }
-    if (form.kind == CollectiveForm::Kind::persistent)
-        return post_persistent_job(form.call, [shared]() noexcept { return make_run(shared); }, comm, form.request);
+    if (form.kind == CollectiveForm::Kind::persistent) return make_persistent(form, shared);
     std::unique_ptr<Job> run = make_run(std::move(shared));
     if (!run) return out_of_memory(comm);
     if (is_nonblocking(form)) return post_job(form.call, std::move(run), comm, form.request);

@@ -61,6 +61,7 @@ class PackedPart {
 // All that a run of the collective needs, once or again and again (persistent).
 struct Recipe {
     PrivateCommPointer comm;
+    MPI_Comm program_comm = MPI_COMM_NULL;
     std::shared_ptr<const Schedule> schedule;
     Elements elements;
     // With packed_bytes, elements.input and output are ignored: both are packed memory.
@@ -68,9 +69,10 @@ struct Recipe {
     std::vector<PackedPart> packed_before, unpacked_after;
 };
 
-// Makes the schedule and runs it in the form that the program asked for; returns its error code.
-// `recipe`: but for comm and schedule.
-int run_offer(const CollectiveForm& form, const Offer& offer, Recipe recipe, uint64_t bytes,
-              MPI_Comm comm) noexcept;
+// Makes the schedule and runs it in the form that the program asked for; returns its error code, or
+// nothing where no rank can keep a persistent one. `recipe`: but for the communicators and the
+// schedule.
+std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer, Recipe recipe,
+                             uint64_t bytes, MPI_Comm comm) noexcept;
 
 }  // namespace vecmpi

@@ -40,7 +40,7 @@ std::atomic<int> wanted{0};  // entries that are; read without the lock
 int number_of_this_node() noexcept {
     char name[MPI_MAX_PROCESSOR_NAME] = {};
     gethostname(name, sizeof name - 1);
-    return static_cast<int>(std::hash<std::string_view>{}(name) & 0x7fffffff);
+    return static_cast<int>(std::hash<std::string_view>{}(name)&0x7fffffff);
 }
 
 // Every rank can, or none does.
@@ -136,7 +136,7 @@ std::shared_ptr<const Schedule> PrivateComm::schedule_for(const ScheduleRequest&
 Scratch PrivateComm::take_scratch(size_t bytes) noexcept {
     {
         const std::lock_guard lock(mutex_);
-        if (spare_.bytes >= bytes) return std::exchange(spare_, Scratch{});
+        if (spare_.memory && spare_.bytes >= bytes) return std::exchange(spare_, Scratch{});
     }
     return {allocate<char>(bytes), bytes};
 }

@@ -190,7 +190,8 @@ int issue_ireduce_scatter(const void* raw, MPI_Request* request) noexcept {
 // Blocks of the vector, one a rank.
 class CountsOfRanks {
   public:
-    CountsOfRanks(const int recvcounts[], MPI_Count block) noexcept : counts_(recvcounts), block_(block) {}
+    CountsOfRanks(const int recvcounts[], MPI_Count block) noexcept
+        : counts_(recvcounts), block_(block) {}
     MPI_Count of(int rank) const noexcept { return counts_ ? counts_[rank] : block_; }
     MPI_Count total(int ranks) const noexcept {
         MPI_Count sum = 0;
@@ -337,7 +338,8 @@ namespace {
 
 // In place the standard puts the result at the start and says nothing of the rest; MPICH leaves it
 // in this rank's block of the input too, and programs look there (MPICH's cxx/coll/redscatblk).
-void leave_in_own_block(char* recvbuf, const CountsOfRanks& blocks, int rank, MPI_Count extent) noexcept {
+void leave_in_own_block(char* recvbuf, const CountsOfRanks& blocks, int rank,
+                        MPI_Count extent) noexcept {
     const MPI_Count before = blocks.total(rank), count = blocks.of(rank);
     if (before < count) return;  // it would overwrite the result
     std::memcpy(recvbuf + before * extent, recvbuf, static_cast<size_t>(count * extent));

@@ -90,4 +90,43 @@ int pready_range(int, int, MPI_Request) noexcept { return asked("pready_range");
 int pready_list(int, const int[], MPI_Request) noexcept { return asked("pready_list"); }
 int parrived(MPI_Request, int, int*) noexcept { return asked("parrived"); }
 
+namespace {
+std::optional<int> asked_in(const CollectiveForm& form) noexcept {
+    fake.form = form;
+    return fake.pipeline;
+}
+}  // namespace
+
+std::optional<int> pipeline_allreduce(const CollectiveForm& form, const void*, void*, MPI_Count,
+                                      MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
+    return asked_in(form);
+}
+std::optional<int> pipeline_reduce(const CollectiveForm& form, const void*, void*, MPI_Count,
+                                   MPI_Datatype, MPI_Op, int, MPI_Comm) noexcept {
+    return asked_in(form);
+}
+std::optional<int> pipeline_reduce_scatter(const CollectiveForm& form, const void*, void*,
+                                           RankArray, MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
+    return asked_in(form);
+}
+std::optional<int> pipeline_reduce_scatter_block(const CollectiveForm& form, const void*, void*,
+                                                 MPI_Count, MPI_Datatype, MPI_Op,
+                                                 MPI_Comm) noexcept {
+    return asked_in(form);
+}
+std::optional<int> pipeline_bcast(const CollectiveForm& form, void*, MPI_Count, MPI_Datatype, int,
+                                  MPI_Comm) noexcept {
+    return asked_in(form);
+}
+std::optional<int> pipeline_allgather(const CollectiveForm& form, const void*, MPI_Count,
+                                      MPI_Datatype, void*, MPI_Count, MPI_Datatype,
+                                      MPI_Comm) noexcept {
+    return asked_in(form);
+}
+std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void*, MPI_Count,
+                                       MPI_Datatype, void*, RankArray, RankArray, MPI_Datatype,
+                                       MPI_Comm) noexcept {
+    return asked_in(form);
+}
+
 }  // namespace vecmpi

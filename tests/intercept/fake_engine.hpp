@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "vecmpi/offload.hpp"
+#include "vecmpi/pipeline.hpp"
 
 namespace vecmpi::test {
 
@@ -32,7 +33,8 @@ struct FakeEngine {
     bool runs = true;
     bool on_offload_thread = false;
     int result = MPI_SUCCESS;
-    void* elsewhere = nullptr;  // the definition of any symbol in another library
+    std::optional<int> pipeline;  // what the pipeline returns; nothing: it declines
+    void* elsewhere = nullptr;    // the definition of any symbol in another library
 
     // records
     std::optional<Recorded> posted;
@@ -41,6 +43,7 @@ struct FakeEngine {
     int open_direct_calls = 0;
     std::string request_function;  // the last function of offload.hpp that took requests
     std::vector<std::pair<MPI_Comm, MPI_Request>> adopted;
+    CollectiveForm form{};  // that the pipeline was last asked in
 };
 extern FakeEngine fake;
 

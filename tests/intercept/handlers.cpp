@@ -231,7 +231,7 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
     real.Bcast = real_bcast;
     SECTION("twin") {
         fake.result = 41;
-        CHECK(collective_Bcast(&data, 1, MPI_INT, 2, comm) == 41);
+        CHECK(enter_Bcast(&data, 1, MPI_INT, 2, comm) == 41);
         CHECK((fake.run->call == Call::Bcast && fake.run->issue == issue_Ibcast));
         CHECK((fake.run->facts.root == 2 && fake.run->status == MPI_STATUS_IGNORE));
         CHECK(enter_Barrier(comm) == 41);
@@ -239,13 +239,27 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
     }
     SECTION("direct") {
         fake.collective_twins = false;
-        CHECK(collective_Bcast(&data, 1, MPI_INT, 2, comm) == 97);
+        CHECK(enter_Bcast(&data, 1, MPI_INT, 2, comm) == 97);
         CHECK((seen.direct_calls == 1 && seen.root == 2));
         CHECK(fake.direct_calls == std::vector{Call::Bcast});
     }
+    SECTION("the pipeline is asked first, in the form of the call") {
+        fake.pipeline = 31;
+        MPI_Request request = MPI_REQUEST_NULL;
+        CHECK(enter_Bcast(&data, 1, MPI_INT, 2, comm) == 31);
+        CHECK(fake.form.call == Call::Bcast);
+        CHECK(fake.form.kind == CollectiveForm::Kind::blocking);
+        CHECK(enter_Ibcast(&data, 1, MPI_INT, 2, comm, &request) == 31);
+        CHECK(fake.form.kind == CollectiveForm::Kind::nonblocking);
+        CHECK(fake.form.request == &request);
+        CHECK(enter_Bcast_init(&data, 1, MPI_INT, 2, comm, MPI_INFO_NULL, &request) == 31);
+        CHECK(fake.form.kind == CollectiveForm::Kind::persistent);
+        CHECK((!fake.run && !fake.posted && seen.direct_calls == 0));
+    }
     SECTION("re-entrant") {
         fake.reentrant = true;
-        CHECK(collective_Bcast(&data, 1, MPI_INT, 2, comm) == 97);
+        fake.pipeline = 31;
+        CHECK(enter_Bcast(&data, 1, MPI_INT, 2, comm) == 97);
         CHECK(seen.direct_calls == 0);
         CHECK_FALSE(fake.run);
     }

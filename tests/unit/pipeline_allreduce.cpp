@@ -6,7 +6,7 @@
 
 #include "pipeline/segments.hpp"
 #include "running_engine.hpp"
-#include "vecmpi/pipeline.hpp"
+#include "pipeline/segmented.hpp"
 
 using namespace vecmpi;
 
