@@ -52,6 +52,16 @@ def add_common(parser, measurement):
         help="an environment variable for the ranks of all runs",
     )
     add(
+        "--set",
+        dest="settings",
+        metavar="NAME=VALUE",
+        type=values.settings,
+        action="append",
+        default=[],
+        help="a preloaded side with this variable (several with blanks between them); again for "
+        "another side",
+    )
+    add(
         "--repeats",
         type=values.whole(1, 1000),
         help=f"runs of each side (default {measurement.repeats})",
@@ -122,6 +132,8 @@ def settle(options, measurement):
         if option.quick and getattr(options, option.name()) is None:
             text = option.quick if options.quick else option.default
             setattr(options, option.name(), option.type(text))
+    if options.settings and options.plain_only:
+        raise BadArgument("--set is for preloaded runs: leave out --plain-only")
     options.programs = launch.find_programs(options)
     if options.json not in (None, "-") and not os.path.isdir(os.path.dirname(options.json) or "."):
         raise BadArgument(f"--json: no folder for {options.json}")
@@ -139,6 +151,8 @@ def run(arguments):
         report.write_json(outcome, options.json)
     if measurement.draw:
         measurement.draw(outcome)
+    if outcome.failed:
+        raise RunFailed(outcome.failed)
     return 0
 
 
