@@ -40,7 +40,8 @@ def add_common(parser, measurement):
         "--offload",
         type=values.choices("auto", "on", "off"),
         default=list(measurement.offload),
-        help=f"VECMPI_OFFLOAD of the preloaded runs (default {','.join(measurement.offload)})",
+        help="VECMPI_OFFLOAD of the preloaded runs "
+        f"(default {','.join(measurement.offload) or 'plain runs only'})",
     )
     add(
         "-e",
@@ -132,6 +133,9 @@ def settle(options, measurement):
         if option.quick and getattr(options, option.name()) is None:
             text = option.quick if options.quick else option.default
             setattr(options, option.name(), option.type(text))
+    if options.settings and not options.offload:
+        options.offload = ["auto"]
+    options.plain_only = options.plain_only or not options.offload
     if options.settings and options.plain_only:
         raise BadArgument("--set is for preloaded runs: leave out --plain-only")
     options.programs = launch.find_programs(options)

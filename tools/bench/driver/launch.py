@@ -183,14 +183,17 @@ def stop(process):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def read_records(process, on_record):
-    """Records from the ranks; every other line of theirs goes to our standard error."""
+def read_records(process, on_record, watch):
+    """Records from the ranks; every other line goes to our standard error.
+
+    Not so after a hang, when Hydra says at length that we ended the ranks.
+    """
     records = []
     for line in process.stdout:
         if line.startswith(RECORD_START):
             records.append(json.loads(line))
             on_record(records[-1])
-        else:
+        elif not watch.hung:
             sys.stderr.write(line)
     return records
 
@@ -245,7 +248,7 @@ def run_to_end(command, timeout_s, on_record, watch_finalize=False):
                 watch.look_at(record)
 
         try:
-            records = read_records(process, take)
+            records = read_records(process, take, watch)
             status = process.wait()
         except BaseException:
             stop(process)

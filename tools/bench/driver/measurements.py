@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import collectives
 import launch
+import network
 import operators
 import plot
 import reduce_report
@@ -405,5 +406,22 @@ TABLE = [
         detail=("moved", collectives.text),
         after=collectives.annotate,
         draw=collectives.draw,
+    ),
+    Measurement(
+        "network",
+        "latency, bandwidth and cost of a message, as a line for VECMPI_NETWORK",
+        "the network between ranks 0 and 1",
+        "bytes",
+        network.launches,
+        (),
+        ("gain",),
+        "none",
+        (0.5, 0.02),
+        options=[
+            Option("--ranks", "number of ranks on this node (default 2)", values.whole(2, 64), 2),
+            Option("--size", "bytes of a large message (default 4M)", values.size, "4M", "64K"),
+            *LAB_OPTIONS,
+        ],
+        view=network.print_view,
     ),
 ]
