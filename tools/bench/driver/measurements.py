@@ -419,7 +419,7 @@ TABLE = [
         (0.5, 0.02),
         options=[
             Option("--ranks", "number of ranks on this node (default 2)", values.whole(2, 64), 2),
-            Option("--size", "bytes of a large message (default 4M)", values.size, "4M", "64K"),
+            Option("--size", "bytes of a large message (default 4M)", values.size, "4M", "1M"),
             *LAB_OPTIONS,
         ],
         view=network.print_view,
