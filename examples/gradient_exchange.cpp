@@ -6,14 +6,18 @@
 
 namespace example {
 
-std::vector<Bucket> plan_buckets(std::span<const std::size_t> block_counts,
-                                 std::size_t most_bytes) {
+std::size_t bytes_of(Wire wire) {
+    return wire == Wire::halves ? sizeof(std::uint16_t) : sizeof(float);
+}
+
+std::vector<Bucket> plan_buckets(std::span<const std::size_t> block_counts, std::size_t most_bytes,
+                                 Wire wire) {
     std::vector<Bucket> buckets;
     std::size_t first = 0;
     for (std::size_t block = 0; block < block_counts.size(); ++block) {
         const std::size_t count = block_counts[block];
         const bool fits =
-            !buckets.empty() && (buckets.back().count + count) * sizeof(float) <= most_bytes;
+            !buckets.empty() && (buckets.back().count + count) * bytes_of(wire) <= most_bytes;
         if (!fits) buckets.push_back({first, 0, block});
         buckets.back().count += count;
         buckets.back().last_block = block;
@@ -22,22 +26,31 @@ std::vector<Bucket> plan_buckets(std::span<const std::size_t> block_counts,
     return buckets;
 }
 
-GradientExchange::GradientExchange(MPI_Comm comm, Exchange exchange, std::span<float> gradients,
-                                   std::vector<Bucket> buckets)
+GradientExchange::GradientExchange(MPI_Comm comm, Exchange exchange, Wire wire,
+                                   std::span<float> gradients, std::vector<Bucket> buckets)
     : comm_(comm), exchange_(exchange), gradients_(gradients), buckets_(std::move(buckets)) {
     requests_.reserve(buckets_.size());
+    if (wire == Wire::floats) return;
+    half_sum_.emplace();
+    halves_.resize(gradients.size());
 }
 
 void GradientExchange::send(const Bucket& bucket) {
-    float* const sums = gradients_.data() + bucket.first;
+    const std::span<float> floats = gradients_.subspan(bucket.first, bucket.count);
     const int count = static_cast<int>(bucket.count);
+    if (!half_sum_) return reduce(floats.data(), count, MPI_FLOAT, MPI_SUM);
+    to_halves(floats, &halves_[bucket.first]);
+    reduce(&halves_[bucket.first], count, half_sum_->type(), half_sum_->op());
+}
+
+void GradientExchange::reduce(void* sums, int count, MPI_Datatype type, MPI_Op op) {
     const double start = MPI_Wtime();
     if (exchange_ == Exchange::blocking) {
-        MPI_Allreduce(MPI_IN_PLACE, sums, count, MPI_FLOAT, MPI_SUM, comm_);
+        MPI_Allreduce(MPI_IN_PLACE, sums, count, type, op, comm_);
         time_.waiting += MPI_Wtime() - start;
     } else {
         requests_.push_back(MPI_REQUEST_NULL);
-        MPI_Iallreduce(MPI_IN_PLACE, sums, count, MPI_FLOAT, MPI_SUM, comm_, &requests_.back());
+        MPI_Iallreduce(MPI_IN_PLACE, sums, count, type, op, comm_, &requests_.back());
         time_.posting += MPI_Wtime() - start;
     }
 }
@@ -53,6 +66,7 @@ CommunicationTime GradientExchange::finish() {
         time_.waiting += MPI_Wtime() - start;
         requests_.clear();
     }
+    if (half_sum_) to_floats(halves_.data(), gradients_);
     next_ = 0;
     return std::exchange(time_, {});
 }

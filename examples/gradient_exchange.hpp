@@ -9,9 +9,12 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "half.hpp"
 #include "options.hpp"
 
 namespace example {
@@ -23,8 +26,11 @@ struct Bucket {
 };
 
 // Fuses neighbouring blocks while they fit into most_bytes. A block is never split; one that is
-// larger has a bucket of its own.
-std::vector<Bucket> plan_buckets(std::span<const std::size_t> block_counts, std::size_t most_bytes);
+// larger has a bucket of its own. `most_bytes` is of a message on the wire.
+std::vector<Bucket> plan_buckets(std::span<const std::size_t> block_counts, std::size_t most_bytes,
+                                 Wire wire = Wire::floats);
+
+std::size_t bytes_of(Wire wire);  // of one number
 
 // What a step spent inside MPI, in seconds.
 struct CommunicationTime {
@@ -36,7 +42,7 @@ struct CommunicationTime {
 
 class GradientExchange {
   public:
-    GradientExchange(MPI_Comm comm, Exchange exchange, std::span<float> gradients,
+    GradientExchange(MPI_Comm comm, Exchange exchange, Wire wire, std::span<float> gradients,
                      std::vector<Bucket> buckets);
 
     // Called for block 0, 1, 2 …, each once a step: sends the bucket that this block completes.
@@ -47,11 +53,14 @@ class GradientExchange {
 
   private:
     void send(const Bucket& bucket);
+    void reduce(void* sums, int count, MPI_Datatype type, MPI_Op op);
 
     MPI_Comm comm_;
     Exchange exchange_;
     std::span<float> gradients_;
     std::vector<Bucket> buckets_;
+    std::optional<HalfSum> half_sum_;    // with Wire::halves
+    std::vector<std::uint16_t> halves_;  // as many as gradients, or none
     std::vector<MPI_Request> requests_;
     std::size_t next_ = 0;  // bucket
     CommunicationTime time_;

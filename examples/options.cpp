@@ -17,6 +17,7 @@ const char* const usage =
 
   --overlap            Iallreduce of a bucket as soon as its gradients are ready (default)
   --blocking           Allreduce of a bucket as soon as its gradients are ready
+  --half               gradients travel as float16, summed by an op of the program's own
   --width N            neurons in a hidden layer (default 512)
   --layers N           hidden layers (default 5)
   --batch N            images per rank and step (default 128)
@@ -88,6 +89,7 @@ using Text = std::string_view;
 constexpr Flag flags[] = {
     {"--overlap", [](Options& o) { o.exchange = Exchange::overlap; }},
     {"--blocking", [](Options& o) { o.exchange = Exchange::blocking; }},
+    {"--half", [](Options& o) { o.wire = Wire::halves; }},
     {"--help", [](Options& o) { o.help = true; }},
 };
 

@@ -10,9 +10,11 @@
 namespace example {
 
 enum class Exchange { overlap, blocking };
+enum class Wire { floats, halves };  // what gradients are between ranks
 
 struct Options {
     Exchange exchange = Exchange::overlap;
+    Wire wire = Wire::floats;
     std::size_t width = 512;
     std::size_t layers = 5;
     std::size_t batch = 128;

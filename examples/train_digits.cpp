@@ -105,8 +105,8 @@ Trainer::Trainer(const World& world, const Options& options, const Dataset& data
       split_(split_every_fifth(data.size())),
       order_(options.seed + 1),
       network_(perceptron_shape(options.width, options.layers), options.batch, options.seed),
-      buckets_(plan_buckets(network_.gradient_blocks(), options.bucket_bytes)),
-      exchange_(world.comm, options.exchange, network_.gradients(), buckets_) {}
+      buckets_(plan_buckets(network_.gradient_blocks(), options.bucket_bytes, options.wire)),
+      exchange_(world.comm, options.exchange, options.wire, network_.gradients(), buckets_) {}
 
 std::size_t Trainer::steps_per_epoch() const {
     return std::max<std::size_t>(1, split_.training.size() / global_batch());
@@ -178,10 +178,11 @@ void Trainer::announce() const {
     const std::size_t parameters = network_.parameters().size();
     std::printf(
         "train_digits: %d rank%s, %zu hidden layers of %zu, %zu parameters, %.2f MiB of gradients "
-        "in %zu buckets, batch %zu a rank, %s\n",
+        "in %zu buckets, batch %zu a rank, %s%s\n",
         world_.ranks, world_.ranks == 1 ? "" : "s", options_.layers, options_.width, parameters,
-        static_cast<double>(sizeof(float) * parameters) / (1 << 20), buckets_.size(),
-        options_.batch, options_.exchange == Exchange::overlap ? "overlap" : "blocking");
+        static_cast<double>(bytes_of(options_.wire) * parameters) / (1 << 20), buckets_.size(),
+        options_.batch, options_.wire == Wire::halves ? "float16, " : "",
+        options_.exchange == Exchange::overlap ? "overlap" : "blocking");
     std::fflush(stdout);
 }
 

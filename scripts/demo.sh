@@ -11,13 +11,14 @@ top=$(dirname "$here")
 
 usage() {
     cat <<'TEXT'
-demo.sh [--quick] [--ranks N] [--hosts N] [--rate RATE] [--library FILE]
+demo.sh [--quick] [--ranks N] [--hosts N] [--rate RATE] [--library FILE] [-- OPTION...]
 
   --quick         shorter runs, and fewer kinds of them
-  --ranks N       ranks of the runs on this machine (default 2)
+  --ranks N       ranks of the runs on this machine (default 2; 0: none)
   --hosts N       virtual hosts, one rank on each (default 2; 0: none); they need root
   --rate RATE     link rate between the virtual hosts, as tc writes it (default 1gbit)
   --library FILE  preload this libvecmpi.so instead of building one
+  -- OPTION...    options of train_digits, e.g. -- --half --width 1024 --batch 16
 
 Installs missing Debian packages, builds in build/, takes about two minutes (--quick: half a minute).
 VECMPI_ variables that are set already stay set in the preloaded runs.
@@ -37,7 +38,7 @@ whole_number() { # OPTION VALUE LEAST MOST
     die "$1 takes $3 to $4, not '$2'" 2
 }
 
-ranks=2 hosts=2 rate=1gbit epochs=8 quick=no library=''
+ranks=2 hosts=2 rate=1gbit epochs=8 quick=no library='' training=()
 while (($# > 0)); do
     case $1 in
         --quick) quick=yes epochs=3 ;;
@@ -50,12 +51,18 @@ while (($# > 0)); do
             usage
             exit 0
             ;;
+        --)
+            shift
+            training=("$@")
+            break
+            ;;
         *) die "'$1' is not an option (--help shows them)" 2 ;;
     esac
     shift
 done
-whole_number --ranks "$ranks" 1 1024
+whole_number --ranks "$ranks" 0 1024
 whole_number --hosts "$hosts" 0 64
+((ranks + hosts > 0)) || die "--ranks 0 --hosts 0 leaves nothing to run" 2
 [[ -z $library || -r $library ]] || die "--library $library: cannot be read" 2
 [[ -z $library ]] || library=$(realpath "$library")
 
@@ -96,13 +103,17 @@ build() {
 
 rows=()
 
-plan() {
-    local why status=0
+plan_machine() {
+    ((ranks > 0)) || return 0
     rows+=("machine|$ranks||$ranks ranks, this machine")
     # Twice as many ranks as CPUs: what laptops and test machines do. Pointless to wait for on many.
     if [[ $quick == no ]] && ((cpus <= 4 && 2 * cpus != ranks)); then
         rows+=("machine|$((2 * cpus))||$((2 * cpus)) ranks on $cpus CPUs")
     fi
+}
+
+plan_hosts() {
+    local why status=0
     ((hosts > 0)) || return 0
     if [[ $(id -u) == 0 ]] && ! need_packages lab; then return 0; fi
     why=$("$here/lab.sh" -n "$hosts" -r "$rate" -- true 2>&1) || status=$?
@@ -128,7 +139,7 @@ training_command() { # PLACE RANKS MODE NAME=VALUE...: prints nothing, sets `com
         command=(timeout --kill-after=5 "$limit" "$mpirun" -n "$ranks")
         for setting in "$@"; do command+=(-genv "${setting%%=*}" "${setting#*=}"); done
     fi
-    command+=("$program" "--$mode" --epochs "$epochs")
+    command+=("$program" "--$mode" --epochs "$epochs" ${training[@]+"${training[@]}"})
 }
 
 # Waits for the process `child`; meanwhile shows the program's progress line on a terminal. Returns
@@ -282,7 +293,9 @@ read -r load _ </proc/loadavg
 need_packages build || exit 1
 build
 unset LD_PRELOAD # plain is to be plain
-plan
+plan_machine
+plan_hosts
+((${#rows[@]} > 0)) || die "nothing to run"
 echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $cpus CPUs, $("$mpirun" --version | sed -n 's/^ *Version: */MPICH /p')"
 run_all
 show_table

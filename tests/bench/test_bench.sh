@@ -185,6 +185,100 @@ C
         fail "counter: no 512 in the text"
 }
 
+# All collectives on two and three ranks, blocking and not; sides by --set; what a stand-in spoils is no figure.
+check_allreduce() {
+    local all=allreduce,bcast,reduce,reduce_scatter,allgather
+    check_measurement allreduce "Allreduce SUM FLOAT,Allreduce user float16 sum,Bcast,Reduce SUM FLOAT,\
+Reduce user float16 sum,Reduce_scatter_block SUM FLOAT,Reduce_scatter_block user float16 sum,Allgather" \
+        --ranks 3 --sizes 8,40K --collectives $all --ops sum,user
+    check_measurement allreduce "Iallreduce user float16 sum,Ibcast,Ireduce user float16 sum,\
+Ireduce_scatter_block user float16 sum,Iallgather" --sizes 64 --collectives $all --ops user --nonblocking
+    timeout 100 "$bench" allreduce --quick --sizes 8 --library "$work/stand_in.so" --set VECMPI_ALLREDUCE=ring \
+        --set "VECMPI_ALLREDUCE=mpi A=b=c" --json "$work/out.json" > "$work/text" 2> "$work/err" ||
+        fail "allreduce --set: $(tail -n 1 "$work/err")"
+    python3 - "$work/out.json" <<'PYTHON' || fail "allreduce --set: JSON"
+import json, math, sys
+
+document = json.load(open(sys.argv[1]))
+sides = {side["name"]: side["environment"] for side in document["sides"]}
+assert sides == {"plain": {}, "vecmpi auto ALLREDUCE=ring": {"VECMPI_ALLREDUCE": "ring"},
+                 "vecmpi auto ALLREDUCE=mpi A=b=c": {"VECMPI_ALLREDUCE": "mpi", "A": "b=c"}}, sides
+for side in document["results"][0]["sides"].values():
+    assert side["detail"]["moved"] == 8, side  # 2n(p-1)/p
+    assert math.isclose(side["detail"]["mbit"], 8e3 * 8 / side["median"], rel_tol=1e-6), side
+PYTHON
+    check_wrong_results
+}
+
+# A stand-in whose MPI_Allreduce of 64 bytes leaves one element wrong on rank 1, and which ends a rank at 1 KiB.
+check_wrong_results() {
+    local status=0
+    "${CC:-cc}" -shared -fPIC -x c -o "$work/spoils.so" - <<'C' || fail "no compiler"
+#include <stdlib.h>
+int PMPI_Allreduce(const void *, void *, int, int, int, int);
+int MPI_Allreduce(const void *in, void *out, int count, int type, int op, int comm) {
+    int status = PMPI_Allreduce(in, out, count, type, op, comm);
+    if (count == 16 && getenv("PMI_RANK")[0] == '1') ((float *)out)[7] += 1;
+    if (count == 256 && getenv("DIES") != NULL) _Exit(3);
+    return status;
+}
+C
+    timeout 100 "$bench" allreduce --quick --sizes 8,64 --library "$work/spoils.so" > "$work/text" 2> "$work/err"
+    status=$?
+    [ $status -eq 1 ] || fail "wrong result: status $status, not 1"
+    grep -qF "wrong result, vecmpi auto: Allreduce SUM FLOAT 64 B: element 7 on rank 1 is wrong, 1 of 2 ranks" \
+        "$work/err" || fail "wrong result: $(cat "$work/err")"
+    grep -qE "^Allreduce SUM FLOAT +8 B " "$work/text" || fail "wrong result: the right one has no figure"
+    ! grep -qE "^Allreduce SUM FLOAT +64 B " "$work/text" || fail "wrong result: has a figure"
+    status=0
+    timeout 100 "$bench" allreduce --quick --sizes 8,1K --library "$work/spoils.so" -e DIES=1 > "$work/text" \
+        2> "$work/err" || status=$?
+    [ $status -eq 1 ] || fail "a rank that dies: status $status, not 1"
+    grep -qE "^Allreduce SUM FLOAT +8 B " "$work/text" || fail "a rank that dies: its figures before are lost"
+    tail -n 1 "$work/err" | grep -q "^vecmpi-bench: a run ended with status " || fail "a rank that dies: $(cat "$work/err")"
+}
+
+check_network() {
+    check_measurement network "latency,bandwidth one way,bandwidth both ways,overhead of a message" --ranks 3
+    tail -n 1 "$work/text" | grep -qE \
+        '^VECMPI_NETWORK=latency=[0-9]+(us|ns),bandwidth=[0-9]+Mbit,overhead=[0-9]+(us|ns)$' ||
+        fail "network: no line to set: $(tail -n 1 "$work/text")"
+}
+
+# Over virtual hosts: shares of the limit, and an end although MPICH may hang in MPI_Finalize.
+check_lab() {
+    local lab=$here/../../scripts/lab.sh
+    if ! why=$("$lab" -n 1 -- true 2>&1); then
+        echo "test_bench: no runs over virtual hosts: $why" >&2
+        return
+    fi
+    timeout 150 "$bench" allreduce --quick --lab 3 --rate 500mbit --lab-script "$lab" --sizes 64,256K --plain-only \
+        --json "$work/out.json" > "$work/text" 2> "$work/err" || fail "lab: $(tail -n 1 "$work/err")"
+    grep -q "3 virtual hosts at 500mbit" "$work/text" || fail "lab: not in the title"
+    python3 - "$work/out.json" <<'PYTHON' || fail "lab: JSON"
+import json, math, sys
+
+document = json.load(open(sys.argv[1]))
+assert len({place.partition(":")[0] for place in document["runs"][0]["header"]["places"]}) == 3
+for result in document["results"]:
+    side = result["sides"]["plain"]
+    least_ns = result["at"] * 4 / 3 / (500e6 / 8) * 1e9
+    assert math.isclose(side["detail"]["of_limit"], least_ns / side["median"], rel_tol=1e-2), result
+PYTHON
+    timeout 100 "$bench" network --quick --lab 2 --lab-script "$lab" > "$work/text" 2> "$work/err" ||
+        fail "network over virtual hosts: $(tail -n 1 "$work/err")"
+    grep -q '^VECMPI_NETWORK=' "$work/text" || fail "network over virtual hosts: no line to set"
+}
+
+# Pictures of `allreduce`: the share of a limit and times, from figures that are known.
+check_curves() {
+    python3 -c 'import matplotlib' 2> "$work/err" || return 0
+    timeout 100 "$bench" allreduce --quick --plain-only --plot "$work/curve.svg" > "$work/text" 2> "$work/err" ||
+        fail "allreduce --plot: $(tail -n 1 "$work/err")"
+    grep -q 'time of a call, ms' "$work/curve.svg" || fail "allreduce: the picture has no axis"
+    grep -q 'Allreduce SUM FLOAT' "$work/curve.svg" || fail "allreduce: the picture has no title"
+}
+
 # What is worked out from figures, with figures that are known. The tool is a zip that Python can import from.
 check_arithmetic() {
     python3 - "$bench" "$work" <<'PYTHON' || fail "arithmetic"
@@ -192,7 +286,7 @@ import sys
 from types import SimpleNamespace
 
 sys.path.insert(0, sys.argv[1])
-import reduce_report, reduced_elements, report, values
+import collectives, network, reduce_report, reduced_elements, report, values
 from runs import Side
 
 report_file = f"{sys.argv[2]}/report.json"
@@ -228,6 +322,20 @@ for line in ("geometric mean 3.82x, worst 0.90x (SUM LONG_DOUBLE)",
     assert line in text, text
 assert reduce_report.ratio_text(0.9996) == "0.999" and reduce_report.ratio_text(1.0) == "1.00"
 assert values.words("SUM, max") == ["sum", "max"]
+
+rates = {"500mbit": 62.5e6, "1gbit": 125e6, "1.5gbit": 187.5e6, "100mbps": 1e8, "0": 0}
+assert {text: values.rate_bytes(text) for text in rates} == rates
+assert values.settings("A=b C=d=e,f") == {"A": "b", "C": "d=e,f"}
+for lab, rate, share, text in ((2, "1gbit", 0.8, "800 Mbit/s = 80 %"), (2, "0", None, "800 Mbit/s"),
+                               (None, "1gbit", None, "800 Mbit/s")):
+    figure = {"value": 1e7, "detail": {"moved": 1e6}}  # 1 MB in 10 ms
+    collectives.annotate(SimpleNamespace(options=SimpleNamespace(lab=lab, rate=rate), runs=[{"figures": [figure]}]))
+    assert figure["detail"].get("of_limit") == share and collectives.text(figure["detail"]) == text, figure
+medians = {"latency": 31234.5, "bandwidth one way": 940.4, "overhead of a message": 8200}
+assert network.setting(medians) == "VECMPI_NETWORK=latency=31us,bandwidth=940Mbit,overhead=8200ns"
+rows = [{"values": {"plain": [1, 2], "x": [3]}, "details": {"plain": ["a", "b"]}}, {"values": {"plain": [1]}, "details": {}}]
+sides = [SimpleNamespace(name="plain"), SimpleNamespace(name="x")]
+assert list(report.trim(rows, sides)) == [{"values": {"plain": [1], "x": [3]}, "details": {"plain": ["a"]}}]
 PYTHON
 }
 
@@ -257,6 +365,10 @@ check_measurement reductions "2 ranks: Allreduce SUM FLOAT,2 ranks: Allreduce us
 2 ranks: Reduce SUM FLOAT,2 ranks: Reduce user float16 sum,2 ranks: Reduce_scatter_block SUM FLOAT,\
 2 ranks: Scan SUM FLOAT"
 check_preloaded
+check_allreduce
+check_curves
+check_network
+check_lab
 check_reduce_table
 check_reduce_view
 check_reductions
@@ -290,6 +402,19 @@ check_refusal "'q' is none of allreduce" reductions --plain-only --calls q
 check_refusal "no library that yields at /nowhere" reductions --plain-only --yield-library /nowhere
 check_refusal "/bin/true does not list its ops" reduce --plain-only --ranks-program /bin/true
 check_refusal "no lab script at /nowhere" overlap --plain-only --lab 2 --lab-script /nowhere
+check_refusal "'fast' is not a rate" allreduce --plain-only --lab 2 --rate fast
+check_refusal "'0mbit' is not a rate" network --lab 2 --rate 0mbit
+check_refusal "'q' is none of allreduce, bcast" allreduce --plain-only --collectives q
+check_refusal "'max' is none of sum, user" allreduce --plain-only --ops max
+check_refusal "the op user is measured with allreduce, reduce, reduce_scatter only" allreduce --plain-only \
+    --ops user --collectives bcast
+check_refusal "not a whole number from 2 to 64" allreduce --plain-only --lab 1
+check_refusal "does not end in .svg or .png" allreduce --plain-only --plot "$work/x.pdf"
+check_refusal "'FOO' is not NAME=VALUE" allreduce --set "VECMPI_SEGMENTS=4 FOO"
+check_refusal "no NAME=VALUE given" allreduce --set ""
+check_refusal "set by --offload" allreduce --set VECMPI_OFFLOAD=on
+check_refusal "leave out --plain-only" allreduce --plain-only --set VECMPI_SEGMENTS=4
+check_refusal "'7' is not a multiple of 8" network --size 7
 check_refusal "no folder" post --plain-only --json /nowhere/out.json
 
 [ $failures -eq 0 ] && echo "test_bench: all passed"

@@ -16,6 +16,7 @@
 
 #include "dataset.hpp"
 #include "gradient_exchange.hpp"
+#include "half.hpp"
 #include "matrix.hpp"
 #include "measure.hpp"
 #include "network.hpp"
@@ -109,6 +110,8 @@ TEST_CASE("options") {
     CHECK(options.data == "x");
     const std::vector<const char*> none;
     CHECK(parse_options(none).exchange == Exchange::overlap);
+    CHECK(parse_options(none).wire == Wire::floats);
+    CHECK(parse_options(std::vector<const char*>{"--half"}).wire == Wire::halves);
     CHECK(parse_options(std::vector<const char*>{"--bucket", "1024M"}).bucket_bytes == 1U << 30);
 }
 
@@ -147,6 +150,51 @@ TEST_CASE("buckets fuse neighbours and never split a block") {
             got.push_back({b.first, b.count, b.last_block});
         }
         CHECK(got == c.expected);
+    }
+}
+
+TEST_CASE("a bucket of halves has twice the numbers") {
+    const std::vector<std::size_t> blocks{100, 100};
+    CHECK(plan_buckets(blocks, 400).size() == 2);
+    CHECK(plan_buckets(blocks, 400, Wire::halves).size() == 1);
+}
+
+std::uint16_t half_of(float number) {
+    std::uint16_t half = 0;
+    to_halves({&number, 1}, &half);
+    return half;
+}
+
+TEST_CASE("every half is the same after a way over float") {
+    for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+        const auto half = static_cast<std::uint16_t>(bits);
+        float number = 0;
+        to_floats(&half, {&number, 1});
+        const bool is_nan = (bits & 0x7fff) > 0x7c00;
+        if (is_nan ? !std::isnan(number) : half_of(number) != half) FAIL("half " << bits);
+    }
+}
+
+TEST_CASE("floats between two halves go to the nearest, ties to even") {
+    const std::pair<float, std::uint16_t> cases[] = {
+        {1.0F, 0x3c00},
+        {-2.0F, 0xc000},
+        {1.0F + 0x1p-11F, 0x3c00},
+        {1.0F + 0x3p-11F, 0x3c02},
+        {65504.0F, 0x7bff},
+        {65519.0F, 0x7bff},
+        {65520.0F, 0x7c00},
+        {-1e30F, 0xfc00},
+        {0x1p-24F, 0x0001},
+        {0x1p-25F, 0x0000},
+        {0x3p-25F, 0x0002},
+        {-0.0F, 0x8000},
+        {0x1.ff8p-15F, 0x03ff},
+        {0x1.ffcp-15F, 0x0400},
+    };
+    for (const auto& [number, half] : cases) {
+        INFO(number);
+        CHECK(half_of(number) == half);
     }
 }
 

@@ -62,6 +62,22 @@ check_two_ranks() {
     done
 }
 
+# Sums of float16 by the program's own op: other bits than those of floats, the same in each run.
+check_halves() {
+    local first ranks accuracy
+    first=$(hash_of 2 --half)
+    [[ $first =~ ^[0-9a-f]{16}$ && $first != "$(hash_of 2)" ]] || fail "halves: hash '$first'"
+    expect "halves, blocking" "$(hash_of 2 --half --blocking)" "$first"
+    for ranks in 1 3; do
+        expect "halves, $ranks ranks agree" "$(train "$ranks" "${small[@]}" --half | value ranks_agree)" yes
+    done
+    accuracy=$(train 2 --width 64 --layers 2 --batch 16 --epochs 12 --half | value accuracy)
+    awk "BEGIN { exit !($accuracy > 0.9 && $accuracy <= 1) }" || fail "halves: accuracy $accuracy"
+    [[ -n $library ]] || return 0
+    expect "halves, preloaded" "$(hash_of 2 "LD_PRELOAD=$library" --half)" "$first"
+    expect "halves, preloaded, blocking" "$(hash_of 2 "LD_PRELOAD=$library" --half --blocking)" "$first"
+}
+
 check_learning() {
     local output accuracy
     output=$(train 2 --width 64 --layers 2 --batch 16 --epochs 12) || fail "training: status $?"
@@ -104,6 +120,7 @@ check_repetition 1
 check_repetition 2
 check_repetition 3
 check_two_ranks
+check_halves
 check_learning
 check_agreement
 check_errors

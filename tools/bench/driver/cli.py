@@ -40,7 +40,8 @@ def add_common(parser, measurement):
         "--offload",
         type=values.choices("auto", "on", "off"),
         default=list(measurement.offload),
-        help=f"VECMPI_OFFLOAD of the preloaded runs (default {','.join(measurement.offload)})",
+        help="VECMPI_OFFLOAD of the preloaded runs "
+        f"(default {','.join(measurement.offload) or 'plain runs only'})",
     )
     add(
         "-e",
@@ -50,6 +51,16 @@ def add_common(parser, measurement):
         action="append",
         default=[],
         help="an environment variable for the ranks of all runs",
+    )
+    add(
+        "--set",
+        dest="settings",
+        metavar="NAME=VALUE",
+        type=values.settings,
+        action="append",
+        default=[],
+        help="a preloaded side with this variable (several with blanks between them); again for "
+        "another side",
     )
     add(
         "--repeats",
@@ -122,6 +133,11 @@ def settle(options, measurement):
         if option.quick and getattr(options, option.name()) is None:
             text = option.quick if options.quick else option.default
             setattr(options, option.name(), option.type(text))
+    if options.settings and not options.offload:
+        options.offload = ["auto"]
+    options.plain_only = options.plain_only or not options.offload
+    if options.settings and options.plain_only:
+        raise BadArgument("--set is for preloaded runs: leave out --plain-only")
     options.programs = launch.find_programs(options)
     if options.json not in (None, "-") and not os.path.isdir(os.path.dirname(options.json) or "."):
         raise BadArgument(f"--json: no folder for {options.json}")
@@ -139,6 +155,8 @@ def run(arguments):
         report.write_json(outcome, options.json)
     if measurement.draw:
         measurement.draw(outcome)
+    if outcome.failed:
+        raise RunFailed(outcome.failed)
     return 0
 
 

@@ -16,6 +16,8 @@ from failure import BadArgument, RunFailed
 
 RECORD_START = '{"bench":'
 GRACE_S = 10  # the ranks end themselves at the limit; this much later mpirun is ended too
+FINALIZE_GRACE_S = 3  # for MPI_Finalize over virtual hosts, where MPICH 4.0 can hang
+LAST_RECORD = "threads"  # what the ranks print before MPI_Finalize
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,15 @@ class Launch:
     ranks: int
     arguments: list
     what: str = ""  # for the progress line, where launches differ in more than the ranks
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a run left: its records, and what went wrong (empty: nothing)."""
+
+    records: list
+    failure: str
+    hung: bool  # ended by us, in MPI_Finalize, after all its figures
 
 
 def tool_folder():
@@ -172,20 +183,51 @@ def stop(process):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def read_records(process, on_record):
-    """Records from the ranks; every other line of theirs goes to our standard error."""
+def read_records(process, on_record, watch):
+    """Records from the ranks; every other line goes to our standard error.
+
+    Not so after a hang, when Hydra says at length that we ended the ranks.
+    """
     records = []
     for line in process.stdout:
         if line.startswith(RECORD_START):
             records.append(json.loads(line))
             on_record(records[-1])
-        else:
+        elif not watch.hung:
             sys.stderr.write(line)
     return records
 
 
+class FinalizeWatch:
+    """Ends a process that is still there some time after its last record."""
+
+    def __init__(self, process):
+        self.process, self.timer, self.hung = process, None, False
+
+    def look_at(self, record):
+        if record["bench"] == LAST_RECORD:
+            self.timer = threading.Timer(FINALIZE_GRACE_S, self.end)
+            self.timer.start()
+
+    def end(self):
+        self.hung = True
+        stop(self.process)
+
+    def cancel(self):
+        if self.timer:
+            self.timer.cancel()
+
+
 def run_once(command, timeout_s, on_record):
     """Runs `command` to its end and returns its records. Raises RunFailed with what went wrong."""
+    ended = run_to_end(command, timeout_s, on_record)
+    if ended.failure:
+        raise RunFailed(ended.failure)
+    return ended.records
+
+
+def run_to_end(command, timeout_s, on_record, watch_finalize=False):
+    """Runs `command`; with `watch_finalize` a hang in MPI_Finalize is ended and is no failure."""
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             command,
@@ -198,20 +240,27 @@ def run_once(command, timeout_s, on_record):
         )
         timer = threading.Timer(timeout_s + GRACE_S, stop, [process])
         timer.start()
+        watch = FinalizeWatch(process)
+
+        def take(record):
+            on_record(record)
+            if watch_finalize:
+                watch.look_at(record)
+
         try:
-            records = read_records(process, on_record)
+            records = read_records(process, take, watch)
             status = process.wait()
         except BaseException:
             stop(process)
             raise
         finally:
             timer.cancel()
+            watch.cancel()
         errors.seek(0)
         messages = errors.read().strip()
-    if messages:
+    if messages and not watch.hung:
         print(messages, file=sys.stderr)
-    if status != 0:
-        raise RunFailed(
-            f"a run ended with status {status} (limit {timeout_s} s): {' '.join(command)}"
-        )
-    return records
+    failure = ""
+    if status != 0 and not watch.hung:
+        failure = f"a run ended with status {status} (limit {timeout_s} s): {' '.join(command)}"
+    return Ended(records, failure, watch.hung)

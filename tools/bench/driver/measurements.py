@@ -6,7 +6,9 @@ A row says everything that differs between them; how they are run and shown is e
 
 from dataclasses import dataclass, field
 
+import collectives
 import launch
+import network
 import operators
 import plot
 import reduce_report
@@ -160,6 +162,16 @@ def names_option(flag, what, default):
     return Option(flag, f"names of mpi.h without MPI_, {what} (default {default})", values.words)
 
 
+LAB_OPTIONS = [
+    Option(
+        "--lab",
+        "run over this many virtual hosts, one rank on each; needs root",
+        values.whole(2, 64),
+    ),
+    Option("--rate", "link rate of the virtual hosts (default 1gbit)", values.rate, "1gbit"),
+    Option("--lab-script", "script that makes the virtual hosts (default: lab.sh beside the tool)"),
+]
+
 TABLE = [
     Measurement(
         "post",
@@ -216,16 +228,7 @@ TABLE = [
                 values.choices(*OVERLAP_OPS),
                 ",".join(OVERLAP_OPS),
             ),
-            Option(
-                "--lab",
-                "run over this many virtual hosts, one rank on each; needs root",
-                values.whole(2, 64),
-            ),
-            Option("--rate", "link rate of the virtual hosts (default 1gbit)", str, "1gbit"),
-            Option(
-                "--lab-script",
-                "script that makes the virtual hosts (default: lab.sh beside the tool)",
-            ),
+            *LAB_OPTIONS,
         ],
     ),
     Measurement(
@@ -367,5 +370,58 @@ TABLE = [
         footer="reduced: elements that the busiest rank reduced in a call, n: those of a vector; "
         "(mean): of all ranks, by the library's counter; -: not known",
         after=reduced_elements.annotate,
+    ),
+    Measurement(
+        "allreduce",
+        "allreduce and other collectives over links of known bandwidth, by size",
+        "time of a call, slowest rank; every result checked",
+        "bytes",
+        collectives.launches,
+        ("auto",),
+        ("gain",),
+        "none",
+        (0.5, 0.02),
+        options=[
+            Option("--ranks", "number of ranks on this node (default 2)", values.whole(2, 64), 2),
+            sizes_option(ALL_SIZES, quick="8,4K"),
+            Option(
+                "--collectives",
+                f"out of {','.join(collectives.CALLS)} (default allreduce)",
+                values.choices(*collectives.CALLS),
+                "allreduce",
+            ),
+            Option(
+                "--ops",
+                "sum of floats, or user: a float16 sum of the program's own on 2 MPI_BYTE "
+                "(default sum)",
+                values.choices(*collectives.OPS),
+                "sum",
+            ),
+            Option("--nonblocking", "the nonblocking call and MPI_Wait", bool),
+            Option("--plot", "draw the figures over bytes: FILE.svg or FILE.png"),
+            *LAB_OPTIONS,
+        ],
+        settle=collectives.settle,
+        notes=collectives.notes,
+        detail=("moved", collectives.text),
+        after=collectives.annotate,
+        draw=collectives.draw,
+    ),
+    Measurement(
+        "network",
+        "latency, bandwidth and cost of a message, as a line for VECMPI_NETWORK",
+        "the network between ranks 0 and 1",
+        "bytes",
+        network.launches,
+        (),
+        ("gain",),
+        "none",
+        (0.5, 0.02),
+        options=[
+            Option("--ranks", "number of ranks on this node (default 2)", values.whole(2, 64), 2),
+            Option("--size", "bytes of a large message (default 4M)", values.size, "4M", "1M"),
+            *LAB_OPTIONS,
+        ],
+        view=network.print_view,
     ),
 ]

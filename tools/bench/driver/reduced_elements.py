@@ -74,7 +74,7 @@ def annotate_side(outcome, side):
 def annotate(outcome):
     """Adds `mean` to the details of figures of preloaded sides where it is known."""
     for side in outcome.sides:
-        if side.preloaded:
+        if side.preloaded and not outcome.failed:
             annotate_side(outcome, side)
 
 

@@ -10,8 +10,23 @@ from failure import RunFailed
 
 
 def skipped(outcome):
-    """Names and sizes that some run could not measure: there is nothing to compare."""
-    return {(r["name"], r["at"]) for run in outcome.runs for r in run.get("skipped", [])}
+    """Names and sizes that some run could not measure or got wrong: there is nothing to compare."""
+    return {
+        (record["name"], record["at"])
+        for run in outcome.runs
+        for kind in ("skipped", "wrong")
+        for record in run.get(kind, [])
+    }
+
+
+def trim(rows, sides):
+    """After a failed run: as many values on all sides as the side with the fewest has."""
+    for row in rows:
+        least = min(len(row["values"].get(side.name, [])) for side in sides)
+        for kind in ("values", "details"):
+            row[kind] = {name: numbers[:least] for name, numbers in row[kind].items()}
+        if least:
+            yield row
 
 
 def collect(outcome):
@@ -36,6 +51,8 @@ def collect(outcome):
                 row["details"].setdefault(run["side"], []).append(figure["detail"])
     unmeasured = skipped(outcome)
     complete = [row for key, row in rows.items() if key not in unmeasured]
+    if outcome.failed:
+        complete = list(trim(complete, outcome.sides))
     for row in complete:
         if len({len(row["values"].get(side.name, [])) for side in outcome.sides}) > 1:
             raise RunFailed(f"{row['name']} was not measured alike on all sides")
@@ -191,7 +208,26 @@ def print_text(outcome, file):
     for line in describe_run(outcome) + notes + describe_places(outcome):
         print(line, file=file)
     print(file=file)
-    (measurement.view or print_table)(outcome, results_of(outcome), file)
+    results = results_of(outcome)
+    if results:
+        (measurement.view or print_table)(outcome, results, file)
+    else:
+        print("no figures", file=file)
+    print_hung(outcome, file)
+
+
+def print_hung(outcome, file):
+    """How many runs of each side were ended in MPI_Finalize."""
+    counts = {side.name: 0 for side in outcome.sides}
+    for run in outcome.runs:
+        counts[run["side"]] += run.get("hung", False)
+    if any(counts.values()):
+        text = ", ".join(f"{count} {name}" for name, count in counts.items())
+        print(
+            f"\nhung in MPI_Finalize after their figures and were ended: {text} "
+            f"(of {len(outcome.runs)} runs; MPICH 4.0 over TCP does so by itself)",
+            file=file,
+        )
 
 
 def describe_run(outcome):

@@ -30,7 +30,8 @@ class Outcome:
     host: dict
     runs: list = field(
         default_factory=list
-    )  # dicts: side, repeat, ranks, wall_s, header, threads, figures, skipped
+    )  # dicts: side, repeat, ranks, wall_s, header, threads, figures, skipped, wrong, hung
+    failed: str = ""  # the first run that failed; nothing was run after it, or a result was wrong
 
 
 class Progress:
@@ -64,20 +65,30 @@ def make_sides(options):
         return sides
     for mode in options.offload:
         environment = {} if mode == "auto" else {"VECMPI_OFFLOAD": mode}
-        sides.append(Side(f"vecmpi {mode}", True, environment))
+        for settings in options.settings or [{}]:
+            words = [f"{name.removeprefix('VECMPI_')}={settings[name]}" for name in settings]
+            sides.append(Side(" ".join(["vecmpi", mode, *words]), True, environment | settings))
     return sides
 
 
 def split_records(records, side, options):
-    """Header, threads, figures and what was skipped; raises RunFailed if a run went wrong."""
+    """What a run's records say; raises RunFailed if they are not of a whole run."""
     header = next((r for r in records if r["bench"] == "header"), None)
-    figures = [r for r in records if r["bench"] == "figure"]
-    if header is None or not figures:
+    figures, wrong, skipped = (
+        [r for r in records if r["bench"] == kind] for kind in ("figure", "wrong", "skipped")
+    )
+    if header is None or not figures + wrong:
         raise RunFailed(f"the {side.name} run printed no figures")
     if side.preloaded and header["preload"] != options.programs.library:
         raise RunFailed(f"{options.programs.library} was not loaded into the ranks")
     threads = next((r["rank_0"] for r in records if r["bench"] == "threads"), [])
-    return header, threads, figures, [r for r in records if r["bench"] == "skipped"]
+    return {
+        "header": header,
+        "threads": threads,
+        "figures": figures,
+        "skipped": skipped,
+        "wrong": wrong,
+    }
 
 
 def show_figure(progress, record):
@@ -92,20 +103,25 @@ def run_side(measurement, options, side, job, repeat, progress):
     what = f", {job.what}" if job.what else ""
     progress.start(f"{side.name}, {ranks}{what}, run {repeat + 1} of {options.repeats}")
     begin = time.monotonic()
-    records = launch.run_once(
-        command, options.timeout, lambda record: show_figure(progress, record)
+    ended = launch.run_to_end(
+        command,
+        options.timeout,
+        lambda record: show_figure(progress, record),
+        watch_finalize=bool(options.lab),
     )
-    header, threads, figures, skipped = split_records(records, side, options)
     progress.finish()
+    try:
+        parts = split_records(ended.records, side, options)
+    except RunFailed as error:
+        raise RunFailed(ended.failure or str(error)) from None
     return {
         "side": side.name,
         "repeat": repeat,
         "ranks": job.ranks,
         "wall_s": round(time.monotonic() - begin, 3),
-        "header": header,
-        "threads": threads,
-        "figures": figures,
-        "skipped": skipped,
+        **parts,
+        "hung": ended.hung,
+        "failure": ended.failure,
     }
 
 
@@ -115,18 +131,47 @@ def note_dropped_variables():
         print(f"not passed on to the ranks: {', '.join(dropped)} (use -e)", file=sys.stderr)
 
 
-def run_all(measurement, options):
+def run_sides(outcome):
     """Plain, preloaded, plain, preloaded ...: what drifts on the machine touches all sides."""
-    note_dropped_variables()
-    outcome = Outcome(measurement, options, make_sides(options), describe_host())
+    measurement, options = outcome.measurement, outcome.options
     jobs = measurement.launches(options)
     progress = Progress(options.repeats * len(jobs) * len(outcome.sides))
     for repeat in range(options.repeats):
         for job in jobs:
             for side in outcome.sides:
-                outcome.runs.append(run_side(measurement, options, side, job, repeat, progress))
+                run = run_side(measurement, options, side, job, repeat, progress)
+                outcome.runs.append(run)
+                if run["failure"]:
+                    raise RunFailed(run["failure"])
         if measurement.name == "footprint":
             outcome.runs.extend(exec_cost.measure(outcome.sides, options, repeat))
+
+
+def wrong_results(outcome):
+    """A line for each cell and side whose result was wrong, however often."""
+    lines = [
+        f"{run['side']}: {record['name']} {values.size_text(int(record['at']))}: {record['why']}"
+        for run in outcome.runs
+        for record in run.get("wrong", [])
+    ]
+    return list(dict.fromkeys(lines))
+
+
+def run_all(measurement, options):
+    """All runs. One that fails ends the measurement; figures that all sides have are kept."""
+    note_dropped_variables()
+    outcome = Outcome(measurement, options, make_sides(options), describe_host())
+    try:
+        run_sides(outcome)
+    except RunFailed as error:
+        outcome.failed = str(error)
+        if {run["side"] for run in outcome.runs} != {side.name for side in outcome.sides}:
+            raise
+    wrong = wrong_results(outcome)
+    for line in wrong:
+        print(f"wrong result, {line}", file=sys.stderr)
+    if wrong and not outcome.failed:
+        outcome.failed = f"{len(wrong)} wrong results, see above"
     if measurement.after:
         measurement.after(outcome)
     return outcome

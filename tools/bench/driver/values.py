@@ -93,6 +93,33 @@ def assignment(text):
     return name, value
 
 
+def settings(text):
+    """NAME=VALUE of one preloaded side; several with blanks between them."""
+    pairs = [assignment(word) for word in text.split()]
+    if not pairs:
+        raise ArgumentTypeError("no NAME=VALUE given")
+    return dict(pairs)
+
+
+_RATE_FACTORS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+
+
+def rate_bytes(text):
+    """Bytes a second of a rate as tc writes it: 500mbit, 1.5gbit, 100mbps (bytes), 0 (no limit)."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(?:([kmgt]?)(bit|bps))", text)
+    if text != "0" and not (match and float(match[1]) > 0):
+        raise ArgumentTypeError(f"'{text}' is not a rate such as 500mbit, 1gbit or 0")
+    if text == "0":
+        return 0.0
+    return float(match[1]) * _RATE_FACTORS[match[2]] / (8 if match[3] == "bit" else 1)
+
+
+def rate(text):
+    """A rate that lab.sh takes, as it was written."""
+    rate_bytes(text)
+    return text
+
+
 def size_text(number):
     for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if number >= factor and number % factor == 0:

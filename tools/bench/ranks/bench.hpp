@@ -29,11 +29,13 @@ struct Options {
     std::vector<std::size_t> sizes{8};
     std::vector<std::string> ops;
     std::vector<std::string> types;  // reduce, reductions: names of the table of types
-    std::vector<std::string> calls;  // reductions
+    std::vector<std::string> calls;  // reductions, allreduce
     long count_calls = 0;            // reductions: make each call so often and time nothing
     std::vector<int> threads{1};
     bool separate_comms = false;  // threads: a communicator per thread pair instead of a tag
     double seconds = 0.1;         // budget of one figure; for idle the length of the computation
+    bool nonblocking = false;     // allreduce: the I-form of each call and a wait
+    std::size_t drain_bytes = 0;  // allreduce: moved over a link untimed before each sample
     bool random = false;          // reduce: numbers drawn at random where the op compares them
     double gap_us = 0;            // post: computation between two iterations
     unsigned limit_s = 300;  // the rank ends itself after this long, whatever happens to mpirun
@@ -60,6 +62,8 @@ void measure_footprint(const StartCost& cost);
 void measure_idle(const Options& options);
 void measure_reduce(const Options& options);
 void measure_reductions(const Options& options);
+void measure_collectives(const Options& options);
+void measure_network(const Options& options);
 
 // The tables of ops and types that `reduce` and `reductions` know, as records; no MPI call in here.
 void print_op_table();

@@ -67,6 +67,8 @@ bool has_f16c() {
 
 }  // namespace
 
+std::uint16_t half_of(float number) { return to_half(number); }
+
 void add_halves(const std::uint16_t* in, std::uint16_t* inout, std::size_t count) {
     std::size_t done = 0;
 #if defined(__x86_64__)

@@ -11,4 +11,7 @@ namespace vecmpi::bench {
 // inout[i] += in[i], by way of float; with the CPU's conversion instructions where it has them.
 void add_halves(const std::uint16_t* in, std::uint16_t* inout, std::size_t count);
 
+// The binary16 number nearest to `number`, ties to even.
+std::uint16_t half_of(float number);
+
 }  // namespace vecmpi::bench

@@ -7,6 +7,7 @@
 
 #include "bench.hpp"
 #include "record.hpp"
+#include "round_trips.hpp"
 #include "timing.hpp"
 
 namespace vecmpi::bench {
@@ -15,7 +16,8 @@ namespace {
 constexpr double batch_ns = 50e3;  // a sample this long makes the clock's step and overhead vanish
 constexpr long most_batch = 1000, least_samples = 10, most_samples = 5000;
 
-// `count` round trips; returns the time of one on the caller's clock.
+}  // namespace
+
 double round_trips(std::vector<char>& buffer, std::size_t bytes, int rank, long count) {
     const int length = static_cast<int>(bytes);
     const double start = now_ns();
@@ -29,6 +31,8 @@ double round_trips(std::vector<char>& buffer, std::size_t bytes, int rank, long 
     }
     return (now_ns() - start) / static_cast<double>(count);
 }
+
+namespace {
 
 Samples sample_size(std::vector<char>& buffer, std::size_t bytes, int rank, double seconds) {
     round_trips(buffer, bytes, rank, 5);

@@ -103,6 +103,8 @@ const std::map<std::string, Measurement>& measurements() {
         {"idle", [](auto& o, auto&) { measure_idle(o); }},
         {"reduce", [](auto& o, auto&) { measure_reduce(o); }},
         {"reductions", [](auto& o, auto&) { measure_reductions(o); }},
+        {"allreduce", [](auto& o, auto&) { measure_collectives(o); }},
+        {"network", [](auto& o, auto&) { measure_network(o); }},
     };
     return table;
 }

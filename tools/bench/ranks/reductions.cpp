@@ -189,17 +189,6 @@ class Caller {
     long calls_ = 0;
 };
 
-// The slowest rank's times, sample by sample; rank 0 has them.
-Samples slowest(std::vector<double> mine, int rank) {
-    std::vector<double> all(mine.size());
-    MPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, 0,
-               MPI_COMM_WORLD);
-    Samples samples;
-    for (const double value : all)
-        if (rank == 0) samples.add(value);
-    return samples;
-}
-
 Samples sample_calls(Caller& caller, int rank, double seconds) {
     caller.batch_ns(1);
     const double each_ns = largest(caller.batch_ns(1));
@@ -208,7 +197,7 @@ Samples sample_calls(Caller& caller, int rank, double seconds) {
     std::vector<double> mine(
         static_cast<std::size_t>(repetitions(sample_ns, seconds, least_samples, most_samples)));
     for (double& sample : mine) sample = caller.batch_ns(batch);
-    return slowest(std::move(mine), rank);
+    return slowest(mine, rank);
 }
 
 std::string name_of(const Job& job) {

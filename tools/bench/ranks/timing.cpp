@@ -44,6 +44,16 @@ double largest(double value) {
     return value;
 }
 
+Samples slowest(const std::vector<double>& mine, int rank) {
+    std::vector<double> all(mine.size());
+    MPI_Reduce(mine.data(), all.data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, 0,
+               MPI_COMM_WORLD);
+    Samples samples;
+    for (const double value : all)
+        if (rank == 0) samples.add(value);
+    return samples;
+}
+
 long repetitions(double each_ns, double seconds, long least, long most) {
     const double fit = 1e9 * seconds / std::max(each_ns, 1.0);
     const double count = std::clamp(fit, static_cast<double>(least), static_cast<double>(most));

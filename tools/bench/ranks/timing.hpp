@@ -41,6 +41,9 @@ double from_rank_0(double value);
 // The largest of all ranks' values.
 double largest(double value);
 
+// The slowest rank's times, sample by sample; rank 0 has them, the others have none.
+Samples slowest(const std::vector<double>& mine, int rank);
+
 // How many repetitions of `each_ns` fill `seconds`, between `least` and `most`; the same on all
 // ranks.
 long repetitions(double each_ns, double seconds, long least, long most);
