@@ -42,7 +42,7 @@ MODES = {
     "halving": schedules("off", "rabenseifner", "rabenseifner", "recursive_halving",
                          "scatter_allgather", "bruck"),
     "halving-on": schedules("on", "recursive_halving", "rabenseifner", "recursive_halving",
-                            "scatter_allgather", "bruck", VECMPI_SEGMENT_BYTES="1K"),
+                            "scatter_allgather", "bruck", VECMPI_SEGMENT_BYTES="32K"),
     "trees": schedules("off", "recursive_doubling", "binomial", "recursive_halving", "binomial",
                        "bruck", VECMPI_SEGMENTS="2"),
     "hierarchical-on": schedules("on", "hierarchical", "binomial", "ring", "binomial", "ring"),
