@@ -3,6 +3,7 @@
 #include "algorithms.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "phases.hpp"
 
@@ -82,8 +83,13 @@ void hierarchical_by_leaders(Track& track, const Part& part) {
     const Team on_node{static_cast<int>(neighbours.size()), layout.place_on_node(part.rank),
                        neighbours.data()};
     const Team over_nodes{layout.nodes(), node, leaders.data()};
+    const auto rounds = [](int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); };
     binomial_reduce(track, on_node, 0, part.vector, input, output);
-    if (on_node.me == 0) circulant_allreduce(track, over_nodes, part.vector, output);
+    track.skip_rounds(rounds(layout.most_ranks_on_a_node()) - rounds(on_node.size));
+    if (on_node.me == 0)
+        circulant_allreduce(track, over_nodes, part.vector, output);
+    else
+        track.skip_rounds(2 * rounds(over_nodes.size));
     binomial_bcast(track, on_node, 0, part.vector, output);
 }
 
@@ -142,11 +148,12 @@ void binomial_of_bcast(Track& track, const Part& part) {
     binomial_bcast(track, part.team, part.root, part.vector, output);
 }
 
-// Van de Geijn's: the root sends each its block, and a ring gathers them.
+// Van de Geijn's: the root sends each its block, and a ring gathers them. Nothing comes back to the
+// root: its buffer is only read, and a program may read it, too.
 void scatter_allgather_bcast(Track& track, const Part& part) {
     const Blocks blocks = equal_blocks(part.vector, part.team.size);
     scatter_from_root(track, part.team, part.root, blocks, output);
-    ring_allgather(track, part.team, blocks, output);
+    ring_allgather(track, part.team, blocks, output, part.root);
 }
 
 // ---- allgather
