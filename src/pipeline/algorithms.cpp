@@ -3,7 +3,6 @@
 #include "algorithms.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "phases.hpp"
 
@@ -83,13 +82,8 @@ void hierarchical_by_leaders(Track& track, const Part& part) {
     const Team on_node{static_cast<int>(neighbours.size()), layout.place_on_node(part.rank),
                        neighbours.data()};
     const Team over_nodes{layout.nodes(), node, leaders.data()};
-    const auto rounds = [](int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); };
     binomial_reduce(track, on_node, 0, part.vector, input, output);
-    track.skip_rounds(rounds(layout.most_ranks_on_a_node()) - rounds(on_node.size));
-    if (on_node.me == 0)
-        circulant_allreduce(track, over_nodes, part.vector, output);
-    else
-        track.skip_rounds(2 * rounds(over_nodes.size));
+    if (on_node.me == 0) circulant_allreduce(track, over_nodes, part.vector, output);
     binomial_bcast(track, on_node, 0, part.vector, output);
 }
 

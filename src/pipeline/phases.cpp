@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The phases of the algorithms. Each is a loop over rounds; what waits for what is not said here.
-// Every rank of a team goes through the same number of rounds, also where it has nothing to do.
 #include "phases.hpp"
 
 #include <algorithm>

@@ -44,10 +44,10 @@ struct Step {
 };
 
 // Steps of one segment. A builder appends in an order in which every step comes after those that
-// it needs, and in which the messages between two ranks are in the same order on both. A message
-// has the same round on both sides: tracks are merged by rounds, and so all ranks have the messages
-// of all segments in an order that fits together. It must, or ranks that may have only a few
-// messages under way wait for each other in a circle.
+// it needs, and in which the messages between two ranks are in the same order on both. A round is
+// the same part of the algorithm in all tracks of a rank, whatever has no elements in some of them:
+// tracks are merged by rounds, so that the orders of all ranks' messages fit together. Else ranks
+// that may have only a few messages under way wait for each other in a circle.
 class Track {
   public:
     void send(Place from, int64_t count, int peer);
@@ -56,9 +56,6 @@ class Track {
     void copy(Place from, Place to, int64_t count);
     Place scratch(int64_t count);  // elements of the lane's memory that nothing used yet
     void next_round() { round_ends_.push_back(steps_.size()); }
-    void skip_rounds(int rounds) {
-        for (; rounds > 0; --rounds) next_round();
-    }
 
     size_t rounds() const noexcept { return round_ends_.size() + 1; }
     std::span<const Step> steps_of_round(size_t round) const noexcept;
