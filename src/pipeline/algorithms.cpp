@@ -142,11 +142,12 @@ void binomial_of_bcast(Track& track, const Part& part) {
     binomial_bcast(track, part.team, part.root, part.vector, output);
 }
 
-// Van de Geijn's: the root sends each its block, and a ring gathers them.
+// Van de Geijn's: the root sends each its block, and a ring gathers them. Nothing comes back to the
+// root: its buffer is only read, and a program may read it, too.
 void scatter_allgather_bcast(Track& track, const Part& part) {
     const Blocks blocks = equal_blocks(part.vector, part.team.size);
     scatter_from_root(track, part.team, part.root, blocks, output);
-    ring_allgather(track, part.team, blocks, output);
+    ring_allgather(track, part.team, blocks, output, part.root);
 }
 
 // ---- allgather

@@ -72,13 +72,10 @@ void reduce_in_order(Track& track, bool mine_is_lower, Place mine, Place theirs,
         track.reduce(theirs, mine, to, count);
 }
 
-// Those that hand over wait for the result. Returns where the vector of the others lies then.
+// Returns where the vector of those that go on lies then.
 Place fold(Track& track, const Team& team, const Core& core, Segment vector, Place input,
            Place output) {
-    if (core.hands_over) {
-        track.send(input + vector.first, vector.count, team.rank(team.me + 1));
-        track.receive(output + vector.first, vector.count, team.rank(team.me + 1));
-    }
+    if (core.hands_over) track.send(input + vector.first, vector.count, team.rank(team.me + 1));
     if (!core.takes_over) return input;
     const Place theirs = track.scratch(vector.count);
     track.receive(theirs, vector.count, team.rank(team.me - 1));
@@ -87,7 +84,9 @@ Place fold(Track& track, const Team& team, const Core& core, Segment vector, Pla
 }
 
 void unfold(Track& track, const Team& team, const Core& core, Segment vector, Place output) {
+    track.next_round();
     if (core.takes_over) track.send(output + vector.first, vector.count, team.rank(team.me - 1));
+    if (core.hands_over) track.receive(output + vector.first, vector.count, team.rank(team.me + 1));
 }
 
 }  // namespace
@@ -102,6 +101,7 @@ void ring_reduce_scatter(Track& track, const Team& team, const Blocks& blocks, P
     const Place slots[2] = {track.scratch(slot_elements), track.scratch(slot_elements)};
     const int next = team.rank((me + 1) % p), previous = team.rank(modulo(me - 1, p));
     for (int k = 0; k < p - 1; ++k) {
+        track.next_round();
         const Segment& sent = at(blocks, modulo(me - k - 1, p));
         const Segment& taken = at(blocks, modulo(me - k - 2, p));
         const Place slot = slots[k % 2];
@@ -118,9 +118,12 @@ void circulant_reduce_scatter(Track& track, const Team& team, const Blocks& bloc
     const int p = team.size, me = team.me;
     if (p == 1) return track.copy(base + at(blocks, 0).first, result, at(blocks, 0).count);
     const std::vector<int> skips = circulant_skips(p);
-    const Place arrived = track.scratch((p / 2) * largest(blocks));
+    int64_t most = 0;  // elements in one round: in the first, and the others take some of the same
+    for (int i = 0; i < p / 2; ++i) most += at(blocks, (me + i) % p).count;
+    const Place arrived = track.scratch(most);
     int reduced = 0;
     for (size_t k = 1; k < skips.size(); ++k) {
+        track.next_round();
         const int s = skips[k], number = skips[k - 1] - s;
         const int reduced_there = std::clamp(reduced - s, 0, number);
         const int to = team.rank((me + s) % p), from = team.rank(modulo(me - s, p));
@@ -157,14 +160,16 @@ void circulant_reduce_scatter(Track& track, const Team& team, const Blocks& bloc
 }
 
 // Round k: block me-k goes on, block me-k-1 comes.
-void ring_allgather(Track& track, const Team& team, const Blocks& blocks, Place base) {
+void ring_allgather(Track& track, const Team& team, const Blocks& blocks, Place base,
+                    int complete) {
     const int p = team.size, me = team.me;
     const int next = team.rank((me + 1) % p), previous = team.rank(modulo(me - 1, p));
     for (int k = 0; k < p - 1; ++k) {
+        track.next_round();
         const Segment& sent = at(blocks, modulo(me - k, p));
         const Segment& taken = at(blocks, modulo(me - k - 1, p));
-        track.send(base + sent.first, sent.count, next);
-        track.receive(base + taken.first, taken.count, previous);
+        if ((me + 1) % p != complete) track.send(base + sent.first, sent.count, next);
+        if (me != complete) track.receive(base + taken.first, taken.count, previous);
     }
 }
 
@@ -173,6 +178,7 @@ void circulant_allgather(Track& track, const Team& team, const Blocks& blocks, P
     const int p = team.size, me = team.me;
     const std::vector<int> skips = circulant_skips(p);
     for (size_t k = skips.size() - 1; k > 0; --k) {
+        track.next_round();
         const int s = skips[k], number = skips[k - 1] - s;
         const int to = team.rank(modulo(me - s, p)), from = team.rank((me + s) % p);
         each_run(blocks, me, number, [&](const Segment& run, int, int) {
@@ -187,11 +193,12 @@ void circulant_allgather(Track& track, const Team& team, const Blocks& blocks, P
 void doubling_allreduce(Track& track, const Team& team, Segment vector, Place input, Place output) {
     const Core core(team);
     Place mine = fold(track, team, core, vector, input, output);
-    if (core.hands_over) return;
     if (team.size == 1)
         return track.copy(input + vector.first, output + vector.first, vector.count);
-    const Place theirs = track.scratch(vector.count);
+    const Place theirs = track.scratch(core.hands_over ? 0 : vector.count);
     for (int distance = core.size / 2; distance > 0; distance /= 2) {
+        track.next_round();
+        if (core.hands_over) continue;
         const int peer = team.rank(core.position(core.id ^ distance));
         track.send(mine + vector.first, vector.count, peer);
         track.receive(theirs, vector.count, peer);
@@ -206,7 +213,6 @@ void doubling_allreduce(Track& track, const Team& team, Segment vector, Place in
 void halving_allreduce(Track& track, const Team& team, Segment vector, Place input, Place output) {
     const Core core(team);
     Place mine = fold(track, team, core, vector, input, output);
-    if (core.hands_over) return;
     if (team.size == 1)
         return track.copy(input + vector.first, output + vector.first, vector.count);
     const Blocks blocks = equal_blocks(vector, core.size);
@@ -214,8 +220,10 @@ void halving_allreduce(Track& track, const Team& team, Segment vector, Place inp
         const Segment &begin = at(blocks, first), &end = at(blocks, first + number - 1);
         return Segment{begin.first, end.first + end.count - begin.first};
     };
-    const Place theirs = track.scratch(run(0, core.size / 2 + core.size % 2).count);
+    const Place theirs = track.scratch(core.hands_over ? 0 : run(0, core.size / 2).count);
     for (int distance = core.size / 2; distance > 0; distance /= 2) {
+        track.next_round();
+        if (core.hands_over) continue;
         const int peer = team.rank(core.position(core.id ^ distance));
         const int kept_first = core.id & ~(distance - 1);
         const Segment kept = run(kept_first, distance),
@@ -227,6 +235,8 @@ void halving_allreduce(Track& track, const Team& team, Segment vector, Place inp
         mine = output;
     }
     for (int distance = 1; distance < core.size; distance *= 2) {
+        track.next_round();
+        if (core.hands_over) continue;
         const int peer = team.rank(core.position(core.id ^ distance));
         const int held_first = core.id & ~(distance - 1);
         const Segment held = run(held_first, distance),
@@ -263,8 +273,10 @@ void binomial_reduce(Track& track, const Team& team, int root, Segment vector, P
                       : has_children ? track.scratch(vector.count)
                                      : Place{};
     for (int bit = 1; bit < p; bit *= 2) {
-        if ((v & bit) != 0) return track.send(mine, vector.count, rank_of(v - bit));
-        if (v + bit >= p) continue;
+        track.next_round();
+        const bool sent = (v & (bit - 1)) != 0;
+        if (!sent && (v & bit) != 0) track.send(mine, vector.count, rank_of(v - bit));
+        if (sent || (v & bit) != 0 || v + bit >= p) continue;
         track.receive(theirs, vector.count, rank_of(v + bit));
         track.reduce(mine, theirs, sum, vector.count);
         mine = sum;
@@ -273,6 +285,7 @@ void binomial_reduce(Track& track, const Team& team, int root, Segment vector, P
 
 void gather_to_root(Track& track, const Team& team, int root, const Blocks& blocks, Place own,
                     Place output) {
+    track.next_round();
     if (team.me != root) return track.send(own, at(blocks, team.me).count, team.rank(root));
     for (int i = 1; i < team.size; ++i) {
         const int sender = (root + i) % team.size;
@@ -282,6 +295,7 @@ void gather_to_root(Track& track, const Team& team, int root, const Blocks& bloc
 }
 
 void scatter_from_root(Track& track, const Team& team, int root, const Blocks& blocks, Place base) {
+    track.next_round();
     const Segment& own = at(blocks, team.me);
     if (team.me != root) return track.receive(base + own.first, own.count, team.rank(root));
     for (int i = 1; i < team.size; ++i) {
@@ -301,11 +315,16 @@ void chain_bcast(Track& track, const Team& team, int root, Segment vector, Place
 void binomial_bcast(Track& track, const Team& team, int root, Segment vector, Place base) {
     const int p = team.size, v = modulo(team.me - root, p);
     const auto rank_of = [&](int other) { return team.rank((other + root) % p); };
-    int bit = 1;
-    while (bit < p && (v & bit) == 0) bit *= 2;
-    if (v != 0) track.receive(base + vector.first, vector.count, rank_of(v - bit));
-    for (bit /= 2; bit > 0; bit /= 2)
-        if (v + bit < p) track.send(base + vector.first, vector.count, rank_of(v + bit));
+    for (int bit = static_cast<int>(std::bit_ceil(static_cast<unsigned>(p))) / 2; bit > 0;
+         bit /= 2) {
+        track.next_round();
+        if ((v & (bit - 1)) != 0) continue;  // gets it later
+        if ((v & bit) != 0) {
+            track.receive(base + vector.first, vector.count, rank_of(v - bit));
+        } else if (v + bit < p) {
+            track.send(base + vector.first, vector.count, rank_of(v + bit));
+        }
+    }
 }
 
 }  // namespace vecmpi

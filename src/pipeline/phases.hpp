@@ -26,7 +26,9 @@ void circulant_reduce_scatter(Track& track, const Team& team, const Blocks& bloc
 // ---- allgather: block me lies at base + blocks[me].first before, all blocks do afterwards
 // --------
 
-void ring_allgather(Track& track, const Team& team, const Blocks& blocks, Place base);
+// `complete`: a position that has all blocks already, and receives nothing; -1: none.
+void ring_allgather(Track& track, const Team& team, const Blocks& blocks, Place base,
+                    int complete = -1);
 // The rounds of circulant_reduce_scatter backwards (Bruck et al., IEEE TPDS 8, 1997).
 void circulant_allgather(Track& track, const Team& team, const Blocks& blocks, Place base);
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 namespace vecmpi {
 
@@ -13,7 +12,7 @@ namespace {
 constexpr uint32_t nobody = UINT32_MAX;
 
 // Which steps last wrote and read each element of one memory. Neighbouring elements with the same
-// history are one run.
+// history are one run. A sorted vector: a map's nodes cost more than moving some KiB up.
 class History {
   public:
     // Adds to `needed` what a step that reads or writes [first, first + count) must wait for, and
@@ -21,60 +20,78 @@ class History {
     void read(int64_t first, int64_t count, uint32_t step, std::vector<uint32_t>& needed) {
         each_run(first, count, [&](Run& run) {
             if (run.writer != nobody) needed.push_back(run.writer);
-            run.readers.push_back(step);
+            readers_.push_back({step, run.readers});
+            run.readers = static_cast<uint32_t>(readers_.size() - 1);
         });
     }
     void write(int64_t first, int64_t count, uint32_t step, std::vector<uint32_t>& needed) {
         each_run(first, count, [&](Run& run) {
             // Readers wait for the writer themselves.
-            if (run.readers.empty() && run.writer != nobody) needed.push_back(run.writer);
-            needed.insert(needed.end(), run.readers.begin(), run.readers.end());
-            run.readers.clear();
+            if (run.readers == nobody && run.writer != nobody) needed.push_back(run.writer);
+            for (uint32_t r = run.readers; r != nobody; r = readers_[r].next)
+                needed.push_back(readers_[r].step);
+            run.readers = nobody;
             run.writer = step;
         });
     }
 
   private:
     struct Run {
-        int64_t end;
+        int64_t first, end;
         uint32_t writer = nobody;
-        std::vector<uint32_t> readers;
+        uint32_t readers = nobody;  // the last one, in readers_
     };
-    using Runs = std::map<int64_t, Run>;  // by first element
+    struct Reader {
+        uint32_t step;
+        uint32_t next;  // that read before; never changes, so that parts of a run share the list
+    };
 
-    // A run begins at `first`, if one holds it.
-    void cut_at(int64_t first) {
-        auto next = runs_.upper_bound(first);
-        if (next == runs_.begin()) return;
-        auto holder = std::prev(next);
-        if (holder->first == first || holder->second.end <= first) return;
-        Run rest = holder->second;
-        holder->second.end = first;
-        runs_.emplace_hint(next, first, std::move(rest));
+    size_t first_run_behind(int64_t first) const noexcept {
+        const auto behind = [](int64_t at, const Run& run) { return at < run.first; };
+        return static_cast<size_t>(std::upper_bound(runs_.begin(), runs_.end(), first, behind) -
+                                   runs_.begin());
+    }
+    void insert(size_t i, const Run& run) {
+        runs_.insert(runs_.begin() + static_cast<std::ptrdiff_t>(i), run);
+    }
+
+    // Index of the first run that does not begin before `first`; none holds it in its middle.
+    size_t cut_at(int64_t first) {
+        const size_t next = first_run_behind(first);
+        if (next == 0) return next;
+        Run rest = runs_[next - 1];
+        if (rest.first == first) return next - 1;
+        if (rest.end <= first) return next;
+        runs_[next - 1].end = rest.first = first;
+        insert(next, rest);
+        return next;
     }
 
     template <class Visit>
     void each_run(int64_t first, int64_t count, Visit visit) {
         const int64_t end = first + count;
-        cut_at(first);
         cut_at(end);
-        auto run = runs_.lower_bound(first);
-        for (int64_t at = first; at < end;) {
-            const int64_t gap_end = run == runs_.end() ? end : std::min(end, run->first);
-            if (at < gap_end) run = runs_.emplace_hint(run, at, Run{gap_end, nobody, {}});
-            visit(run->second);
-            at = run->second.end;
-            ++run;
+        size_t i = cut_at(first);
+        for (int64_t at = first; at < end; ++i) {
+            const int64_t gap_end = i == runs_.size() ? end : std::min(end, runs_[i].first);
+            if (at < gap_end) insert(i, Run{at, gap_end});
+            visit(runs_[i]);
+            at = runs_[i].end;
         }
     }
 
-    Runs runs_;
+    std::vector<Run> runs_;
+    std::vector<Reader> readers_;
 };
 
 // Appends steps one by one and finds what each waits for.
 class Linker {
   public:
-    explicit Linker(InPlace in_place) : in_place_(in_place) {}
+    Linker(InPlace in_place, size_t steps) : in_place_(in_place) {
+        schedule_.steps.reserve(steps);
+        schedule_.waits.reserve(steps);
+        edges_.reserve(2 * steps);
+    }
 
     void add(Step step) {
         step.from = resolved(step.from);
@@ -83,10 +100,8 @@ class Linker {
         if (step.kind == Step::Kind::copy && step.from == step.to) return;
         const auto index = static_cast<uint32_t>(schedule_.steps.size());
         needed_.clear();
-        if (step.kind != Step::Kind::receive)
-            history(step.from).read(step.from.first, step.count, index, needed_);
-        if (step.kind == Step::Kind::reduce)
-            history(step.right).read(step.right.first, step.count, index, needed_);
+        if (step.kind != Step::Kind::receive) read(step.from, step.count, index);
+        if (step.kind == Step::Kind::reduce) read(step.right, step.count, index);
         if (step.kind != Step::Kind::send)
             history(step.to).write(step.to.first, step.count, index, needed_);
         std::sort(needed_.begin(), needed_.end());
@@ -119,6 +134,10 @@ class Linker {
         if (!in_place_.is || place.memory != Memory::input) return place;
         return {Memory::output, place.first + in_place_.offset};
     }
+    // Nobody writes the input: nobody needs to know who read it.
+    void read(Place place, int64_t count, uint32_t index) {
+        if (place.memory != Memory::input) history(place).read(place.first, count, index, needed_);
+    }
     History& history(Place place) noexcept { return histories_[static_cast<size_t>(place.memory)]; }
 
     InPlace in_place_;
@@ -130,6 +149,14 @@ class Linker {
 
 Place in_lane(Place place, int64_t lane_begins) noexcept {
     return place.memory == Memory::scratch ? place + lane_begins : place;
+}
+
+Step in_lane(Step step, size_t segment, int64_t lane_begins) noexcept {
+    step.segment = static_cast<uint16_t>(segment);
+    step.from = in_lane(step.from, lane_begins);
+    step.right = in_lane(step.right, lane_begins);
+    step.to = in_lane(step.to, lane_begins);
+    return step;
 }
 
 }  // namespace
@@ -188,30 +215,31 @@ Place Track::scratch(int64_t count) {
     return place;
 }
 
+std::span<const Step> Track::steps_of_round(size_t round) const noexcept {
+    if (round >= rounds()) return {};
+    const size_t begins = round == 0 ? 0 : round_ends_[round - 1];
+    const size_t ends = round == round_ends_.size() ? steps_.size() : round_ends_[round];
+    return {steps_.data() + begins, ends - begins};
+}
+
 // 1. Lanes: as much scratch memory as the largest track needs. 2. Tracks in groups of `lanes`,
 // taking turns. 3. What comes last.
 Schedule make_schedule(const std::vector<Track>& tracks, const Track& last, unsigned lanes,
                        InPlace in_place) {
     int64_t lane_elements = 0;
-    for (const Track& track : tracks)
+    size_t number_of_steps = last.steps().size(), rounds = 0;
+    for (const Track& track : tracks) {
         lane_elements = std::max(lane_elements, track.scratch_elements());
-    Linker linker(in_place);
+        number_of_steps += track.steps().size();
+        rounds = std::max(rounds, track.rounds());
+    }
+    Linker linker(in_place, number_of_steps);
     for (size_t group = 0; group < tracks.size(); group += lanes) {
         const size_t group_end = std::min<size_t>(tracks.size(), group + lanes);
-        size_t longest = 0;
-        for (size_t t = group; t < group_end; ++t)
-            longest = std::max(longest, tracks[t].steps().size());
-        for (size_t i = 0; i < longest; ++i)
-            for (size_t t = group; t < group_end; ++t) {
-                if (i >= tracks[t].steps().size()) continue;
-                Step step = tracks[t].steps()[i];
-                const int64_t lane_begins = static_cast<int64_t>(t - group) * lane_elements;
-                step.segment = static_cast<uint16_t>(t);
-                step.from = in_lane(step.from, lane_begins);
-                step.right = in_lane(step.right, lane_begins);
-                step.to = in_lane(step.to, lane_begins);
-                linker.add(step);
-            }
+        for (size_t round = 0; round < rounds; ++round)
+            for (size_t t = group; t < group_end; ++t)
+                for (const Step& step : tracks[t].steps_of_round(round))
+                    linker.add(in_lane(step, t, static_cast<int64_t>(t - group) * lane_elements));
     }
     for (const Step& step : last.steps()) linker.add(step);
     const auto used_lanes = static_cast<int64_t>(std::min<size_t>(lanes, tracks.size()));

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "segments.hpp"
@@ -43,7 +44,10 @@ struct Step {
 };
 
 // Steps of one segment. A builder appends in an order in which every step comes after those that
-// it needs, and in which the messages between two ranks are in the same order on both.
+// it needs, and in which the messages between two ranks are in the same order on both. A round is
+// the same part of the algorithm in all tracks of a rank, whatever has no elements in some of them:
+// tracks are merged by rounds, so that the orders of all ranks' messages fit together. Else ranks
+// that may have only a few messages under way wait for each other in a circle.
 class Track {
   public:
     void send(Place from, int64_t count, int peer);
@@ -51,7 +55,10 @@ class Track {
     void reduce(Place left, Place right, Place to, int64_t count);
     void copy(Place from, Place to, int64_t count);
     Place scratch(int64_t count);  // elements of the lane's memory that nothing used yet
+    void next_round() { round_ends_.push_back(steps_.size()); }
 
+    size_t rounds() const noexcept { return round_ends_.size() + 1; }
+    std::span<const Step> steps_of_round(size_t round) const noexcept;
     const std::vector<Step>& steps() const noexcept { return steps_; }
     int64_t scratch_elements() const noexcept { return scratch_; }
 
@@ -63,10 +70,14 @@ class Track {
     Messages& messages_with(int peer);
     void add(const Step& step);
     std::vector<Step> steps_;
+    std::vector<size_t> round_ends_;  // of all rounds but the last
     std::vector<Messages> messages_;
     int64_t scratch_ = 0;
 };
 
+// Whoever limits the messages under way lets a send begin when fewer than so many sends before it
+// in `steps` are incomplete, and a receive likewise: with any limit all ranks come to the end.
+// Merely to count those that have begun can end in a deadlock.
 struct Schedule {
     std::vector<Step> steps;
     std::vector<uint32_t> waits;  // of each step: number of steps that must be complete
@@ -82,7 +93,7 @@ struct InPlace {
     int64_t offset = 0;
 };
 
-// Merges the tracks, track i being segment i: `lanes` of them at a time take turns step by step,
+// Merges the tracks, track i being segment i: `lanes` of them at a time take turns round by round,
 // so that one segment is reduced while another is on the wire. Which step waits for which
 // follows from the memory that they read and write. `last` comes behind them all.
 Schedule make_schedule(const std::vector<Track>& tracks, const Track& last, unsigned lanes,

@@ -78,6 +78,7 @@ class Run {
         uint32_t mate = UINT32_MAX;  // send, receive: the other side's step
         int earliest = 0;            // rounds before it may begin
         bool begun = false, ended = false, ending = false;
+        bool undefined = false;     // what it writes, since its begin
         std::vector<Element> data;  // read at the begin
     };
     struct Event {
@@ -179,8 +180,13 @@ class Run {
     }
 
     void write(uint32_t id, const std::vector<Element>& data) {
-        if (Element* to = at(id, step(id).to, step(id).count))
-            std::copy(data.begin(), data.end(), to);
+        Element* to = at(id, step(id).to, step(id).count);
+        if (to == nullptr || !error_.empty()) return;
+        if (states_[id].undefined && std::find_if(to, to + data.size(), [](Element element) {
+                                         return element != uninitialised;
+                                     }) != to + data.size())
+            fail(id, "somebody else writes there, too");
+        std::copy(data.begin(), data.end(), to);
     }
 
     // Until the step ends, nobody may read what it writes.
@@ -188,6 +194,7 @@ class Run {
         const Step& s = step(id);
         if (s.to.memory == Memory::input) fail(id, "writes the input");
         if (Element* to = at(id, s.to, s.count)) std::fill(to, to + s.count, uninitialised);
+        states_[id].undefined = true;
     }
 
     std::vector<Element> computed(uint32_t id) {
