@@ -209,6 +209,13 @@ int make_persistent_job(Call call, MPI_Comm comm, JobMaker make, const void* arg
 // Jobs that are not done. Relaxed: a look more or less does no harm.
 extern std::atomic<uint32_t> jobs_under_way;
 
+// After a poll that the MPI library made on this thread: when may it advance the jobs? Nothing
+// where the engine's loop does, or its thread; at once where the library holds no lock.
+enum class JobLook { none, during_job, at_once, after_unlock };
+JobLook job_look_after_poll() noexcept;
+// Inside a wait of the library that holds no lock of its own on this thread.
+void advance_jobs_in_library() noexcept;
+
 // ---- arithmetic (MPI 4.0, 6.9) ------------------------------------------------------------------
 
 // MPI_Reduce_local of a predefined op on a predefined type by a kernel. False, and nothing done,
@@ -295,11 +302,17 @@ WaitPolicy library_wait_policy(int app_level) noexcept;
 // True where all ranks share one node and its CPUs are too few: each handshake of a rendezvous
 // waits for a rank that has no CPU.
 bool handshakes_are_slow() noexcept;
-// After the real MPI_Init_thread. library_rests: its waits follow library_wait_policy().
+// How the library's own waits go.
+struct LibraryWaits {
+    bool rest = false;        // they follow library_wait_policy()
+    bool serve_jobs = false;  // they look after jobs
+};
+
+// After the real MPI_Init_thread.
 // session_came_first: threads may be inside the library. *app_provided: what the program is told.
 // Collective over MPI_COMM_WORLD.
-void start_engine(int app_level, int lib_provided, bool library_rests, bool session_came_first,
-                  int* app_provided) noexcept;
+void start_engine(int app_level, int lib_provided, const LibraryWaits& library_waits,
+                  bool session_came_first, int* app_provided) noexcept;
 // Before the real MPI_Finalize: issues what is queued, forgets what rests on MPI_COMM_WORLD, joins
 // the thread. The engine still serves the library's callbacks, each call in its caller's thread.
 void quiesce_engine() noexcept;

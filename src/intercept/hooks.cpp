@@ -24,13 +24,15 @@ namespace {
 // ---- Init and Finalize (MPI 4.0, 11.2 and 11.6.2) ----------------------------------------------
 
 // A test of what is not complete makes the library poll: does the poll come through here? (A look
-// for a message polls only where other ranks could have sent it.)
-bool library_rests() noexcept {
+// for a message polls only where other ranks could have sent it.) Again: from the second poll on
+// the library's lock is seen taken as well.
+LibraryWaits library_waits(int lib_provided) noexcept {
     MPI_Request never = start_endless_request();
     int flag;
-    real.Test(&never, &flag, MPI_STATUS_IGNORE);
+    for (int look = 0; look < 3; ++look) real.Test(&never, &flag, MPI_STATUS_IGNORE);
     end_endless_request(&never);
-    return library_polls_seen();
+    return {.rest = library_polls_seen(),
+            .serve_jobs = library_shows_polls(lib_provided == MPI_THREAD_MULTIPLE)};
 }
 
 // A session that came first has set the library's thread level for good, and UCX has read its
@@ -49,8 +51,8 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     if (rc != MPI_SUCCESS) return rc;
     const bool session_first = session_came_first.load();
     const bool raised = requested > app_level && !session_first;
-    start_engine(raised ? app_level : lib_provided, lib_provided, library_rests(), session_first,
-                 app_provided);
+    start_engine(raised ? app_level : lib_provided, lib_provided, library_waits(lib_provided),
+                 session_first, app_provided);
     if (session_first) note_earlier_requests();
     keep_questions_quiet();
     rest_in_library(library_wait_policy(app_thread_level()));

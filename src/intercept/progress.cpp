@@ -40,15 +40,67 @@ thread_local constinit Ladder library_ladder
 // each poll in vain. A thread that rests in the poll keeps the others out, and hands the CPU to one
 // that finds the lock taken: threads then starve for seconds. So a rest is due from the poll on,
 // and is taken once the lock is free.
-thread_local constinit bool rest_due __attribute__((tls_model("initial-exec"))) = false;
+//
+// A look at the jobs calls the library, so no lock of it may be held then: the first unlock may be
+// that of an inner lock.
+enum Due : unsigned { nothing = 0, rest = 1, jobs = 2 };
+struct AtUnlock {
+    unsigned due = nothing;
+    int locks_held = 0;  // of the library's, by this thread
+};
+thread_local constinit AtUnlock at_unlock __attribute__((tls_model("initial-exec")));
+
+// A lock and its unlock after a poll came through here.
+constinit std::atomic<bool> locks_seen{false};
+// Where the MPI library lies in memory.
+constinit std::atomic<uintptr_t> library_begin{0}, library_bytes{0};
+
+void do_what_is_due() noexcept {
+    if ((at_unlock.due & jobs) != 0 && at_unlock.locks_held == 0) {
+        at_unlock.due &= ~unsigned{jobs};
+        advance_jobs_in_library();
+    }
+    if ((at_unlock.due & rest) == 0) return;
+    at_unlock.due &= ~unsigned{rest};
+    library_ladder.rest();
+}
+
+// Locks from before these functions came into their places are not counted; in MPI_Init, when there
+// are no jobs.
+int lock_and_count(pthread_mutex_t* mutex) noexcept {
+    const int rc = pthread_mutex_lock(mutex);
+    at_unlock.locks_held += rc == 0;
+    return rc;
+}
+
+int try_lock_and_count(pthread_mutex_t* mutex) noexcept {
+    const int rc = pthread_mutex_trylock(mutex);
+    at_unlock.locks_held += rc == 0;
+    return rc;
+}
 
 int unlock_and_rest(pthread_mutex_t* mutex) noexcept {
     const int rc = pthread_mutex_unlock(mutex);
-    if (rest_due) {
-        rest_due = false;
-        library_ladder.rest();
+    if (at_unlock.locks_held > 0) {
+        --at_unlock.locks_held;
+        if (at_unlock.due != nothing && !locks_seen.load(std::memory_order_relaxed)) [[unlikely]]
+            locks_seen.store(true, std::memory_order_relaxed);
     }
+    if (at_unlock.due != nothing) do_what_is_due();
     return rc;
+}
+
+bool is_mpi_library(uintptr_t address) noexcept {
+    return address - library_begin.load(std::memory_order_acquire) <
+           library_bytes.load(std::memory_order_relaxed);
+}
+
+// The object that has the MPI functions, among those that poll.
+void note_library(const CallersChoice& polling) noexcept {
+    const auto inside = reinterpret_cast<uintptr_t>(real.Test);
+    if (inside - polling.begin >= polling.end - polling.begin) return;
+    library_bytes.store(polling.end - polling.begin, std::memory_order_relaxed);
+    library_begin.store(polling.begin, std::memory_order_release);
 }
 
 ProgressFunction known_function(uintptr_t caller) noexcept {
@@ -62,8 +114,14 @@ ProgressFunction known_function(uintptr_t caller) noexcept {
 }
 
 void rest_at_unlock(uintptr_t inside) noexcept {
-    replace_import(reinterpret_cast<const void*>(inside), "pthread_mutex_unlock",
-                   reinterpret_cast<const void*>(unlock_and_rest));
+    const auto replace = [inside](const char* symbol, auto* function) noexcept {
+        replace_import(reinterpret_cast<const void*>(inside), symbol,
+                       reinterpret_cast<const void*>(function));
+    };
+    replace("pthread_mutex_unlock", unlock_and_rest);
+    if (!is_mpi_library(inside)) return;
+    replace("pthread_mutex_lock", lock_and_count);
+    replace("pthread_mutex_trylock", try_lock_and_count);
 }
 
 // Whoever calls was linked to UCX, so there is a definition. Not kept where the table is full.
@@ -77,6 +135,7 @@ ProgressFunction find_function(uintptr_t caller) noexcept {
         if (route.begin.load(std::memory_order_relaxed) != 0) continue;
         route.end.store(found.end, std::memory_order_relaxed);
         route.function.store(function, std::memory_order_relaxed);
+        note_library(found);
         if (resting.load(std::memory_order_acquire)) rest_at_unlock(caller);
         route.begin.store(found.begin, std::memory_order_release);
         break;
@@ -94,9 +153,26 @@ unsigned rest_after(unsigned events) noexcept {
         return events;
     }
     // No unlock came after the last poll: the library holds no lock, or does not give it up here.
-    if (rest_due) library_ladder.rest();
-    rest_due = true;
+    if ((at_unlock.due & rest) != 0) library_ladder.rest();
+    at_unlock.due |= rest;
     return events;
+}
+
+// Never from a poll within a poll, by a function that UCX calls back.
+unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t caller) noexcept {
+    static thread_local constinit int polls __attribute__((tls_model("initial-exec"))) = 0;
+    ++polls;
+    const unsigned events = function(worker);
+    --polls;
+    const JobLook look =
+        polls == 0 && is_mpi_library(caller) ? job_look_after_poll() : JobLook::none;
+    if (look == JobLook::during_job) {  // the wait around it rests
+        note_library_events(events);
+        return events;
+    }
+    if (look == JobLook::at_once) advance_jobs_in_library();
+    if (look == JobLook::after_unlock) at_unlock.due |= jobs;
+    return rest_after(events);
 }
 
 unsigned progress(void* worker, uintptr_t caller) noexcept {
@@ -104,6 +180,8 @@ unsigned progress(void* worker, uintptr_t caller) noexcept {
     if (function == nullptr) function = find_function(caller);
     if (function == nullptr) return 0;
     if (!resting.load(std::memory_order_acquire)) return function(worker);
+    if (jobs_under_way.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        return poll_beside_jobs(function, worker, caller);
     return rest_after(function(worker));
 }
 
@@ -122,6 +200,11 @@ void rest_in_library(const WaitPolicy& policy) noexcept {
 }
 
 bool library_polls_seen() noexcept { return seen.load(std::memory_order_relaxed); }
+
+bool library_shows_polls(bool locks) noexcept {
+    return library_bytes.load(std::memory_order_relaxed) != 0 &&
+           (!locks || locks_seen.load(std::memory_order_relaxed));
+}
 
 void stop_resting_in_library() noexcept { resting.store(false, std::memory_order_relaxed); }
 

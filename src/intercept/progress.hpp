@@ -13,6 +13,11 @@ void rest_in_library(const WaitPolicy& policy) noexcept;
 // True once a poll came through here: only libraries that call UCX (MPICH's ch4:ucx) do.
 bool library_polls_seen() noexcept;
 
+// True where a look at the jobs follows the polls of the MPI library itself: those of a library
+// below it (libfabric) come with locks held that nobody knows. locks: it polls with a lock held,
+// and must have shown that we see it taken and given back.
+bool library_shows_polls(bool locks) noexcept;
+
 // The library polls at its own speed again.
 void stop_resting_in_library() noexcept;
 

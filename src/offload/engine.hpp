@@ -150,7 +150,8 @@ class Engine {
     bool yields_at_once = false;             // oversubscribed: failing Tests give the CPU away
     uint32_t callers_with_cpu = UINT32_MAX;  // more blocked threads than these yield soon
     bool queues = false;  // virtual requests exist: a thread of its own, or MPI_THREAD_MULTIPLE
-    bool library_rests = false;                     // the library's own waits follow our ladder
+    bool library_rests = false;  // the library's own waits follow our ladder
+    bool library_locks = false;  // it is at MPI_THREAD_MULTIPLE: it polls with its lock held
     std::atomic<bool> persistent_requests{false};   // some were made: Testall may refuse them
     std::atomic<bool> generalized_requests{false};  // note_generalized_requests()
     std::atomic<bool> virtual_persistent{false};    // adopt_persistent() gave the program some

@@ -228,7 +228,7 @@ void JobList::end() noexcept {
     while (jobs_under_way.load(std::memory_order_relaxed) != 0 && Clock::now() < limit)
         if (!advance()) ladder.rest();
     const bool left = jobs_under_way.exchange(0, std::memory_order_relaxed) != 0;
-    first_.store(nullptr, std::memory_order_relaxed);
+    left_ = first_.exchange(nullptr, std::memory_order_relaxed);
     last_ = nullptr;
     posted_.store(false, std::memory_order_relaxed);
     if (stand_in_comm_ != MPI_COMM_NULL && !left) real.Comm_free(&stand_in_comm_);
@@ -238,6 +238,21 @@ void JobList::end() noexcept {
 // ---- the door -----------------------------------------------------------------------------------
 
 bool jobs_are_served() noexcept { return agreement().serves_jobs; }
+
+// A poll inside a look at a job: advance() called the library. The engine's loop and its thread
+// look by themselves; the thread may be held up where callers ask.
+JobLook job_look_after_poll() noexcept {
+    if (this_thread.inside_job != 0) return JobLook::during_job;
+    if (this_thread.owns_engine || !engine_runs()) return JobLook::none;
+    if (engine->has_thread() && !engine->callers_ask.load(std::memory_order_relaxed))
+        return JobLook::none;
+    return engine->library_locks ? JobLook::after_unlock : JobLook::at_once;
+}
+
+void advance_jobs_in_library() noexcept {
+    const InsideLibrary inside;
+    advance_jobs();
+}
 
 int post_job(Call call, std::unique_ptr<Job> job, MPI_Comm comm,
              MPI_Request* app_request) noexcept {

@@ -54,6 +54,7 @@ class JobList {
     std::atomic<JobRecord*> first_{nullptr};
     JobRecord* last_ = nullptr;
     JobRecord* unused_ = nullptr;  // linked by `before`
+    JobRecord* left_ = nullptr;    // by end(): as they were
     int records_ = 0;
     MPI_Comm stand_in_comm_ = MPI_COMM_NULL;
 };

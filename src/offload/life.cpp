@@ -99,8 +99,8 @@ bool handshakes_are_slow() noexcept {
     return host.is_whole_job && host.local_ranks > 1 && oversubscribed(host, plan);
 }
 
-void start_engine(int level, int lib_provided, bool library_rests, bool session_came_first,
-                  int* app_provided) noexcept {
+void start_engine(int level, int lib_provided, const LibraryWaits& library_waits,
+                  bool session_came_first, int* app_provided) noexcept {
     app_level = std::min(level, lib_provided);
     if (app_provided) *app_provided = app_level;
     const Decision& made = decision();
@@ -110,7 +110,8 @@ void start_engine(int level, int lib_provided, bool library_rests, bool session_
                            std::memory_order_relaxed);
     if (!make_engine()) return;  // no memory: every call stays with the library
     apply_wait_policy();
-    engine->library_rests = library_rests;
+    engine->library_rests = library_waits.rest;
+    engine->library_locks = lib_provided == MPI_THREAD_MULTIPLE;
     read_tag_upper_bound();
     adopt_arithmetic(bind_real_functions(), session_came_first);
     engine->reset_window();
@@ -118,8 +119,8 @@ void start_engine(int level, int lib_provided, bool library_rests, bool session_
     start_offload_thread(lib_provided);
     engine->queues = engine->has_thread() || app_level == MPI_THREAD_MULTIPLE;
     // After the thread, which the system may have refused: what is agreed on must be true.
-    agree_over_world(oversubscribed(made.host, made.plan) && !library_rests, engine->has_thread(),
-                     engine->wait);
+    agree_over_world(oversubscribed(made.host, made.plan) && !library_waits.rest,
+                     engine->has_thread() || library_waits.serve_jobs, engine->wait);
     running->store(1, std::memory_order_release);
     log_line(LogLevel::info, "offload thread %s", made.plan.reason.c_str());
 }

@@ -172,7 +172,7 @@ TEST_CASE("the program is told the thread level that it asked for", "[offload][t
     FreshLibrary library;
     for (int level : {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED}) {
         int told = -1;
-        start_engine(level, MPI_THREAD_SERIALIZED, false, false, &told);
+        start_engine(level, MPI_THREAD_SERIALIZED, {}, false, &told);
         CHECK(told == level);
         CHECK(app_thread_level() == level);
         CHECK(level_to_request(level) >= level);
@@ -180,7 +180,7 @@ TEST_CASE("the program is told the thread level that it asked for", "[offload][t
         stop_engine();
     }
     int told = -1;
-    start_engine(MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED, false, false, &told);
+    start_engine(MPI_THREAD_MULTIPLE, MPI_THREAD_SERIALIZED, {}, false, &told);
     CHECK(told == MPI_THREAD_SERIALIZED);  // no more than the library has
     quiesce_engine();
     stop_engine();

@@ -22,7 +22,7 @@ class RunningEngine {
         using namespace vecmpi;
         // Less than MPI_THREAD_MULTIPLE from the library: start_engine() makes no thread, whatever
         // this host has.
-        start_engine(MPI_THREAD_SERIALIZED, MPI_THREAD_SERIALIZED, false, false, nullptr);
+        start_engine(MPI_THREAD_SERIALIZED, MPI_THREAD_SERIALIZED, {}, false, nullptr);
         REQUIRE(engine_runs());
         engine->expect_many_producers(many_producers);
         engine->wait = yielding;
