@@ -61,6 +61,10 @@ class Model {
         const double turns = memory == Needs::lane ? groups : 1;
         return std::max(turns * round.chain, segments * round.busy);
     }
+    // The first round of a phase: the resources idle until the first segment is there.
+    double first(const Round& round, Needs memory) const noexcept {
+        return std::max(all(round, memory), round.chain + (segments - 1) * round.busy);
+    }
     double over_nodes(double bytes, double reduced, Needs memory) const noexcept {
         return all(one(bytes, 1, reduced), memory);
     }
@@ -109,7 +113,7 @@ double ring(const Model& m, int ranks, double bytes, bool reduces, Needs memory)
         mean.busy =
             m.on_node == 1 ? over.busy : std::max(m.wire(block), (over.busy + inside.busy) / 2);
     mean.chain = std::max(mean.chain, mean.busy);
-    return (ranks - 1.0) * m.all(mean, memory);
+    return m.first(mean, memory) + (ranks - 2.0) * m.all(mean, memory);
 }
 
 // Träff, arXiv 2410.14234: ceil(log2 p) rounds, of half of the vector, a quarter, ... What a round
@@ -132,10 +136,13 @@ double circulant(const Model& m, int ranks, double bytes, int sharing, bool redu
         const double part = bytes * static_cast<double>(number) / ranks;
         const int crossing = sharing > 0 ? sharing : m.crossing(skip);
         const double messages = blocks_are_cut ? static_cast<double>(number) : 1;
-        const Round round = m.one(part, crossing, reduces ? part : 0, messages);
+        Round round = m.one(part, crossing, reduces ? part : 0, messages);
+        // All skips that are shorter than a node lead together over one border at most.
+        if (sharing == 0 && skip < m.on_node && reach <= m.on_node && m.nodes > 1)
+            round.chain = std::max(round.busy, m.one(part, 0, reduces ? part : 0, messages).chain);
         const double begins = std::max(ready, free_at);
         free_at = begins + m.segments * round.busy;
-        rounds[k] = {number, begins + m.all(round, memory)};
+        rounds[k] = {number, begins + (k == 0 ? m.first(round, memory) : m.all(round, memory))};
         last = std::max(last, rounds[k].done);
         reach = skip;
     }
@@ -146,25 +153,30 @@ double circulant(const Model& m, int ranks, double bytes, int sharing, bool redu
 // get the result back. One way is used by the first, the other by the second.
 double folds(const Model& m, double bytes) noexcept {
     if (floor_power_of_two(m.ranks) == m.ranks) return 0;
-    const int crossing = m.on_node % 2 == 1 ? 1 : 0;
+    // Pairs of neighbours: the first that lies on two nodes begins with rank on_node - 1.
+    const int folded = m.ranks - floor_power_of_two(m.ranks);
+    const int crossing = m.on_node % 2 == 1 && (m.on_node - 1) / 2 < folded ? 1 : 0;
     return m.all(m.one(bytes, crossing, bytes), Needs::lane) + m.one(bytes, crossing, 0).chain;
 }
 
 double doubling_allreduce_us(const Model& m, double bytes) noexcept {
     double us = folds(m, bytes);
     for (int distance = floor_power_of_two(m.ranks) / 2; distance > 0; distance /= 2)
-        us += m.all(m.one(bytes, m.crossing_of_pairs(distance), bytes), Needs::lane);
+        us += distance == 1
+                  ? m.first(m.one(bytes, m.crossing_of_pairs(1), bytes), Needs::lane)
+                  : m.all(m.one(bytes, m.crossing_of_pairs(distance), bytes), Needs::lane);
     return us;
 }
 
-// Of `core` ranks, a power of two. between: the ranks are one on each node, and not all.
+// Of `core` ranks, a power of two. are_leaders: one of each node.
 double halving(const Model& m, int core, double bytes, bool reduces, Needs memory,
                bool are_leaders = false) noexcept {
     double us = 0;
     for (int distance = core / 2; distance > 0; distance /= 2) {
         const double part = bytes * distance / core;
         const int crossing = are_leaders ? 1 : m.crossing_of_pairs(distance);
-        us += m.all(m.one(part, crossing, reduces ? part : 0), memory);
+        const Round round = m.one(part, crossing, reduces ? part : 0);
+        us += distance == 1 ? m.first(round, memory) : m.all(round, memory);
     }
     return us;
 }
@@ -175,19 +187,26 @@ double halving_allreduce_us(const Model& m, double bytes) noexcept {
            halving(m, core, bytes, false, Needs::nothing);
 }
 
-// A tree: the root has a child on each of ceil(log2 p) levels, the uppermost on other nodes.
+// A tree: the root has a child on each of ceil(log2 p) levels, the uppermost on other nodes. Where
+// p is no power of two nobody is as deep as that, but the root still serves each of its children.
 double binomial(const Model& m, int ranks, int on_node, double bytes, bool reduces) noexcept {
-    const auto inside = static_cast<double>(ceil_log2(floor_power_of_two(on_node)));
-    const double over = static_cast<double>(ceil_log2(ranks)) - inside;
-    const double reduced = reduces ? bytes : 0;
-    const auto levels = [&](double number, int crossing) noexcept {
-        const Round both = m.one(bytes, crossing, reduced);
+    const auto all_levels = static_cast<double>(ceil_log2(ranks));
+    const double inside =
+        ranks <= on_node ? all_levels : static_cast<double>(ceil_log2(floor_power_of_two(on_node)));
+    const double over = all_levels - inside, reduced = reduces ? bytes : 0;
+    const bool is_full = floor_power_of_two(ranks) == ranks;
+    const auto levels = [&](double number, int crossing, bool are_full) noexcept {
+        const Round round = m.one(bytes, crossing, reduced);
         // The root only sends, or only receives.
-        const double cpu = m.one(0, crossing, 2 * reduced).busy / 2;
-        const double busy = std::max(cpu, m.one(bytes, crossing, 0).busy / 1);
-        return number * m.all({both.chain, std::min(both.busy, busy)}, Needs::nothing);
+        const double overhead = m.one(0, crossing, 0).busy;
+        const double busy = std::max(m.one(bytes, crossing, 0).busy - overhead / 2,
+                                     m.one(0, crossing, reduced).busy - overhead / 2);
+        const double level = m.all({round.chain, std::min(round.busy, busy)}, Needs::nothing);
+        return are_full ? number * level : (number - 1) * level + m.segments * busy;
     };
-    return levels(over, 1) + levels(inside, 0);
+    const bool has_over = over > 0;
+    return (has_over ? levels(over, 1, is_full) : 0) +
+           (inside > 0 ? levels(inside, 0, is_full || has_over) : 0);
 }
 
 // From rank to rank: each receives and sends the vector once.
@@ -205,7 +224,7 @@ double chain(const Model& m, double bytes, bool reduces) noexcept {
 // Every other rank's block between it and the root, whose link carries those of other nodes.
 double with_root(const Model& m, double bytes) noexcept {
     const double block = bytes / m.ranks;
-    const double wire = m.nodes > 1 ? m.wire(block) * (m.ranks - m.on_node) : 0;
+    const double wire = m.wire(block) * (m.nodes > 1 ? m.ranks - m.on_node : m.ranks - 1);
     const double busy = std::max(wire, m.overhead() * (m.ranks - 1));
     return m.one(block, 1, 0).chain + m.segments * busy - std::max(m.wire(block), m.overhead());
 }
