@@ -202,7 +202,9 @@ double binomial(const Model& m, int ranks, int on_node, double bytes, bool reduc
         const double busy = std::max(m.one(bytes, crossing, 0).busy - overhead / 2,
                                      m.one(0, crossing, reduced).busy - overhead / 2);
         const double level = m.all({round.chain, std::min(round.busy, busy)}, Needs::nothing);
-        return are_full ? number * level : (number - 1) * level + m.segments * busy;
+        const double begins =
+            are_full ? std::max(level, round.chain + (m.segments - 1) * busy) : m.segments * busy;
+        return (number - 1) * level + begins;
     };
     const bool has_over = over > 0;
     return (has_over ? levels(over, 1, is_full) : 0) +

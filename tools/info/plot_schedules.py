@@ -121,7 +121,9 @@ def draw_curves(info, left, top, width, height):
         parts += frame(panel, f"MPI_Allreduce, {name}", ticks, time_text)
         for path, points in lines.items():
             points = [(p, us) for p, us in points if us <= y_range[1]]
-            parts.append(curve(panel, points, COLOURS[path], 2, "6 4" if path == "mpi" else ""))
+            is_library = path == "mpi"
+            colour = "#444444" if is_library else COLOURS[path]
+            parts.append(curve(panel, points, colour, 2, "6 4" if is_library else ""))
     return parts
 
 
@@ -145,7 +147,7 @@ def draw_map(info, panel, collective):
 def draw_legend(top):
     parts, left = [], MARGIN
     for path, colour in COLOURS.items():
-        words = "the library's own" if path == "mpi" else path
+        words = "the library's own (dashed)" if path == "mpi" else path
         parts.append(f'<rect x="{left}" y="{top - 11}" width="14" height="14" fill="{colour}"/>')
         parts.append(text(left + 19, top, words, 12, "start"))
         left += 34 + 6.7 * len(words)
