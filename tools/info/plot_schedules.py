@@ -147,7 +147,7 @@ def draw_map(info, panel, collective):
 def draw_legend(top):
     parts, left = [], MARGIN
     for path, colour in COLOURS.items():
-        words = "the library's own (dashed)" if path == "mpi" else path
+        words = "mpi (dashed)" if path == "mpi" else path
         parts.append(f'<rect x="{left}" y="{top - 11}" width="14" height="14" fill="{colour}"/>')
         parts.append(text(left + 19, top, words, 12, "start"))
         left += 34 + 6.7 * len(words)
