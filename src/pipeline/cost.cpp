@@ -9,239 +9,276 @@ namespace vecmpi {
 
 namespace {
 
-// What one segment costs.
-//   chain  from its beginning to its end, alone
-//   held   the part of it during which it holds its lane's memory
-//   link   that it keeps the busiest link busy
-//   cpu    that it keeps the busiest processor busy
-//   fill   from the beginning until that link or processor is busy all the time, and after
-struct Cost {
-    double chain = 0, held = 0, link = 0, cpu = 0, fill = 0;
-};
+enum class Needs : bool { lane, nothing };  // of memory, besides the result's
 
-// One phase after the other.
-Cost operator+(const Cost& a, const Cost& b) noexcept {
-    return {a.chain + b.chain, a.held + b.held, a.link + b.link, a.cpu + b.cpu,
-            std::max(a.fill, b.fill)};
-}
-
-// Through with its lane's memory.
-Cost released(Cost cost) noexcept {
-    cost.held = 0;
-    return cost;
-}
-
-// A pipeline is as fast as its lanes let it be, or its busiest link, or its busiest processor.
-double pipelined(const Cost& cost, const Pipelining& pipelining) noexcept {
-    const double segments = pipelining.segments;
-    const unsigned groups = (pipelining.segments + pipelining.lanes - 1) / pipelining.lanes;
-    const double by_lanes = cost.chain + (groups - 1.0) * cost.held;
-    const double by_resource = cost.fill + segments * std::max(cost.link, cost.cpu);
-    return std::max(by_lanes, by_resource);
-}
-
-int rounds_to_cover(int parts) noexcept {  // ceil(log2)
-    int rounds = 0;
-    for (int64_t reached = 1; reached < parts; reached *= 2) ++rounds;
+int64_t ceil_log2(int64_t number) noexcept {
+    int64_t rounds = 0;
+    for (int64_t reached = 1; reached < number; reached *= 2) ++rounds;
     return rounds;
 }
 
-int largest_power_of_two(int ranks) noexcept {
+int floor_power_of_two(int number) noexcept {
     int power = 1;
-    while (power <= ranks / 2) power *= 2;
+    while (power <= number / 2) power *= 2;
     return power;
 }
 
-// ---- rounds
+// ---- rounds of all segments
+// -----------------------------------------------------------------------
+
+// What a round of one segment takes alone, and how long it keeps what all segments share busy.
+struct Round {
+    double chain, busy;
+};
 
 class Model {
   public:
-    Model(const CostFacts& facts, const NetworkConstants& network) noexcept
-        : net_(network),
-          ranks(facts.ranks),
+    Model(const CostFacts& facts, const NetworkConstants& network, Pipelining pipelining) noexcept
+        : ranks(facts.ranks),
           nodes(std::max(1, facts.nodes)),
           on_node(std::max(1, facts.most_ranks_on_a_node)),
           uniform(facts.uniform),
-          user_op(facts.user_op) {}
+          user_op(facts.user_op),
+          segments(std::max(1u, pipelining.segments)),
+          groups((std::max(1u, pipelining.segments) - 1) / std::max(1u, pipelining.lanes) + 1),
+          net_(network) {}
 
-    // Every rank sends and receives one message; `crossing` of them leave each node.
-    Cost round(double bytes, int crossing, double reduced) const noexcept {
-        if (crossing == 0 || nodes == 1) return round_on_node(bytes, reduced);
-        const double link = crossing * bytes / net_.bytes_per_us;
-        const double cpu = 2 * net_.overhead_us + reduce(reduced);
-        const double chain = cpu + ways(bytes) * net_.latency_us + link;
-        return {chain, chain, link, cpu, chain - std::max(link, cpu)};
+    // Each rank sends and receives `bytes` in so many messages, `crossing` of the ranks of a node
+    // over its link, and reduces.
+    Round one(double bytes, double crossing, double reduced, double messages = 1) const noexcept {
+        const bool is_over = crossing > 0 && nodes > 1;
+        const double overhead = is_over ? net_.overhead_us : net_.node_overhead_us;
+        const double latency = is_over ? net_.latency_us : net_.node_latency_us;
+        const double wire =
+            is_over ? crossing * bytes / net_.bytes_per_us : bytes / net_.node_bytes_per_us;
+        const double ways = bytes / messages > net_.rendezvous_bytes ? 3 : 1;
+        const double cpu = 2 * overhead * messages + reduced / net_.reduce_bytes_per_us;
+        return {cpu + ways * latency + wire, std::max(cpu, wire)};
     }
-    Cost round_on_node(double bytes, double reduced) const noexcept {
-        const double link = bytes / net_.node_bytes_per_us;
-        const double cpu = 2 * net_.node_overhead_us + reduce(reduced);
-        const double chain = cpu + ways(bytes) * net_.node_latency_us + link;
-        return {chain, chain, 0, std::max(cpu, link), chain - std::max(link, cpu)};
+    // Segments that share memory follow each other; all share link and processor. Rounds of
+    // different kinds overlap little: lanes march in step.
+    double all(const Round& round, Needs memory) const noexcept {
+        const double turns = memory == Needs::lane ? groups : 1;
+        return std::max(turns * round.chain, segments * round.busy);
     }
-    double reduce(double bytes) const noexcept { return bytes / net_.reduce_bytes_per_us; }
+    // The first round of a phase: the resources idle until the first segment is there.
+    double first(const Round& round, Needs memory) const noexcept {
+        return std::max(all(round, memory), round.chain + (segments - 1) * round.busy);
+    }
+    double over_nodes(double bytes, double reduced, Needs memory) const noexcept {
+        return all(one(bytes, 1, reduced), memory);
+    }
+    double on_a_node(double bytes, double reduced, Needs memory) const noexcept {
+        return all(one(bytes, 0, reduced), memory);
+    }
     double overhead() const noexcept {
         return nodes > 1 ? net_.overhead_us : net_.node_overhead_us;
     }
-    double link(double bytes) const noexcept {
+    double wire(double bytes) const noexcept {
         return bytes / (nodes > 1 ? net_.bytes_per_us : net_.node_bytes_per_us);
     }
-    // Ranks of a node whose partner at this distance is on another.
+    // Ranks of a node whose partner is on another, at a distance between neighbours.
     int crossing(int64_t distance) const noexcept {
         return nodes == 1 ? 0 : static_cast<int>(std::min<int64_t>(distance, on_node));
     }
+    // The same with partners by exclusive or, of the ranks of the largest power of two.
+    int crossing_of_pairs(int64_t distance) const noexcept {
+        const int folded = ranks - floor_power_of_two(ranks);
+        const bool is_aligned = floor_power_of_two(on_node) == on_node && folded % on_node == 0;
+        if (is_aligned && distance < on_node) return 0;
+        return crossing(distance);
+    }
 
-  private:
-    double ways(double bytes) const noexcept { return bytes > net_.rendezvous_bytes ? 3 : 1; }
-    NetworkConstants net_;
-
-  public:
     int ranks, nodes, on_node;
     bool uniform, user_op;
+    double segments, groups;
+
+  private:
+    NetworkConstants net_;
 };
 
-Cost times(double n, const Cost& cost) noexcept {
-    return {n * cost.chain, n * cost.held, n * cost.link, n * cost.cpu, cost.fill};
-}
-
 // ---- phases: `bytes` are the vector's, all that one segment has
+// --------------------------------------
 
 // Patarasuk, Yuan, JPDC 69, 2009: p-1 rounds of n/p bytes. Ranks of a node are neighbours, so one
-// message leaves it in each round; a block's way leads over each of the edges once.
-Cost ring(const Model& m, int ranks, double bytes, bool reduces) noexcept {
+// message leaves it in each round; the slowest rank sets the pace, or the way of a block around.
+double ring(const Model& m, int ranks, double bytes, bool reduces, Needs memory) noexcept {
     const double block = bytes / ranks, reduced = reduces ? block : 0;
-    const int between = m.nodes > 1 ? std::min(m.nodes, ranks) : 0;
-    const Cost over = m.round(block, 1, reduced), inside = m.round_on_node(block, reduced);
-    Cost sum = times(ranks - 1, m.nodes > 1 ? over : inside);
-    sum.chain = sum.held =
-        (ranks - 1.0) / ranks * (between * over.chain + (ranks - between) * inside.chain);
-    sum.chain = sum.held =
-        std::max(sum.chain, (ranks - 1) * std::max(over.link, over.cpu) * (between > 0 ? 1 : 0));
-    return sum;
+    const Round over = m.one(block, 1, reduced), inside = m.one(block, 0, reduced);
+    const double edges = m.nodes > 1 ? m.nodes : 0;
+    Round mean = inside;
+    mean.chain = (edges * over.chain + (ranks - edges) * inside.chain) / ranks;
+    // With neighbours on the node a rank talks to another node on one side only.
+    if (m.nodes > 1)
+        mean.busy =
+            m.on_node == 1 ? over.busy : std::max(m.wire(block), (over.busy + inside.busy) / 2);
+    mean.chain = std::max(mean.chain, mean.busy);
+    return m.first(mean, memory) + (ranks - 2.0) * m.all(mean, memory);
 }
 
-// Träff, arXiv 2410.14234: ceil(log2 p) rounds, of half of the vector, a quarter, ...
-Cost circulant(const Model& m, int ranks, double bytes, int sharing, bool reduces) noexcept {
-    Cost sum;
-    for (int reach = ranks; reach > 1;) {
-        const int skip = (reach + 1) / 2, number = reach - skip;
-        const double part = bytes * number / ranks;
+// Träff, arXiv 2410.14234: ceil(log2 p) rounds, of half of the vector, a quarter, ... What a round
+// sends may have come two rounds before, if p is no power of two. Blocks that are cut lie apart:
+// each is a message of its own.
+double circulant(const Model& m, int ranks, double bytes, int sharing, bool reduces, Needs memory,
+                 bool blocks_are_cut = false) noexcept {
+    constexpr int most_rounds = 64;
+    struct {
+        int64_t number;
+        double done;
+    } rounds[most_rounds];
+    int k = 0;
+    double free_at = 0, last = 0;
+    for (int64_t reach = ranks; reach > 1 && k < most_rounds; ++k) {
+        const int64_t skip = (reach + 1) / 2, number = reach - skip;
+        double ready = 0;
+        for (int j = 0; j < k; ++j)
+            if (rounds[j].number > skip) ready = rounds[j].done;
+        const double part = bytes * static_cast<double>(number) / ranks;
         const int crossing = sharing > 0 ? sharing : m.crossing(skip);
-        sum = sum + m.round(part, crossing, reduces ? part : 0);
+        const double messages = blocks_are_cut ? static_cast<double>(number) : 1;
+        Round round = m.one(part, crossing, reduces ? part : 0, messages);
+        // All skips that are shorter than a node lead together over one border at most.
+        if (sharing == 0 && skip < m.on_node && reach <= m.on_node && m.nodes > 1)
+            round.chain = std::max(round.busy, m.one(part, 0, reduces ? part : 0, messages).chain);
+        const double begins = std::max(ready, free_at);
+        free_at = begins + m.segments * round.busy;
+        rounds[k] = {number, begins + (k == 0 ? m.first(round, memory) : m.all(round, memory))};
+        last = std::max(last, rounds[k].done);
         reach = skip;
     }
-    return sum;
+    return last;
 }
 
-// Thakur et al., IJHPCA 19, 2005: the ranks beyond the largest power of two hand over their vector
-// and get the result back.
-Cost fold(const Model& m, double bytes, bool back) noexcept {
-    const bool is_over_nodes = m.on_node == 1;
-    return m.round(bytes, is_over_nodes ? 1 : 0, back ? 0 : bytes);
+// Thakur et al., IJHPCA 19, 2005: ranks beyond the largest power of two hand over their vector, and
+// get the result back. One way is used by the first, the other by the second.
+double folds(const Model& m, double bytes) noexcept {
+    if (floor_power_of_two(m.ranks) == m.ranks) return 0;
+    // Pairs of neighbours: the first that lies on two nodes begins with rank on_node - 1.
+    const int folded = m.ranks - floor_power_of_two(m.ranks);
+    const int crossing = m.on_node % 2 == 1 && (m.on_node - 1) / 2 < folded ? 1 : 0;
+    return m.all(m.one(bytes, crossing, bytes), Needs::lane) + m.one(bytes, crossing, 0).chain;
 }
 
-Cost doubling_allreduce_cost(const Model& m, double bytes) noexcept {
-    const int core = largest_power_of_two(m.ranks);
-    Cost sum;
-    for (int distance = core / 2; distance > 0; distance /= 2)
-        sum = sum + m.round(bytes, distance < m.on_node ? 0 : m.on_node, bytes);
-    if (core < m.ranks) sum = fold(m, bytes, false) + sum + released(fold(m, bytes, true));
-    return sum;
+double doubling_allreduce_us(const Model& m, double bytes) noexcept {
+    double us = folds(m, bytes);
+    for (int distance = floor_power_of_two(m.ranks) / 2; distance > 0; distance /= 2)
+        us += distance == 1
+                  ? m.first(m.one(bytes, m.crossing_of_pairs(1), bytes), Needs::lane)
+                  : m.all(m.one(bytes, m.crossing_of_pairs(distance), bytes), Needs::lane);
+    return us;
 }
 
-Cost halving_phase(const Model& m, int core, double bytes, bool reduces) noexcept {
-    Cost sum;
+// Of `core` ranks, a power of two. are_leaders: one of each node.
+double halving(const Model& m, int core, double bytes, bool reduces, Needs memory,
+               bool are_leaders = false) noexcept {
+    double us = 0;
     for (int distance = core / 2; distance > 0; distance /= 2) {
         const double part = bytes * distance / core;
-        sum = sum + m.round(part, distance < m.on_node ? 0 : m.on_node, reduces ? part : 0);
+        const int crossing = are_leaders ? 1 : m.crossing_of_pairs(distance);
+        const Round round = m.one(part, crossing, reduces ? part : 0);
+        us += distance == 1 ? m.first(round, memory) : m.all(round, memory);
     }
-    return sum;
+    return us;
 }
 
-Cost halving_allreduce_cost(const Model& m, double bytes) noexcept {
-    const int core = largest_power_of_two(m.ranks);
-    Cost sum = halving_phase(m, core, bytes, true) + released(halving_phase(m, core, bytes, false));
-    if (core < m.ranks) sum = fold(m, bytes, false) + sum + released(fold(m, bytes, true));
-    return sum;
+double halving_allreduce_us(const Model& m, double bytes) noexcept {
+    const int core = floor_power_of_two(m.ranks);
+    return folds(m, bytes) + halving(m, core, bytes, true, Needs::lane) +
+           halving(m, core, bytes, false, Needs::nothing);
 }
 
-// A tree of ceil(log2) levels over the nodes, then over the ranks of each. The root's link carries
-// a vector for each level over the nodes.
-Cost binomial(const Model& m, int nodes, int on_node, double bytes, bool reduces) noexcept {
-    const double reduced = reduces ? bytes : 0;
-    return times(rounds_to_cover(nodes), m.round(bytes, nodes > 1 ? 1 : 0, reduced)) +
-           times(rounds_to_cover(on_node), m.round_on_node(bytes, reduced));
+// A tree: the root has a child on each of ceil(log2 p) levels, the uppermost on other nodes. Where
+// p is no power of two nobody is as deep as that, but the root still serves each of its children.
+double binomial(const Model& m, int ranks, int on_node, double bytes, bool reduces) noexcept {
+    const auto all_levels = static_cast<double>(ceil_log2(ranks));
+    const double inside =
+        ranks <= on_node ? all_levels : static_cast<double>(ceil_log2(floor_power_of_two(on_node)));
+    const double over = all_levels - inside, reduced = reduces ? bytes : 0;
+    const bool is_full = floor_power_of_two(ranks) == ranks;
+    const auto levels = [&](double number, int crossing, bool are_full) noexcept {
+        const Round round = m.one(bytes, crossing, reduced);
+        // The root only sends, or only receives.
+        const double overhead = m.one(0, crossing, 0).busy;
+        const double busy = std::max(m.one(bytes, crossing, 0).busy - overhead / 2,
+                                     m.one(0, crossing, reduced).busy - overhead / 2);
+        const double level = m.all({round.chain, std::min(round.busy, busy)}, Needs::nothing);
+        const double begins =
+            are_full ? std::max(level, round.chain + (m.segments - 1) * busy) : m.segments * busy;
+        return (number - 1) * level + begins;
+    };
+    const bool has_over = over > 0;
+    return (has_over ? levels(over, 1, is_full) : 0) +
+           (inside > 0 ? levels(inside, 0, is_full || has_over) : 0);
 }
 
 // From rank to rank: each receives and sends the vector once.
-Cost chain(const Model& m, double bytes, bool reduces) noexcept {
+double chain(const Model& m, double bytes, bool reduces) noexcept {
     const double reduced = reduces ? bytes : 0;
-    const Cost over = m.round(bytes, 1, reduced), inside = m.round_on_node(bytes, reduced);
-    const Cost busy = m.nodes > 1 ? over : inside;
-    Cost sum = busy;
-    const double hops_over = m.nodes - 1.0, hops_inside = m.ranks - 1.0 - hops_over;
-    sum.chain = hops_over * over.chain + hops_inside * inside.chain;
-    sum.held = reduces ? busy.chain : 0;
-    sum.fill = sum.chain - std::max(busy.link, busy.cpu);
-    return sum;
+    const Round over = m.one(bytes, 1, reduced), inside = m.one(bytes, 0, reduced);
+    // The reduction ends where the root is, and passes its node twice.
+    const double hops_over = m.nodes - 1.0 + (reduces && m.nodes > 1 && m.on_node > 1 ? 1.0 : 0.0);
+    const double way = hops_over * over.chain + (m.ranks - 1 - hops_over) * inside.chain;
+    const Round& slowest = m.nodes > 1 ? over : inside;
+    const double turns = reduces && m.ranks > 2 ? m.groups : 1;
+    return way + std::max((turns - 1) * slowest.chain, (m.segments - 1) * slowest.busy);
 }
 
 // Every other rank's block between it and the root, whose link carries those of other nodes.
-Cost to_or_from_root(const Model& m, double bytes) noexcept {
+double with_root(const Model& m, double bytes) noexcept {
     const double block = bytes / m.ranks;
-    const Cost one = m.round(block, 1, 0);
-    Cost sum;
-    sum.link = m.nodes > 1 ? m.link(block) * (m.ranks - m.on_node) : 0;
-    sum.cpu = m.overhead() * (m.ranks - 1);
-    const double busy = std::max(sum.link, sum.cpu);
-    sum.chain = one.chain + busy - std::max(m.link(block), m.overhead());
-    sum.fill = sum.chain - busy;
-    return sum;
+    const double wire = m.wire(block) * (m.nodes > 1 ? m.ranks - m.on_node : m.ranks - 1);
+    const double busy = std::max(wire, m.overhead() * (m.ranks - 1));
+    return m.one(block, 1, 0).chain + m.segments * busy - std::max(m.wire(block), m.overhead());
 }
 
 // ---- algorithms
+// -----------------------------------------------------------------------------------
 
-Cost ring_allreduce(const Model& m, double bytes) noexcept {
-    return ring(m, m.ranks, bytes, true) + released(ring(m, m.ranks, bytes, false));
+double ring_allreduce_us(const Model& m, double bytes) noexcept {
+    return ring(m, m.ranks, bytes, true, Needs::lane) +
+           ring(m, m.ranks, bytes, false, Needs::nothing);
 }
-Cost rabenseifner_allreduce(const Model& m, double bytes) noexcept {
-    return circulant(m, m.ranks, bytes, 0, true) + released(circulant(m, m.ranks, bytes, 0, false));
+double rabenseifner_allreduce_us(const Model& m, double bytes) noexcept {
+    return circulant(m, m.ranks, bytes, 0, true, Needs::lane) +
+           circulant(m, m.ranks, bytes, 0, false, Needs::nothing);
 }
-Cost hierarchical_allreduce(const Model& m, double bytes) noexcept {
+double hierarchical_us(const Model& m, double bytes) noexcept {
     const int r = m.on_node;
-    if (m.uniform) {
-        const double slice = bytes / r;
-        return times(r - 1, m.round_on_node(slice, slice)) + circulant(m, m.nodes, slice, r, true) +
-               released(circulant(m, m.nodes, slice, r, false) +
-                        times(r - 1, m.round_on_node(slice, 0)));
-    }
-    return binomial(m, 1, r, bytes, true) + circulant(m, m.nodes, bytes, 1, true) +
-           released(circulant(m, m.nodes, bytes, 1, false) + binomial(m, 1, r, bytes, false));
+    if (!m.uniform)
+        return binomial(m, r, r, bytes, true) + circulant(m, m.nodes, bytes, 1, true, Needs::lane) +
+               circulant(m, m.nodes, bytes, 1, false, Needs::nothing) +
+               binomial(m, r, r, bytes, false);
+    const double slice = bytes / r;
+    return (r - 1) * m.on_a_node(slice, slice, Needs::lane) +
+           circulant(m, m.nodes, slice, r, true, Needs::lane) +
+           circulant(m, m.nodes, slice, r, false, Needs::nothing) +
+           (r - 1) * m.on_a_node(slice, 0, Needs::nothing);
 }
-Cost chain_reduce_cost(const Model& m, double bytes) noexcept { return chain(m, bytes, true); }
-Cost binomial_reduce_cost(const Model& m, double bytes) noexcept {
-    return binomial(m, m.nodes, m.on_node, bytes, true);
+double chain_reduce_us(const Model& m, double bytes) noexcept { return chain(m, bytes, true); }
+double binomial_reduce_us(const Model& m, double bytes) noexcept {
+    return binomial(m, m.ranks, m.on_node, bytes, true);
 }
-Cost rabenseifner_reduce_cost(const Model& m, double bytes) noexcept {
-    return circulant(m, m.ranks, bytes, 0, true) + to_or_from_root(m, bytes);
+double rabenseifner_reduce_us(const Model& m, double bytes) noexcept {
+    return circulant(m, m.ranks, bytes, 0, true, Needs::lane) + with_root(m, bytes);
 }
-Cost ring_reduce_scatter_cost(const Model& m, double bytes) noexcept {
-    return ring(m, m.ranks, bytes, true);
+double ring_reduce_scatter_us(const Model& m, double bytes) noexcept {
+    return ring(m, m.ranks, bytes, true, Needs::lane);
 }
-Cost circulant_reduce_scatter_cost(const Model& m, double bytes) noexcept {
-    return circulant(m, m.ranks, bytes, 0, true);
+double circulant_reduce_scatter_us(const Model& m, double bytes) noexcept {
+    return circulant(m, m.ranks, bytes, 0, true, Needs::lane, m.segments > 1);
 }
-Cost chain_bcast_cost(const Model& m, double bytes) noexcept { return chain(m, bytes, false); }
-Cost binomial_bcast_cost(const Model& m, double bytes) noexcept {
-    return released(binomial(m, m.nodes, m.on_node, bytes, false));
+double chain_bcast_us(const Model& m, double bytes) noexcept { return chain(m, bytes, false); }
+double binomial_bcast_us(const Model& m, double bytes) noexcept {
+    return binomial(m, m.ranks, m.on_node, bytes, false);
 }
-Cost scatter_allgather_cost(const Model& m, double bytes) noexcept {
-    return to_or_from_root(m, bytes) + released(ring(m, m.ranks, bytes, false));
+double scatter_allgather_us(const Model& m, double bytes) noexcept {
+    return with_root(m, bytes) + ring(m, m.ranks, bytes, false, Needs::nothing);
 }
-Cost ring_allgather_cost(const Model& m, double bytes) noexcept {
-    return released(ring(m, m.ranks, bytes * m.ranks, false));
+double ring_allgather_us(const Model& m, double bytes) noexcept {
+    return ring(m, m.ranks, bytes * m.ranks, false, Needs::nothing);
 }
-Cost bruck_cost(const Model& m, double bytes) noexcept {
-    return released(circulant(m, m.ranks, bytes * m.ranks, 0, false));
+double bruck_us(const Model& m, double bytes) noexcept {
+    return circulant(m, m.ranks, bytes * m.ranks, 0, false, Needs::nothing, m.segments > 1);
 }
 
 enum class Cut : uint8_t { once, by_node, by_rank };  // how often a segment is cut for its messages
@@ -249,26 +286,26 @@ enum class Cut : uint8_t { once, by_node, by_rank };  // how often a segment is 
 struct Row {
     Collective collective;
     CollectivePath algorithm;
-    Cost (*cost)(const Model& model, double bytes) noexcept;
+    double (*us)(const Model& model, double bytes) noexcept;
     Cut cut;
 };
 constexpr Row rows[] = {
-    {Collective::allreduce, CollectivePath::ring, ring_allreduce, Cut::by_rank},
-    {Collective::allreduce, CollectivePath::rabenseifner, rabenseifner_allreduce, Cut::once},
-    {Collective::allreduce, CollectivePath::recursive_doubling, doubling_allreduce_cost, Cut::once},
-    {Collective::allreduce, CollectivePath::recursive_halving, halving_allreduce_cost, Cut::once},
-    {Collective::allreduce, CollectivePath::hierarchical, hierarchical_allreduce, Cut::by_node},
-    {Collective::reduce, CollectivePath::chain, chain_reduce_cost, Cut::once},
-    {Collective::reduce, CollectivePath::binomial, binomial_reduce_cost, Cut::once},
-    {Collective::reduce, CollectivePath::rabenseifner, rabenseifner_reduce_cost, Cut::once},
-    {Collective::reduce_scatter, CollectivePath::ring, ring_reduce_scatter_cost, Cut::by_rank},
-    {Collective::reduce_scatter, CollectivePath::recursive_halving, circulant_reduce_scatter_cost,
+    {Collective::allreduce, CollectivePath::ring, ring_allreduce_us, Cut::by_rank},
+    {Collective::allreduce, CollectivePath::rabenseifner, rabenseifner_allreduce_us, Cut::once},
+    {Collective::allreduce, CollectivePath::recursive_doubling, doubling_allreduce_us, Cut::once},
+    {Collective::allreduce, CollectivePath::recursive_halving, halving_allreduce_us, Cut::once},
+    {Collective::allreduce, CollectivePath::hierarchical, hierarchical_us, Cut::by_node},
+    {Collective::reduce, CollectivePath::chain, chain_reduce_us, Cut::once},
+    {Collective::reduce, CollectivePath::binomial, binomial_reduce_us, Cut::once},
+    {Collective::reduce, CollectivePath::rabenseifner, rabenseifner_reduce_us, Cut::once},
+    {Collective::reduce_scatter, CollectivePath::ring, ring_reduce_scatter_us, Cut::by_rank},
+    {Collective::reduce_scatter, CollectivePath::recursive_halving, circulant_reduce_scatter_us,
      Cut::once},
-    {Collective::bcast, CollectivePath::chain, chain_bcast_cost, Cut::once},
-    {Collective::bcast, CollectivePath::binomial, binomial_bcast_cost, Cut::once},
-    {Collective::bcast, CollectivePath::scatter_allgather, scatter_allgather_cost, Cut::by_rank},
-    {Collective::allgather, CollectivePath::ring, ring_allgather_cost, Cut::once},
-    {Collective::allgather, CollectivePath::bruck, bruck_cost, Cut::once},
+    {Collective::bcast, CollectivePath::chain, chain_bcast_us, Cut::once},
+    {Collective::bcast, CollectivePath::binomial, binomial_bcast_us, Cut::once},
+    {Collective::bcast, CollectivePath::scatter_allgather, scatter_allgather_us, Cut::by_rank},
+    {Collective::allgather, CollectivePath::ring, ring_allgather_us, Cut::once},
+    {Collective::allgather, CollectivePath::bruck, bruck_us, Cut::once},
 };
 
 const Row& row_of(Collective collective, CollectivePath algorithm) noexcept {
@@ -277,98 +314,89 @@ const Row& row_of(Collective collective, CollectivePath algorithm) noexcept {
     return rows[0];
 }
 
-// ---- the library
+// ---- the library: whole vectors, each rank's messages one after the other
+// ----------------------------
 
-using LibraryRule = LibraryCost (*)(const Model& m, double bytes);
+using LibraryRule = LibraryCost (*)(const Model& m, double bytes) noexcept;
 
-// MPICH halves once over the largest power of two; the ranks beyond it fold.
-double halving_us(const Model& m, int ranks, double bytes, bool shared) noexcept {
-    const int core = largest_power_of_two(ranks);
-    double us = 0;
-    for (int distance = core / 2; distance > 0; distance /= 2) {
-        const double part = bytes * distance / core;
-        const int crossing = !shared ? 1 : distance < m.on_node ? 0 : m.on_node;
-        us += m.round(part, crossing, part).chain;
-    }
-    return us;
+constexpr double short_reduction = 2048, short_bcast = 12288, long_message = 524288;
+constexpr double short_allgather = 81920;
+constexpr int few_ranks = 8;
+
+// The lowest ranks of the nodes, where these are no power of two.
+double leaders_fold(const Model& m, double bytes, bool gets_back) noexcept {
+    if (floor_power_of_two(m.nodes) == m.nodes) return 0;
+    return m.over_nodes(bytes, bytes, Needs::nothing) +
+           (gets_back ? m.over_nodes(bytes, 0, Needs::nothing) : 0);
 }
 
-double gathering_us(const Model& m, int ranks, double bytes, bool shared) noexcept {
-    const int core = largest_power_of_two(ranks);
-    double us = 0;
-    for (int distance = core / 2; distance > 0; distance /= 2) {
-        const int crossing = !shared ? 1 : distance < m.on_node ? 0 : m.on_node;
-        us += m.round(bytes * distance / core, crossing, 0).chain;
-    }
-    return us;
+// Reduce-scatter over the leaders by halving, and backwards.
+double leaders_halve(const Model& m, double bytes) noexcept {
+    const int core = floor_power_of_two(m.nodes);
+    return halving(m, core, bytes, true, Needs::nothing, true) +
+           halving(m, core, bytes, false, Needs::nothing, true);
 }
 
-constexpr double short_reduction = 2048;  // CVAR_ALLREDUCE_SHORT_MSG_SIZE, CVAR_REDUCE_...
-
-// Among the nodes' lowest ranks: what comes after and before is done on the node.
-LibraryCost library_allreduce_cost(const Model& m, double bytes) {
-    const double reduce_on_node = binomial(m, 1, m.on_node, bytes, true).chain;
-    const double bcast_on_node = binomial(m, 1, m.on_node, bytes, false).chain;
-    const int leaders = m.nodes, core = largest_power_of_two(leaders);
-    const Cost whole = m.round(bytes, 1, bytes);
-    const double folds = core < leaders ? whole.chain + m.round(bytes, 1, 0).chain : 0;
-    const double around = folds + reduce_on_node + bcast_on_node;
+LibraryCost library_allreduce(const Model& m, double bytes) noexcept {
+    const double on_node = binomial(m, m.on_node, m.on_node, bytes, true) +
+                           binomial(m, m.on_node, m.on_node, bytes, false);
+    const double around = on_node + leaders_fold(m, bytes, true);
+    const auto rounds = static_cast<double>(ceil_log2(floor_power_of_two(m.nodes)));
     if (bytes <= short_reduction || m.user_op)
-        return {around + rounds_to_cover(core) * whole.chain, "recursive doubling"};
-    return {around + halving_us(m, leaders, bytes, false) + gathering_us(m, leaders, bytes, false),
-            "Rabenseifner's, folded"};
+        return {around + rounds * m.over_nodes(bytes, bytes, Needs::nothing), "recursive doubling"};
+    return {around + leaders_halve(m, bytes), "reduce-scatter and allgather of a power of two"};
 }
 
-LibraryCost library_reduce_cost(const Model& m, double bytes) {
-    const int leaders = m.nodes, core = largest_power_of_two(leaders);
+LibraryCost library_reduce(const Model& m, double bytes) noexcept {
     if (bytes <= short_reduction || m.user_op)
-        return {binomial(m, m.nodes, m.on_node, bytes, true).chain, "binomial"};
-    const double folded = core < leaders ? m.round(bytes, 1, bytes).chain : 0;
-    return {binomial(m, 1, m.on_node, bytes, true).chain + folded +
-                halving_us(m, leaders, bytes, false) + gathering_us(m, leaders, bytes, false),
-            "reduce-scatter, gather"};
+        return {binomial(m, m.ranks, m.on_node, bytes, true), "binomial"};
+    return {binomial(m, m.on_node, m.on_node, bytes, true) + leaders_fold(m, bytes, false) +
+                leaders_halve(m, bytes),
+            "reduce-scatter and gather of a power of two"};
 }
 
-LibraryCost library_reduce_scatter_cost(const Model& m, double bytes) {
-    const int p = m.ranks, core = largest_power_of_two(p);
-    if (bytes <= 524288) {
-        const double folds =
-            core < p ? m.round(bytes, 1, bytes).chain + m.round(bytes / p, 1, 0).chain : 0;
-        return {folds + halving_us(m, p, bytes, true), "recursive halving"};
+LibraryCost library_reduce_scatter(const Model& m, double bytes) noexcept {
+    const int core = floor_power_of_two(m.ranks);
+    const double block = bytes / m.ranks;
+    if (bytes <= long_message) {
+        const bool is_folded = core < m.ranks;
+        const double fold = is_folded ? m.over_nodes(bytes, bytes, Needs::nothing) +
+                                            m.over_nodes(block, 0, Needs::nothing)
+                                      : 0;
+        return {fold + halving(m, core, bytes, true, Needs::nothing), "recursive halving"};
     }
-    const double block = bytes / p;
-    const double inside = std::min(m.on_node, p) - 1.0;
-    return {inside * m.round_on_node(block, block).chain +
-                (p - 1 - inside) * m.round(block, m.on_node, block).chain,
+    const double inside = m.nodes > 1 ? m.on_node - 1.0 : m.ranks - 1.0;
+    return {inside * m.on_a_node(block, block, Needs::nothing) +
+                (m.ranks - 1 - inside) * m.all(m.one(block, m.on_node, block), Needs::nothing),
             "pairwise exchange"};
 }
 
-LibraryCost library_bcast_cost(const Model& m, double bytes) {
-    const int p = m.ranks;
-    const bool is_short = bytes < 12288 || p < 8, is_power = largest_power_of_two(p) == p;
-    if (is_short) return {binomial(m, m.nodes, m.on_node, bytes, false).chain, "binomial"};
-    if (bytes < 524288 && is_power)
-        return {2 * gathering_us(m, m.nodes, bytes, false) +
-                    2 * gathering_us({{Collective::bcast, 0, m.on_node, 1, m.on_node}, {}},
-                                     m.on_node, bytes, false),
-                "scatter, recursive doubling allgather"};
-    return {gathering_us(m, p, bytes, false) + ring(m, p, bytes, false).chain,
-            "scatter, ring allgather"};
+LibraryCost library_bcast(const Model& m, double bytes) noexcept {
+    if (bytes < short_bcast || m.ranks < few_ranks)
+        return {binomial(m, m.ranks, m.on_node, bytes, false), "binomial"};
+    // The scatter is a tree: half of the vector, a quarter, ...
+    const int levels_of = floor_power_of_two(m.ranks);
+    if (bytes < long_message && levels_of == m.ranks)
+        return {2 * halving(m, floor_power_of_two(m.nodes), bytes, false, Needs::nothing, true) +
+                    binomial(m, m.on_node, m.on_node, bytes, false),
+                "scatter and recursive doubling"};
+    return {halving(m, levels_of, bytes, false, Needs::nothing, true) +
+                ring(m, m.ranks, bytes, false, Needs::nothing),
+            "scatter and ring"};
 }
 
-LibraryCost library_allgather_cost(const Model& m, double bytes) {
-    const int p = m.ranks;
-    const double total = bytes * p;
-    if (total < 524288 && largest_power_of_two(p) == p)
-        return {gathering_us(m, p, total, true), "recursive doubling"};
-    if (total < 81920) return {circulant(m, p, total, 0, false).chain, "Bruck"};
-    return {ring(m, p, total, false).chain, "ring"};
+LibraryCost library_allgather(const Model& m, double bytes) noexcept {
+    const double total = bytes * m.ranks;
+    if (total < long_message && floor_power_of_two(m.ranks) == m.ranks)
+        return {halving(m, m.ranks, total, false, Needs::nothing), "recursive doubling"};
+    if (total < short_allgather)
+        return {circulant(m, m.ranks, total, 0, false, Needs::nothing), "Bruck"};
+    return {ring(m, m.ranks, total, false, Needs::nothing), "ring"};
 }
 
 // In the order of enum Collective.
-constexpr LibraryRule library_rules[] = {library_allreduce_cost, library_reduce_cost,
-                                         library_reduce_scatter_cost, library_bcast_cost,
-                                         library_allgather_cost};
+constexpr LibraryRule library_rules[] = {library_allreduce, library_reduce, library_reduce_scatter,
+                                         library_bcast, library_allgather};
 static_assert(sizeof(library_rules) / sizeof(library_rules[0]) == number_of_collectives);
 
 }  // namespace
@@ -389,13 +417,12 @@ double predicted_us(CollectivePath algorithm, const CostFacts& facts, const Pipe
     if (facts.ranks < 2) return 0;
     const Row& row = row_of(facts.collective, algorithm);
     const double segments = std::max(1u, pipelining.segments);
-    const Cost cost = row.cost(Model(facts, network), static_cast<double>(facts.bytes) / segments);
-    return pipelined(cost, {std::max(1u, pipelining.segments), std::max(1u, pipelining.lanes)});
+    return row.us(Model(facts, network, pipelining), static_cast<double>(facts.bytes) / segments);
 }
 
 LibraryCost library_cost(const CostFacts& facts, const NetworkConstants& network) noexcept {
     if (facts.ranks < 2) return {0, "nothing"};
-    return library_rules[static_cast<size_t>(facts.collective)](Model(facts, network),
+    return library_rules[static_cast<size_t>(facts.collective)](Model(facts, network, {1, 1}),
                                                                 static_cast<double>(facts.bytes));
 }
 

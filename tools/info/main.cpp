@@ -3,8 +3,11 @@
 // origin.
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "explain.hpp"
 #include "output.hpp"
 
 #ifndef VECMPI_VERSION
@@ -19,7 +22,12 @@ constexpr const char* usage =
     "  without an option: this machine, the offload thread here, MPI libraries, settings\n"
     "  --json      the same as JSON\n"
     "  --settings  the settings only, with value and origin\n"
-    "  --markdown  the documentation of the settings\n";
+    "  --markdown  the documentation of the settings\n"
+    "usage: vecmpi-info --explain COLLECTIVE [--bytes 1M] [--ranks 16] [--nodes 16] [--op sum] "
+    "[--json]\n"
+    "  allreduce, reduce, reduce_scatter, bcast or allgather: what each algorithm is predicted to\n"
+    "  take, which path is chosen under the settings in force, and why; --op: sum, user,\n"
+    "  noncommutative\n";
 
 Info collect_settings() {
     const SettingsResult& result = process_settings();
@@ -67,6 +75,23 @@ int run(std::string_view option) {
     return print(option == "--json" ? format_json(info) : format_text(info), info);
 }
 
+int explain(const std::vector<std::string>& words) {
+    ExplainRequest request;
+    const SettingsResult& result = process_settings();
+    std::string problem = read_explain(words, request);
+    if (!problem.empty()) {
+        std::fprintf(stderr, "vecmpi-info: %s\n", problem.c_str());
+        return 2;
+    }
+    if (!result.problem.empty()) {
+        std::fprintf(stderr, "vecmpi-info: %s\n", result.problem.c_str());
+        return EXIT_FAILURE;
+    }
+    return print(request.as_json ? explain_json(request, result.settings)
+                                 : explain_text(request, result.settings),
+                 {});
+}
+
 bool is_option(std::string_view word) {
     for (std::string_view option : {"--help", "--version", "--markdown", "--settings", "--json"})
         if (word == option) return true;
@@ -77,6 +102,8 @@ bool is_option(std::string_view word) {
 }  // namespace vecmpi::info
 
 int main(int argc, char** argv) {
+    if (argc > 1 && std::string_view(argv[1]) == "--explain")
+        return vecmpi::info::explain({argv + 2, argv + argc});
     const char* wrong = nullptr;
     if (argc > 1 && !vecmpi::info::is_option(argv[1])) wrong = argv[1];
     if (argc > 2 && wrong == nullptr) wrong = argv[2];

@@ -27,6 +27,27 @@ lines=$("$info" --nonsense 2>&1 | wc -l)
 "$info" --nonsense 2>/dev/null || status=$?
 [ "$status" = 2 ] && [ "$lines" = 1 ] || fail "an unknown option gave status $status, $lines lines"
 
+explain() { "$info" --explain "$@"; }
+explain allreduce --bytes 4M --ranks 64 --nodes 16 | grep -q '^hierarchical  *[0-9]* .*[0-9] ms$' ||
+    fail "--explain lists no algorithms"
+explain allreduce --bytes 4M --ranks 64 --nodes 1 | grep -q '^chosen: mpi: .*one node' || fail "one node left to auto"
+VECMPI_ALLREDUCE=ring:1M-max VECMPI_SEGMENTS=4 explain allreduce --bytes 4M --ranks 8 --nodes 8 |
+    grep -q '^chosen: ring, 4 segments: as VECMPI_ALLREDUCE says' || fail "--explain ignores the settings"
+VECMPI_REPRODUCIBLE=on explain allreduce --bytes 1K | grep -q '^chosen: recursive_doubling: VECMPI_REPRODUCIBLE' ||
+    fail "--explain ignores VECMPI_REPRODUCIBLE"
+explain reduce --op noncommutative | grep -q '^chosen: mpi: .*commute' || fail "--op is ignored"
+VECMPI_NETWORK=latency=2us,bandwidth=100Gbit explain bcast | grep -q 'latency 2 us, 12500 MB/s' ||
+    fail "VECMPI_NETWORK is ignored"
+for words in '' gather '--ranks 4' 'bcast --bytes' 'bcast --bytes 1.5M' 'bcast --ranks 0' 'bcast --ranks 2 --nodes 3' \
+    'bcast --op min' 'bcast --speed 3'; do
+    status=0
+    # shellcheck disable=SC2086 # several words
+    lines=$("$info" --explain $words 2>&1 >/dev/null | wc -l)
+    # shellcheck disable=SC2086
+    "$info" --explain $words >/dev/null 2>&1 || status=$?
+    [ "$status" = 2 ] && [ "$lines" = 1 ] || fail "--explain $words gave status $status, $lines lines"
+done
+
 # What the launcher may use counts, not what a wrapper script that runs as the rank was bound to.
 offered=$("$info" | sed -n 's/^usable CPUs.*offers \([0-9]*\).*/\1/p')
 first=$("$info" | sed -n 's/^usable CPUs  *\([0-9]*\).*/\1/p')
@@ -46,4 +67,9 @@ import json, sys
 info = json.load(sys.stdin)
 assert {row["name"]: row["value"] for row in info["settings"]}["VECMPI_REPORT"] == "json:a\"b\\c"
 assert info["offload_thread"]["reason"]'
+    explain bcast --ranks 5 --json | python3 -c '
+import json, sys
+answer = json.load(sys.stdin)
+assert [row["path"] for row in answer["algorithms"]] == ["chain", "binomial", "scatter_allgather"]
+assert answer["nodes"] == 5 and answer["chosen"] and answer["why"]'
 fi

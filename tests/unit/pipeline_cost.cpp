@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The cost model against a simulation of the schedules, and its behaviour where nothing can be
+// simulated.
+#include "pipeline/cost.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "simulated_network.hpp"
+
+using namespace vecmpi;
+
+namespace {
+
+// Of closed forms from the simulation, of all cases of one algorithm, by ratio whichever is larger.
+// Where this is exceeded, a formula has lost touch with its schedule.
+constexpr double mean_tolerance = 1.15, usual_tolerance = 1.35, worst_tolerance = 2.5;
+constexpr double usual_share = 0.9;  // of the cases are within usual_tolerance
+
+NetworkConstants fast_network() {
+    NetworkConstants network;
+    network.latency_us = 1.5;
+    network.bytes_per_us = 12500;
+    network.overhead_us = 0.3;
+    network.node_latency_us = 0.3;
+    network.node_overhead_us = 0.2;
+    network.node_bytes_per_us = 8000;
+    return network;
+}
+
+struct Case {
+    CostFacts facts;
+    Pipelining pipelining;
+};
+
+CostFacts facts_of(Collective collective, uint64_t bytes, int ranks, int nodes) {
+    return {collective,         bytes, ranks, nodes, (ranks + nodes - 1) / nodes,
+            ranks % nodes == 0, false};
+}
+
+std::vector<Case> cases_of(Collective collective) {
+    std::vector<Case> cases;
+    for (int ranks : {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 32, 64})
+        for (int on_node : {1, 2, 4}) {
+            if (ranks % on_node != 0 || ranks == on_node) continue;
+            for (uint64_t bytes : {1u << 10, 1u << 14, 1u << 17, 1u << 20, 1u << 24})
+                for (unsigned segments : {1u, 2u, 4u, 16u}) {
+                    if (segments > 1 && bytes / segments < 16384) continue;
+                    if (segments > 4 && ranks > 16) continue;
+                    const bool gathers = collective == Collective::allgather;
+                    cases.push_back(
+                        {facts_of(collective, gathers ? bytes / 16 : bytes, ranks, ranks / on_node),
+                         {segments, 2}});
+                }
+        }
+    return cases;
+}
+
+}  // namespace
+
+TEST_CASE("The closed forms follow the simulation of the schedules", "[pipeline][cost]") {
+    for (int c = 0; c < static_cast<int>(number_of_collectives); ++c)
+        for (CollectivePath path : schedule_paths) {
+            const auto collective = static_cast<Collective>(c);
+            if (!is_algorithm_of(collective, path)) continue;
+            double sum = 0, worst = 0;
+            int cases = 0, usual = 0;
+            std::string worst_case;
+            for (const NetworkConstants& network : {NetworkConstants(), fast_network()})
+                for (const Case& one : cases_of(collective)) {
+                    const double simulated =
+                        test::simulated_us(path, one.facts, one.pipelining, network);
+                    REQUIRE(simulated > 0);
+                    const double off = std::fabs(std::log(
+                        predicted_us(path, one.facts, one.pipelining, network) / simulated));
+                    sum += off;
+                    ++cases;
+                    usual += off <= std::log(usual_tolerance);
+                    if (off <= worst) continue;
+                    worst = off;
+                    worst_case = std::to_string(one.facts.ranks) + " ranks " +
+                                 std::to_string(one.facts.nodes) + " nodes " +
+                                 std::to_string(one.facts.bytes) + " bytes " +
+                                 std::to_string(one.pipelining.segments) + " segments";
+                }
+            INFO(c << " " << name_of(path) << ": mean " << std::exp(sum / cases) << ", usual "
+                   << double(usual) / cases << ", worst " << std::exp(worst) << " " << worst_case);
+            CHECK(sum / cases <= std::log(mean_tolerance));
+            CHECK(usual >= usual_share * cases);
+            CHECK(worst <= std::log(worst_tolerance));
+        }
+}
+
+TEST_CASE("The model stays finite for large jobs", "[pipeline][cost]") {
+    for (int c = 0; c < static_cast<int>(number_of_collectives); ++c)
+        for (int ranks : {1, 2, 100000, 1 << 30})
+            for (uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 40, UINT64_MAX})
+                for (int nodes : {1, ranks}) {
+                    const CostFacts facts =
+                        facts_of(static_cast<Collective>(c), bytes, ranks, nodes);
+                    const NetworkConstants network;
+                    CHECK(std::isfinite(library_cost(facts, network).us));
+                    CHECK((ranks == 1 || library_cost(facts, network).us > 0));
+                    for (CollectivePath path : schedule_paths) {
+                        if (!is_algorithm_of(facts.collective, path)) continue;
+                        const double us = predicted_us(path, facts, {16, 2}, network);
+                        INFO(name_of(path) << " " << ranks << " " << bytes);
+                        CHECK(std::isfinite(us));
+                        CHECK((ranks == 1 || us > 0));
+                    }
+                }
+}
+
+TEST_CASE("The library's algorithms are MPICH's", "[pipeline][cost]") {
+    struct Row {
+        Collective collective;
+        uint64_t bytes;
+        int ranks;
+        bool user_op;
+        std::string algorithm;
+    };
+    using enum Collective;
+    const std::vector<Row> rows = {
+        {allreduce, 2048, 16, false, "recursive doubling"},
+        {allreduce, 2052, 16, false, "reduce-scatter and allgather of a power of two"},
+        {allreduce, 1 << 20, 16, true, "recursive doubling"},
+        {reduce, 2048, 16, false, "binomial"},
+        {reduce, 2052, 16, false, "reduce-scatter and gather of a power of two"},
+        {reduce, 1 << 20, 16, true, "binomial"},
+        {reduce_scatter, 524288, 16, false, "recursive halving"},
+        {reduce_scatter, 524292, 16, false, "pairwise exchange"},
+        {bcast, 12287, 16, false, "binomial"},
+        {bcast, 1 << 20, 7, false, "binomial"},
+        {bcast, 12288, 16, false, "scatter and recursive doubling"},
+        {bcast, 12288, 12, false, "scatter and ring"},
+        {bcast, 524288, 16, false, "scatter and ring"},
+        {allgather, 32767, 16, false, "recursive doubling"},
+        {allgather, 32768, 16, false, "ring"},
+        {allgather, 6826, 12, false, "Bruck"},
+        {allgather, 6827, 12, false, "ring"},
+    };
+    for (const Row& row : rows) {
+        CostFacts facts = facts_of(row.collective, row.bytes, row.ranks, row.ranks);
+        facts.user_op = row.user_op;
+        INFO(row.bytes << " bytes " << row.ranks << " ranks");
+        CHECK(library_cost(facts, {}).algorithm == row.algorithm);
+    }
+}
+
+TEST_CASE("VECMPI_NETWORK replaces the constants that it names", "[pipeline][cost]") {
+    const NetworkConstants plain, given = network_constants({1500, 12500000000, -1});
+    CHECK(given.latency_us == 1.5);
+    CHECK(given.bytes_per_us == 12500);
+    CHECK(given.overhead_us == plain.overhead_us);
+    CHECK(network_constants({}).latency_us == plain.latency_us);
+    CHECK(network_constants({0, -1, 0}).latency_us == 0);
+    CHECK(network_constants({0, -1, 0}).overhead_us == 0);
+}
