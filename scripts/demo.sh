@@ -261,7 +261,8 @@ show_explanation() {
     echo "of one are slower than the fastest of the other, so that the difference may be noise. Medians of"
     echo "$repeats runs, of the steps in each run, mean of the ranks. Identical: every summed gradient, every"
     echo "loss and the trained network have the same bits; no: the sums were taken in another order, which"
-    echo "VECMPI_REPRODUCIBLE=on forbids (docs/reductions.md), and the ranks still agree. The virtual hosts share the $cpus CPUs of this machine."
+    echo "VECMPI_REPRODUCIBLE=on forbids (docs/reductions.md), and the ranks still agree. The virtual hosts share"
+    echo "the $cpus CPUs of this machine."
     awk -v cpus="$cpus" -v load="$load" 'BEGIN { if (load > cpus / 4)
         print "The machine was busy when the demo began (load " load "): its times mean little." }'
     if ((stuck[plain] + stuck[preloaded] > 0)); then
