@@ -260,7 +260,9 @@ show_explanation() {
     echo "Speed-up: plain / preloaded; below 1 the preloaded program is slower; ~ where the slowest runs"
     echo "of one are slower than the fastest of the other, so that the difference may be noise. Medians of"
     echo "$repeats runs, of the steps in each run, mean of the ranks. Identical: every summed gradient, every"
-    echo "loss and the trained network have the same bits. The virtual hosts share the $cpus CPUs of this machine."
+    echo "loss and the trained network have the same bits; no: the sums were taken in another order, which"
+    echo "VECMPI_REPRODUCIBLE=on forbids (docs/reductions.md), and the ranks still agree. The virtual hosts share"
+    echo "the $cpus CPUs of this machine."
     awk -v cpus="$cpus" -v load="$load" 'BEGIN { if (load > cpus / 4)
         print "The machine was busy when the demo began (load " load "): its times mean little." }'
     if ((stuck[plain] + stuck[preloaded] > 0)); then
@@ -283,7 +285,7 @@ show_reports() {
         IFS='|' read -r _ _ _ title <<<"${rows[$row]}"
         for mode in overlap blocking; do
             printf '\nWhich paths ran: %s, %s\n' "$title" "$mode"
-            sed -E '/^=====/,$d; /^(train_digits:|epoch|result) /d; /^$/d; s/^/  /' \
+            sed -E '/^=====/,$d; /^(train_digits:|epoch|result) /d; /^\[mpiexec@/d; /^$/d; s/^/  /' \
                 "$work/$row.$mode.preloaded.$repeats"
         done
     done
