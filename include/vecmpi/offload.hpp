@@ -195,15 +195,20 @@ int post_job(Call call, std::unique_ptr<Job> job, MPI_Comm comm, MPI_Request* ap
 // heard of.
 int run_job(Call call, Job& job, MPI_Comm comm) noexcept;
 
-// Makes the job of one MPI_Start from the arguments that the request keeps. Null: there is nothing
-// to do, and the request is complete with *error. Called inside the library, on the program's
-// thread.
-using JobMaker = std::unique_ptr<Job> (*)(const void* arguments, int* error) noexcept;
+// What a persistent request knows of its jobs; lives as long as the process.
+struct JobMaker {
+    // The job of one MPI_Start from the arguments that the request keeps. Null: there is nothing to
+    // do, and the request is complete with *error. Called inside the library, on the program's
+    // thread.
+    std::unique_ptr<Job> (*make)(const void* arguments, int* error) noexcept;
+    // The request is gone, and its last job done: frees what the arguments own.
+    void (*drop)(const void* arguments) noexcept;
+};
 
 // A persistent request, inactive, virtual. arguments: trivially copyable, at most
 // max_argument_bytes. MPI_ERR_NO_MEM, and nothing done, where no slot is left: whether all ranks
 // have one is for the caller to find out, who may communicate in MPI_X_init (MPI 4.0, 6.13).
-int make_persistent_job(Call call, MPI_Comm comm, JobMaker make, const void* arguments,
+int make_persistent_job(Call call, MPI_Comm comm, const JobMaker& maker, const void* arguments,
                         size_t argument_bytes, MPI_Request* app_request) noexcept;
 
 // Jobs that are not done. Relaxed: a look more or less does no harm.

@@ -45,6 +45,11 @@ void run_here(Job& job) noexcept {
     engine->run_until([&](bool may_call) noexcept { return may_call && look_at(job, floats); });
 }
 
+void give_back(Slot* slot) noexcept {
+    if (slot->persistent) slot->maker->drop(slot->arguments);
+    engine->pool.give(slot);
+}
+
 void complete_slot(Slot* slot, int error) noexcept {
     MPI_Request none = MPI_REQUEST_NULL;
     int flag;
@@ -52,7 +57,7 @@ void complete_slot(Slot* slot, int error) noexcept {
     slot->error = error;
     // Acquire and release: pairs with readiness() and with abandon_job().
     if (slot->state.exchange(SlotState::done, std::memory_order_acq_rel) == SlotState::abandoned)
-        engine->pool.give(slot);
+        give_back(slot);
 }
 
 // The receive that stands in for a request gets its message: longer than its buffer where the job
@@ -277,12 +282,12 @@ int run_job(Call, Job& job, MPI_Comm comm) noexcept {
     return job.error;
 }
 
-int make_persistent_job(Call call, MPI_Comm comm, JobMaker make, const void* arguments,
+int make_persistent_job(Call call, MPI_Comm comm, const JobMaker& maker, const void* arguments,
                         size_t argument_bytes, MPI_Request* app_request) noexcept {
     Slot* slot = take_slot(call, comm);
     if (!slot) return MPI_ERR_NO_MEM;
     slot->persistent = true;
-    slot->make = make;
+    slot->maker = &maker;
     std::memcpy(slot->arguments, arguments, argument_bytes);
     slot->state.store(SlotState::inactive, std::memory_order_release);
     *app_request = engine->pool.handle(slot);
@@ -296,7 +301,7 @@ void start_job(Slot* slot) noexcept {
     std::unique_ptr<Job> job;
     {
         const InsideLibrary inside;
-        job = slot->make(slot->arguments, &error);
+        job = slot->maker->make(slot->arguments, &error);
     }
     slot->state.store(SlotState::active, std::memory_order_relaxed);
     if (job)
@@ -309,7 +314,7 @@ void abandon_job(Slot* slot) noexcept {
     SlotState active = SlotState::active;  // pairs with complete_slot()
     if (!slot->state.compare_exchange_strong(active, SlotState::abandoned,
                                              std::memory_order_acq_rel))
-        engine->pool.give(slot);
+        give_back(slot);
 }
 
 void note_job_error(MPI_Comm comm, int error) noexcept {

@@ -31,7 +31,7 @@ struct alignas(64) Slot {
     };
     union {
         IssueFunction issue;
-        JobMaker make;  // of a persistent job
+        const JobMaker* maker;  // of a persistent job
     };
     Call call;
     bool persistent;

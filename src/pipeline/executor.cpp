@@ -32,6 +32,15 @@ uint32_t ScheduleRun::Ready::pop() noexcept {
     return step;
 }
 
+bool ScheduleRun::Messages::may_begin() const noexcept {
+    return !ready.empty() && ordinals[ready.first()] - completed_before < most_messages;
+}
+
+void ScheduleRun::Messages::complete(uint32_t ordinal) noexcept {
+    completed[ordinal] = true;
+    while (completed_before < completed.size() && completed[completed_before]) ++completed_before;
+}
+
 ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule> schedule,
                          const Elements& elements)
     : comm_(std::move(comm)),
@@ -45,6 +54,13 @@ ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule
     scratch_ = comm_->take_scratch(scratch_bytes);
     if (!scratch_.memory) throw std::bad_alloc();
     for (Ready* ready : {&sends_.ready, &receives_.ready, &local_}) ready->reserve(steps);
+    ordinals_.resize(steps);
+    for (uint32_t step = 0; step < steps; ++step)
+        if (Messages* messages = messages_of(step)) {
+            ordinals_[step] = static_cast<uint32_t>(messages->completed.size());
+            messages->completed.push_back(false);
+        }
+    sends_.ordinals = receives_.ordinals = ordinals_.data();
     for (uint32_t step = 0; step < steps; ++step)
         if (waits_[step] == 0) let_go(step);
     turn_ = comm_->take_turn();
@@ -64,15 +80,21 @@ char* ScheduleRun::at(Place place) const noexcept {
     }
 }
 
-void ScheduleRun::let_go(uint32_t step) noexcept {
+// Null for a local step.
+ScheduleRun::Messages* ScheduleRun::messages_of(uint32_t step) noexcept {
     switch (schedule_->steps[step].kind) {
         case Step::Kind::send:
-            return sends_.ready.push(step);
+            return &sends_;
         case Step::Kind::receive:
-            return receives_.ready.push(step);
+            return &receives_;
         default:
-            return local_.push(step);
+            return nullptr;
     }
+}
+
+void ScheduleRun::let_go(uint32_t step) noexcept {
+    Messages* const messages = messages_of(step);
+    (messages ? messages->ready : local_).push(step);
 }
 
 void ScheduleRun::complete_step(uint32_t step) noexcept {
@@ -113,11 +135,7 @@ void ScheduleRun::issue(uint32_t index) noexcept {
 
 bool ScheduleRun::begin_messages(Messages& messages) noexcept {
     bool any = false;
-    while (!messages.ready.empty() && messages.under_way < most_messages && error == MPI_SUCCESS) {
-        issue(messages.ready.pop());
-        ++messages.under_way;
-        any = true;
-    }
+    for (; error == MPI_SUCCESS && messages.may_begin(); any = true) issue(messages.ready.pop());
     return any;
 }
 
@@ -138,7 +156,7 @@ bool ScheduleRun::test_messages() noexcept {
     for (int i = 0; i < completed; ++i) {
         const int place = indices[i];
         const uint32_t step = steps_[place];
-        --(schedule_->steps[step].kind == Step::Kind::send ? sends_ : receives_).under_way;
+        messages_of(step)->complete(ordinals_[step]);
         --under_way_;
         requests_[place] = requests_[under_way_];
         steps_[place] = steps_[under_way_];

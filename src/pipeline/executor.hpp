@@ -29,25 +29,32 @@ class ScheduleRun : public Job {
     bool advance() noexcept override;
 
   private:
-    // Steps that may begin, the earliest in the schedule first: older segments go before younger
-    // ones, on all ranks alike.
+    // Steps that wait for nothing, the earliest in the schedule first.
     class Ready {
       public:
         void reserve(size_t steps) { heap_.reserve(steps); }
         bool empty() const noexcept { return heap_.empty(); }
         void push(uint32_t step) noexcept;  // within what was reserved
+        uint32_t first() const noexcept { return heap_.front(); }
         uint32_t pop() noexcept;
 
       private:
         std::vector<uint32_t> heap_;
     };
-    // Messages of one direction under way.
-    static constexpr int most_messages = 16;
+    // The messages of one direction. One may begin when fewer than most_messages before it in the
+    // schedule are incomplete. A plain limit on how many are under way would deadlock: later ones
+    // could take the place of one that another rank waits for.
+    static constexpr uint32_t most_messages = 16;
     struct Messages {
+        bool may_begin() const noexcept;
+        void complete(uint32_t ordinal) noexcept;
         Ready ready;
-        int under_way = 0;
+        std::vector<bool> completed;    // by ordinal
+        uint32_t completed_before = 0;  // ordinals below this are complete
+        const uint32_t* ordinals = nullptr;
     };
 
+    Messages* messages_of(uint32_t step) noexcept;
     void let_go(uint32_t step) noexcept;  // it waits for nothing any more
     void complete_step(uint32_t step) noexcept;
     bool begin_messages(Messages& messages) noexcept;
@@ -67,6 +74,7 @@ class ScheduleRun : public Job {
     bool ended_ = false;
     size_t left_;  // steps that are not complete
     std::vector<uint32_t> waits_;
+    std::vector<uint32_t> ordinals_;  // of a send among the sends, of a receive among the receives
     Messages sends_, receives_;
     Ready local_;
     int under_way_ = 0;

@@ -111,18 +111,20 @@ std::unique_ptr<Job> start_persistent(const void* arguments, int* error) noexcep
     return run;
 }
 
-[[maybe_unused]] void drop_persistent(const void* arguments) noexcept {
+void drop_persistent(const void* arguments) noexcept {
     const SharedRecipe* recipe;
     std::memcpy(&recipe, arguments, sizeof recipe);
     delete recipe;
 }
 
+constexpr JobMaker maker{start_persistent, drop_persistent};
+
 // Every rank has a request for it, or none keeps one: then it is the library's collective.
 std::optional<int> make_persistent(const CollectiveForm& form, SharedRecipe recipe) noexcept {
     auto* const kept = new (std::nothrow) SharedRecipe(recipe);
     const MPI_Comm comm = recipe->program_comm;
-    const bool made = kept && make_persistent_job(form.call, comm, start_persistent, &kept,
-                                                  sizeof kept, form.request) == MPI_SUCCESS;
+    const bool made = kept && make_persistent_job(form.call, comm, maker, &kept, sizeof kept,
+                                                  form.request) == MPI_SUCCESS;
     int mine = made, all = 0;
     {
         const DirectCall scope(form.call);

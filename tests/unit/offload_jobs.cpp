@@ -113,11 +113,14 @@ std::unique_ptr<Job> make_counted(const void* raw, int* error) noexcept {
     return std::make_unique<CountedJob>(*arguments.trace, arguments.looks);
 }
 
+int dropped = 0;
+constexpr JobMaker counted{make_counted, [](const void*) noexcept { ++dropped; }};
+
 MPI_Request persistent_job(Trace& trace, int looks, int error = MPI_SUCCESS) {
     const MakerArguments arguments{&trace, looks, error};
     MPI_Request request = MPI_REQUEST_NULL;
-    CHECK(make_persistent_job(Call::Allreduce_init, comm, make_counted, &arguments,
-                              sizeof arguments, &request) == MPI_SUCCESS);
+    CHECK(make_persistent_job(Call::Allreduce_init, comm, counted, &arguments, sizeof arguments,
+                              &request) == MPI_SUCCESS);
     REQUIRE(is_virtual(request));
     return request;
 }
@@ -232,7 +235,7 @@ TEST_CASE("jobs: without a stand-in either, the call returns when the job is don
     CHECK(trace.looks == 9);
     CHECK(trace.destroyed);
     MPI_Request request = MPI_REQUEST_NULL;
-    CHECK(make_persistent_job(Call::Allreduce_init, comm, make_counted, nullptr, 0, &request) ==
+    CHECK(make_persistent_job(Call::Allreduce_init, comm, counted, nullptr, 0, &request) ==
           MPI_ERR_NO_MEM);
 }
 
@@ -295,7 +298,9 @@ TEST_CASE("jobs: nothing to do but an error", "[offload][jobs]") {
     CHECK(start(&request) == MPI_SUCCESS);
     CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_ERR_NO_MEM);
     CHECK(raised.error == MPI_ERR_NO_MEM);
+    const int before = dropped;
     CHECK(request_free(&request) == MPI_SUCCESS);
+    CHECK(dropped == before + 1);
 }
 
 TEST_CASE("jobs: a freed request's job goes on, and its slot comes back", "[offload][jobs]") {

@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 
+#include "pipeline/segmented.hpp"
 #include "pipeline/segments.hpp"
 #include "running_engine.hpp"
-#include "pipeline/segmented.hpp"
 
 using namespace vecmpi;
 
