@@ -231,12 +231,26 @@ std::optional<Gathered> look_at_gathered(void* recvbuf, MPI_Datatype type, int r
     }
 }
 
+// Where the packed vector would begin in the program's memory, if the blocks lie there as they do
+// in it. Displacements are each rank's own, and messages hold several blocks: the schedule must not
+// rest on them.
+std::optional<MPI_Count> begin_of_dense(const Gathered& gathered) noexcept {
+    std::optional<MPI_Count> begin;
+    for (size_t r = 0; r < gathered.blocks.size(); ++r) {
+        if (gathered.counts[r] == 0) continue;
+        const MPI_Count first =
+            gathered.displacements[r] * gathered.shape.extent - gathered.blocks[r].first;
+        if (begin && *begin != first) return std::nullopt;
+        begin = first;
+    }
+    return begin;
+}
+
 // Both sides are what they are on the wire: the schedule works in the program's memory.
-void gather_in_memory(Recipe& recipe, Gathered& gathered, const void* sendbuf) noexcept {
-    for (size_t r = 0; r < gathered.blocks.size(); ++r)
-        gathered.blocks[r].first = gathered.displacements[r] * gathered.shape.extent;
-    recipe.elements.input = sendbuf == MPI_IN_PLACE ? gathered.recvbuf : sendbuf;
-    recipe.elements.output = gathered.recvbuf;
+void gather_in_memory(Recipe& recipe, const Gathered& gathered, MPI_Count begin,
+                      const void* sendbuf) noexcept {
+    recipe.elements.output = advanced(gathered.recvbuf, begin);
+    recipe.elements.input = sendbuf == MPI_IN_PLACE ? recipe.elements.output : sendbuf;
 }
 
 // 1. The own block is packed to its place. 2. All others are unpacked.
@@ -280,8 +294,9 @@ std::optional<int> scheduled_allgather(const CollectiveForm& form, const void* s
     if (!offer) return std::nullopt;
     Recipe recipe;
     try {
-        if (gathered->shape.builtin && send_shape.builtin)
-            gather_in_memory(recipe, *gathered, sendbuf);
+        const auto begin = begin_of_dense(*gathered);
+        if (gathered->shape.builtin && send_shape.builtin && begin)
+            gather_in_memory(recipe, *gathered, *begin, sendbuf);
         else
             gather_packed(recipe, *gathered, sendbuf, sendcount, sendtype, rank);
     } catch (const std::bad_alloc&) {
