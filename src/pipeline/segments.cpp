@@ -48,7 +48,8 @@ unsigned number_of_segments(const SegmentFacts& facts, const Settings& settings,
     const CollectivePath path = (settings.*rule.paths).at(facts.bytes);
     if (path == CollectivePath::mpi || facts.ranks < 2) return decline(Counter::decline_setting);
     if (rule.reduces && settings.reproducible) return decline(Counter::decline_reproducible);
-    if (path == CollectivePath::automatic) {
+    // An algorithm of ours that cannot serve the call leaves it as if nothing were set.
+    if (path != CollectivePath::segmented) {
         if (!facts.several_nodes || facts.ranks < auto_from_ranks)
             return decline(Counter::decline_layout);
         if (facts.bytes < rule.auto_from_bytes) return decline(Counter::decline_small);
