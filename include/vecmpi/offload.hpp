@@ -194,6 +194,9 @@ int post_job(Call call, std::unique_ptr<Job> job, MPI_Comm comm, MPI_Request* ap
 // Blocking, on this thread; other jobs go on meanwhile. Returns job.error, which comm's handler has
 // heard of.
 int run_job(Call call, Job& job, MPI_Comm comm) noexcept;
+// The same for a job that calls an operator of the program, which may wait for other threads, which
+// may call MPI: nobody must wait for this thread meanwhile, so it does not own the engine.
+int run_job_beside(Call call, Job& job, MPI_Comm comm) noexcept;
 
 // What a persistent request knows of its jobs; lives as long as the process.
 struct JobMaker {
@@ -266,9 +269,17 @@ struct CommTraits {
 };
 // Cached. Of a handle that is no communicator (any more) the size is 0.
 CommTraits comm_traits(MPI_Comm comm) noexcept;
-// True while comm_traits() asks the library on this thread: an error is then its answer, and
-// nothing that the program may hear of.
-bool asks_about_communicator() noexcept;
+// While there is one on this thread, an error of the library's is an answer to us, and nothing that
+// the program may hear of: the library returns the code and calls no error handler, where
+// src/intercept can prevent it.
+class QuietErrors {
+  public:
+    QuietErrors() noexcept;
+    ~QuietErrors();
+    QuietErrors(const QuietErrors&) = delete;
+    QuietErrors& operator=(const QuietErrors&) = delete;
+};
+bool errors_are_quiet() noexcept;
 // Before a communicator is freed or its error handler changes.
 void forget_comm_traits() noexcept;
 // The communicator's error handler may be another one now.

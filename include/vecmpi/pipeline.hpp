@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include <memory>
 #include <optional>
 #include <type_traits>
 
@@ -80,8 +81,12 @@ std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* s
                                        RankArray recvcounts, RankArray displs,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
-// Before a communicator is freed; before MPI_Finalize.
-void forget_private_comm(MPI_Comm comm) noexcept;
+// What stands beside a communicator of the program's. Taken before that is freed; dropped after, or
+// returned where the library refused.
+using PrivateCommHold = std::shared_ptr<void>;
+PrivateCommHold take_private_comm(MPI_Comm comm) noexcept;
+void return_private_comm(MPI_Comm comm, PrivateCommHold ours) noexcept;
+// Before MPI_Finalize.
 void forget_private_comms() noexcept;
 
 }  // namespace vecmpi

@@ -29,6 +29,7 @@ namespace {
 LibraryWaits library_waits(int lib_provided) noexcept {
     MPI_Request never = start_endless_request();
     int flag;
+    forget_global_lock();
     for (int look = 0; look < 3; ++look) real.Test(&never, &flag, MPI_STATUS_IGNORE);
     end_endless_request(&never);
     return {.rest = library_polls_seen(),
@@ -166,6 +167,17 @@ int changing_communicator(Call call, LibraryCall library_call) {
     forget_comm_traits();
     const int rc = library_call();
     forget_comm_traits();
+    return rc;
+}
+
+// Ours beside it goes first: another thread may get the handle as soon as it is free.
+template <class LibraryFree>
+int freeing(MPI_Comm* comm, LibraryFree library_free) {
+    if (comm == nullptr) return library_free(comm);
+    const MPI_Comm freed = *comm;
+    PrivateCommHold ours = take_private_comm(freed);
+    const int rc = library_free(comm);
+    if (rc != MPI_SUCCESS) return_private_comm(freed, std::move(ours));
     return rc;
 }
 
@@ -362,17 +374,12 @@ int serve_Session_create_errhandler(MPI_Session_errhandler_function* session_err
 // ---- communicators ------------------------------------------------------------------------------
 
 int serve_Comm_free(MPI_Comm* comm) {
-    return changing_communicator(Call::Comm_free, [&] {
-        if (comm != nullptr) forget_private_comm(*comm);
-        return real.Comm_free(comm);
-    });
+    return changing_communicator(Call::Comm_free, [&] { return freeing(comm, real.Comm_free); });
 }
 
 int serve_Comm_disconnect(MPI_Comm* comm) {
-    return changing_communicator(Call::Comm_disconnect, [&] {
-        if (comm != nullptr) forget_private_comm(*comm);
-        return real.Comm_disconnect(comm);
-    });
+    return changing_communicator(Call::Comm_disconnect,
+                                 [&] { return freeing(comm, real.Comm_disconnect); });
 }
 
 int serve_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) noexcept {

@@ -41,8 +41,8 @@ thread_local constinit Ladder library_ladder
 // that finds the lock taken: threads then starve for seconds. So a rest is due from the poll on,
 // and is taken once the lock is free.
 //
-// A look at the jobs calls the library, so no lock of it may be held then: the first unlock may be
-// that of an inner lock.
+// A look at the jobs calls the library, which takes its global lock, so it is made when that one
+// was given up. An inner lock may be given up before, and ROMIO holds one of its own all the while.
 enum Due : unsigned { nothing = 0, rest = 1, jobs = 2 };
 struct AtUnlock {
     unsigned due = nothing;
@@ -50,13 +50,13 @@ struct AtUnlock {
 };
 thread_local constinit AtUnlock at_unlock __attribute__((tls_model("initial-exec")));
 
-// A lock and its unlock after a poll came through here.
-constinit std::atomic<bool> locks_seen{false};
+// The library's global lock: the outermost one that a test of a request gives up after a poll.
+constinit std::atomic<pthread_mutex_t*> global_lock{nullptr};
 // Where the MPI library lies in memory.
 constinit std::atomic<uintptr_t> library_begin{0}, library_bytes{0};
 
-void do_what_is_due() noexcept {
-    if ((at_unlock.due & jobs) != 0 && at_unlock.locks_held == 0) {
+void do_what_is_due(const pthread_mutex_t* given_up) noexcept {
+    if ((at_unlock.due & jobs) != 0 && given_up == global_lock.load(std::memory_order_relaxed)) {
         at_unlock.due &= ~unsigned{jobs};
         advance_jobs_in_library();
     }
@@ -83,10 +83,11 @@ int unlock_and_rest(pthread_mutex_t* mutex) noexcept {
     const int rc = pthread_mutex_unlock(mutex);
     if (at_unlock.locks_held > 0) {
         --at_unlock.locks_held;
-        if (at_unlock.due != nothing && !locks_seen.load(std::memory_order_relaxed)) [[unlikely]]
-            locks_seen.store(true, std::memory_order_relaxed);
+        if (at_unlock.locks_held == 0 && at_unlock.due != nothing &&
+            global_lock.load(std::memory_order_relaxed) == nullptr) [[unlikely]]
+            global_lock.store(mutex, std::memory_order_relaxed);
     }
-    if (at_unlock.due != nothing) do_what_is_due();
+    if (at_unlock.due != nothing) do_what_is_due(mutex);
     return rc;
 }
 
@@ -203,8 +204,10 @@ bool library_polls_seen() noexcept { return seen.load(std::memory_order_relaxed)
 
 bool library_shows_polls(bool locks) noexcept {
     return library_bytes.load(std::memory_order_relaxed) != 0 &&
-           (!locks || locks_seen.load(std::memory_order_relaxed));
+           (!locks || global_lock.load(std::memory_order_relaxed) != nullptr);
 }
+
+void forget_global_lock() noexcept { global_lock.store(nullptr, std::memory_order_relaxed); }
 
 void stop_resting_in_library() noexcept { resting.store(false, std::memory_order_relaxed); }
 

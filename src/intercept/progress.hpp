@@ -15,6 +15,9 @@ bool library_polls_seen() noexcept;
 
 // True where a look at the jobs follows the polls of the MPI library itself: those of a library
 // below it (libfabric) come with locks held that nobody knows. locks: it polls with a lock held,
+// Before the tests that the next question is about: what polled until now may have held other
+// locks.
+void forget_global_lock() noexcept;
 // and must have shown that we see it taken and given back.
 bool library_shows_polls(bool locks) noexcept;
 

@@ -18,8 +18,8 @@ constexpr const char* raise_symbol = "MPIR_Err_return_comm";
 constinit RaiseFunction raise_in_library = nullptr;
 
 // An error handler function of the program may leave by an exception.
-int raise_unless_asked(void* comm, const char* function, int code) {
-    return asks_about_communicator() ? code : raise_in_library(comm, function, code);
+int raise_unless_quiet(void* comm, const char* function, int code) {
+    return errors_are_quiet() ? code : raise_in_library(comm, function, code);
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ void keep_questions_quiet() noexcept {
         reinterpret_cast<RaiseFunction>(dlsym(bind_real_functions().handle, raise_symbol));
     if (raise_in_library == nullptr) return;
     replace_import(reinterpret_cast<const void*>(real.Comm_test_inter), raise_symbol,
-                   reinterpret_cast<const void*>(raise_unless_asked));
+                   reinterpret_cast<const void*>(raise_unless_quiet));
 }
 
 }  // namespace vecmpi

@@ -16,7 +16,7 @@ std::atomic<uint64_t> cache[cache_entries];
 std::atomic<uint32_t> cache_epoch{0};
 std::atomic<bool> dynamic_processes{false};
 std::atomic<bool> sessions{false};
-thread_local constinit bool asking __attribute__((tls_model("initial-exec"))) = false;
+thread_local constinit int quiet __attribute__((tls_model("initial-exec"))) = 0;
 
 constexpr int largest_cached_size = (1 << 26) - 1;
 
@@ -78,10 +78,8 @@ bool comm_in_world(MPI_Comm comm, bool inter, int size) noexcept {
 
 // The library raises no error meanwhile, where src/intercept can prevent it: "no" is an answer.
 bool is_communicator(MPI_Comm comm, int* inter) noexcept {
-    asking = true;
-    const int rc = real.Comm_test_inter(comm, inter);
-    asking = false;
-    return rc == MPI_SUCCESS;
+    const QuietErrors question;
+    return real.Comm_test_inter(comm, inter) == MPI_SUCCESS;
 }
 
 // What is no communicator, or was freed, is served by nothing of ours: the library is to refuse the
@@ -108,7 +106,9 @@ CommTraits ask_library(MPI_Comm comm) noexcept {
 
 }  // namespace
 
-bool asks_about_communicator() noexcept { return asking; }
+QuietErrors::QuietErrors() noexcept { ++quiet; }
+QuietErrors::~QuietErrors() { --quiet; }
+bool errors_are_quiet() noexcept { return quiet != 0; }
 
 CommTraits comm_traits(MPI_Comm comm) noexcept {
     const auto key = static_cast<uint32_t>(comm);

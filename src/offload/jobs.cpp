@@ -282,6 +282,17 @@ int run_job(Call, Job& job, MPI_Comm comm) noexcept {
     return job.error;
 }
 
+int run_job_beside(Call call, Job& job, MPI_Comm comm) noexcept {
+    {
+        const DirectCall scope(call, Reentry::program);
+        const CallerInside inside(*engine);
+        Ladder ladder(engine->wait);
+        while (!job.advance()) engine->rest(ladder);
+    }
+    if (job.error != MPI_SUCCESS) real.Comm_call_errhandler(comm, job.error);
+    return job.error;
+}
+
 int make_persistent_job(Call call, MPI_Comm comm, const JobMaker& maker, const void* arguments,
                         size_t argument_bytes, MPI_Request* app_request) noexcept {
     Slot* slot = take_slot(call, comm);

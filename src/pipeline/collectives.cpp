@@ -61,11 +61,12 @@ std::optional<int> scheduled_allreduce(const CollectiveForm& form, const void* s
                                        void* recvbuf, MPI_Count count, MPI_Datatype type, MPI_Op op,
                                        MPI_Comm comm) noexcept {
     const auto traits = traits_to_cut(comm, type, count);
-    if (!traits || sendbuf == recvbuf) return std::nullopt;
+    if (!traits) return std::nullopt;
     meet_wishes(form, comm, traits->size);
     const auto bytes = static_cast<uint64_t>(count * size_of(type));
     if (!is_worth_a_look(Collective::allreduce, bytes)) return std::nullopt;
-    if (is_refused(sendbuf, count, type) || is_refused(recvbuf, count, type)) return std::nullopt;
+    if (sendbuf == recvbuf || is_refused(sendbuf, count, type) || is_refused(recvbuf, count, type))
+        return std::nullopt;
     const Reduction reduction = look_at_reduction(type, op);
     if (!serves_form(form, reduction)) return std::nullopt;
     auto offer = offer_schedule(
@@ -82,8 +83,9 @@ std::optional<int> scheduled_reduce(const CollectiveForm& form, const void* send
                                     MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
                                     MPI_Comm comm) noexcept {
     const auto traits = traits_to_cut(comm, type, count);
-    if (!traits || root < 0 || root >= traits->size) return std::nullopt;
+    if (!traits) return std::nullopt;
     meet_wishes(form, comm, traits->size);
+    if (root < 0 || root >= traits->size) return std::nullopt;
     const auto bytes = static_cast<uint64_t>(count * size_of(type));
     if (!is_worth_a_look(Collective::reduce, bytes)) return std::nullopt;
     int rank = 0;
@@ -141,7 +143,7 @@ std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const vo
                                             void* recvbuf, CountOf count_of, MPI_Datatype type,
                                             MPI_Op op, MPI_Comm comm) noexcept {
     const auto traits = traits_to_cut(comm, type, 0);
-    if (!traits || sendbuf == recvbuf) return std::nullopt;
+    if (!traits) return std::nullopt;
     meet_wishes(form, comm, traits->size);
     if (!is_worth_a_look(Collective::reduce_scatter)) return std::nullopt;
     const auto blocks = blocks_of(traits->size, count_of);
@@ -151,7 +153,7 @@ std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const vo
     const int64_t total = total_of(*blocks);
     const auto bytes = static_cast<uint64_t>(total * size_of(type));
     if (!is_worth_a_look(Collective::reduce_scatter, bytes)) return std::nullopt;
-    if (is_refused(sendbuf, total, type) ||
+    if (sendbuf == recvbuf || is_refused(sendbuf, total, type) ||
         is_refused(recvbuf, (*blocks)[static_cast<size_t>(rank)].count, type))
         return std::nullopt;
     const Reduction reduction = look_at_reduction(type, op);
@@ -174,8 +176,9 @@ std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const vo
 std::optional<int> scheduled_bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
                                    MPI_Datatype type, int root, MPI_Comm comm) noexcept {
     const auto traits = traits_to_cut(comm, type, count);
-    if (!traits || root < 0 || root >= traits->size || !real.Pack_c) return std::nullopt;
+    if (!traits) return std::nullopt;
     meet_wishes(form, comm, traits->size);
+    if (root < 0 || root >= traits->size || !real.Pack_c) return std::nullopt;
     const TypeShape shape = shape_of(type);
     const MPI_Count bytes = count * shape.bytes;
     if (!is_worth_a_look(Collective::bcast, static_cast<uint64_t>(bytes))) return std::nullopt;
@@ -359,8 +362,9 @@ std::optional<int> pipeline_allgather(const CollectiveForm& form, const void* se
                                       MPI_Count recvcount, MPI_Datatype recvtype,
                                       MPI_Comm comm) noexcept {
     const auto traits = traits_to_cut(comm, recvtype, recvcount);
-    if (!traits || is_refused(recvbuf, recvcount, recvtype)) return std::nullopt;
+    if (!traits) return std::nullopt;
     meet_wishes(form, comm, traits->size);
+    if (is_refused(recvbuf, recvcount, recvtype)) return std::nullopt;
     std::optional<int> rc;
     if (is_worth_a_look(Collective::allgather,
                         static_cast<uint64_t>(recvcount * size_of(recvtype)))) {
@@ -379,8 +383,9 @@ std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* s
                                        RankArray recvcounts, RankArray displs,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept {
     const auto traits = traits_to_cut(comm, recvtype, 0);
-    if (!traits || recvcounts.missing() || displs.missing()) return std::nullopt;
+    if (!traits) return std::nullopt;
     meet_wishes(form, comm, traits->size);
+    if (recvcounts.missing() || displs.missing()) return std::nullopt;
     if (!is_worth_a_look(Collective::allgather)) return std::nullopt;
     auto gathered = look_at_gathered(
         recvbuf, recvtype, traits->size, [=](int rank) noexcept { return recvcounts[rank]; },

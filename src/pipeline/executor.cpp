@@ -13,9 +13,10 @@ namespace vecmpi {
 namespace {
 
 // A tag's 20 bits, as many as any library of the MPICH family has (MPI_TAG_UB).
-int tag_of(uint32_t turn, const Step& step) noexcept {
-    static_assert(PrivateComm::turns_apart == 32);
-    return static_cast<int>((turn % 32) << 15 | (step.segment % 64u) << 9 | step.message % 512u);
+int tag_of(bool persistent, uint32_t turn, const Step& step) noexcept {
+    static_assert(PrivateComm::turns_apart == 32 && PrivateComm::persistent_numbers == 32);
+    const uint32_t run = (persistent ? 32u : 0u) | turn % 32;
+    return static_cast<int>(run << 14 | (step.segment % 32u) << 9 | step.message % 512u);
 }
 
 }  // namespace
@@ -42,10 +43,12 @@ void ScheduleRun::Messages::complete(uint32_t ordinal) noexcept {
 }
 
 ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule> schedule,
-                         const Elements& elements)
+                         const Elements& elements, std::optional<uint32_t> persistent_number)
     : comm_(std::move(comm)),
       schedule_(std::move(schedule)),
       elements_(elements),
+      persistent_(persistent_number.has_value()),
+      begun_(persistent_),
       left_(schedule_->steps.size()),
       waits_(schedule_->waits) {
     const size_t steps = schedule_->steps.size();
@@ -63,7 +66,7 @@ ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule
     sends_.ordinals = receives_.ordinals = ordinals_.data();
     for (uint32_t step = 0; step < steps; ++step)
         if (waits_[step] == 0) let_go(step);
-    turn_ = comm_->take_turn();
+    turn_ = persistent_ ? *persistent_number : comm_->take_turn();
 }
 
 ScheduleRun::~ScheduleRun() { comm_->give_back(std::move(scratch_)); }
@@ -106,13 +109,21 @@ void ScheduleRun::complete_step(uint32_t step) noexcept {
     }
 }
 
+// The others wait for what comes after: a message that failed is as good as complete, as in the
+// library's own collectives.
 void ScheduleRun::fail(int code) noexcept {
     if (error == MPI_SUCCESS) error = code;
 }
 
+// Nobody knows what the library would do next.
+void ScheduleRun::give_up(int code) noexcept {
+    fail(code);
+    given_up_ = true;
+}
+
 void ScheduleRun::issue(uint32_t index) noexcept {
     const Step& step = schedule_->steps[index];
-    const int tag = tag_of(turn_, step);
+    const int tag = tag_of(persistent_, turn_, step);
     MPI_Request* const request = &requests_[under_way_];
     *request = MPI_REQUEST_NULL;
     int rc;
@@ -129,13 +140,13 @@ void ScheduleRun::issue(uint32_t index) noexcept {
                                    : real.Irecv_c(to, step.count, elements_.type, step.peer, tag,
                                                   comm_->comm(), request);
     }
-    if (rc != MPI_SUCCESS) return fail(rc);
+    if (rc != MPI_SUCCESS) return give_up(rc);
     steps_[under_way_++] = index;
 }
 
 bool ScheduleRun::begin_messages(Messages& messages) noexcept {
     bool any = false;
-    for (; error == MPI_SUCCESS && messages.may_begin(); any = true) issue(messages.ready.pop());
+    for (; !given_up_ && messages.may_begin(); any = true) issue(messages.ready.pop());
     return any;
 }
 
@@ -144,9 +155,10 @@ bool ScheduleRun::test_messages() noexcept {
     int completed = 0;
     int indices[2 * most_messages];
     MPI_Status statuses[2 * most_messages];
+    const QuietErrors quiet;  // raised with the program's handler, for the program's communicator
     const int rc = real.Testsome(under_way_, requests_, &completed, indices, statuses);
     if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) {
-        fail(rc);
+        give_up(rc);
         return true;
     }
     if (completed == MPI_UNDEFINED || completed <= 0) return false;
@@ -188,7 +200,7 @@ bool ScheduleRun::finish() noexcept {
         real.Request_free(&requests_[i]);
     }
     under_way_ = 0;
-    comm_->end_turn(turn_);
+    if (!persistent_) comm_->end_turn(turn_);
     ended_ = true;
     return true;
 }
@@ -198,13 +210,13 @@ bool ScheduleRun::advance() noexcept {
     if (ended_) return true;
     if (!begun_ && !(begun_ = comm_->may_begin(turn_))) return false;
     for (bool moved = true; moved;) {
-        if (left_ == 0 || error != MPI_SUCCESS) return finish();
+        if (left_ == 0 || given_up_) return finish();
         moved = begin_messages(receives_);
         moved |= begin_messages(sends_);
         moved |= test_messages();
         moved |= do_local_step();
     }
-    return left_ == 0 || error != MPI_SUCCESS ? finish() : false;
+    return left_ == 0 || given_up_ ? finish() : false;
 }
 
 }  // namespace vecmpi

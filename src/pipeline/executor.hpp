@@ -2,6 +2,7 @@
 // Runs one rank's schedule with the library's nonblocking point-to-point calls and our kernels.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "private_comm.hpp"
@@ -21,9 +22,10 @@ struct Elements {
 
 class ScheduleRun : public Job {
   public:
-    // Takes the communicator's next turn. May throw std::bad_alloc, before that.
+    // Takes the communicator's next turn, or has the number of a persistent collective, which is
+    // started again only when the last run is complete. May throw std::bad_alloc, before that.
     ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule> schedule,
-                const Elements& elements);
+                const Elements& elements, std::optional<uint32_t> persistent_number);
     ~ScheduleRun() override;
 
     bool advance() noexcept override;
@@ -62,6 +64,7 @@ class ScheduleRun : public Job {
     bool test_messages() noexcept;
     bool do_local_step() noexcept;
     void fail(int code) noexcept;
+    void give_up(int code) noexcept;
     bool finish() noexcept;
     char* at(Place place) const noexcept;
 
@@ -69,9 +72,11 @@ class ScheduleRun : public Job {
     std::shared_ptr<const Schedule> schedule_;
     Elements elements_;
     Scratch scratch_;
-    uint32_t turn_ = 0;
+    const bool persistent_;
+    uint32_t turn_ = 0;  // or the persistent number
     bool begun_ = false;
     bool ended_ = false;
+    bool given_up_ = false;
     size_t left_;  // steps that are not complete
     std::vector<uint32_t> waits_;
     std::vector<uint32_t> ordinals_;  // of a send among the sends, of a receive among the receives

@@ -3,6 +3,7 @@
 // again.
 #include "offer.hpp"
 
+#include <bit>
 #include <climits>
 #include <cstring>
 #include <new>
@@ -64,7 +65,7 @@ static_assert(static_cast<unsigned>(Counter::ran_bruck) -
 class PackedRun : public ScheduleRun {
   public:
     PackedRun(std::shared_ptr<const Recipe> recipe, Buffer<char> packed, const Elements& elements)
-        : ScheduleRun(recipe->comm, recipe->schedule, elements),
+        : ScheduleRun(recipe->comm, recipe->schedule, elements, recipe->persistent_number),
           recipe_(std::move(recipe)),
           packed_(std::move(packed)) {
         for (const PackedPart& part : recipe_->packed_before)
@@ -88,7 +89,8 @@ class PackedRun : public ScheduleRun {
 std::unique_ptr<Job> make_run(std::shared_ptr<const Recipe> recipe) noexcept {
     try {
         if (recipe->packed_bytes == 0)
-            return std::make_unique<ScheduleRun>(recipe->comm, recipe->schedule, recipe->elements);
+            return std::make_unique<ScheduleRun>(recipe->comm, recipe->schedule, recipe->elements,
+                                                 recipe->persistent_number);
         Buffer<char> packed = allocate<char>(recipe->packed_bytes);
         if (!packed) return nullptr;
         Elements elements = recipe->elements;
@@ -101,7 +103,7 @@ std::unique_ptr<Job> make_run(std::shared_ptr<const Recipe> recipe) noexcept {
 
 // ---- persistent: the request keeps a recipe, and cooks it at each start -------------------------
 
-using SharedRecipe = std::shared_ptr<const Recipe>;
+using SharedRecipe = std::shared_ptr<Recipe>;
 
 std::unique_ptr<Job> start_persistent(const void* arguments, int* error) noexcept {
     const SharedRecipe* recipe;
@@ -114,23 +116,31 @@ std::unique_ptr<Job> start_persistent(const void* arguments, int* error) noexcep
 void drop_persistent(const void* arguments) noexcept {
     const SharedRecipe* recipe;
     std::memcpy(&recipe, arguments, sizeof recipe);
+    const auto& number = (*recipe)->persistent_number;
+    if (number) (*recipe)->comm->give_number(*number);
     delete recipe;
 }
 
 constexpr JobMaker maker{start_persistent, drop_persistent};
 
-// Every rank has a request for it, or none keeps one: then it is the library's collective.
+// Every rank has a request for it and a number that all have free, or none keeps one: then it is
+// the library's collective.
 std::optional<int> make_persistent(const CollectiveForm& form, SharedRecipe recipe) noexcept {
     auto* const kept = new (std::nothrow) SharedRecipe(recipe);
     const MPI_Comm comm = recipe->program_comm;
     const bool made = kept && make_persistent_job(form.call, comm, maker, &kept, sizeof kept,
                                                   form.request) == MPI_SUCCESS;
-    int mine = made, all = 0;
+    const uint32_t mine = made ? recipe->comm->free_numbers() : 0;
+    uint32_t free_on_all = 0;
     {
         const DirectCall scope(form.call);
-        real.Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, recipe->comm->comm());
+        real.Allreduce(&mine, &free_on_all, 1, MPI_UINT32_T, MPI_BAND, recipe->comm->comm());
     }
-    if (all != 0) return MPI_SUCCESS;
+    if (free_on_all != 0) {
+        recipe->persistent_number = static_cast<uint32_t>(std::countr_zero(free_on_all));
+        recipe->comm->take_number(*recipe->persistent_number);
+        return MPI_SUCCESS;
+    }
     if (made)
         request_free(form.request);
     else
@@ -189,7 +199,9 @@ PackedPart::PackedPart(const void* buffer, MPI_Count count, MPI_Datatype type,
       type_(type),
       first_(first),
       bytes_(count * shape_of(type).bytes) {
-    real.Type_dup(type, &type_);
+    // A reference to it that has none of its attributes: the program's functions stay uncalled.
+    if (real.Type_contiguous(1, type, &type_) != MPI_SUCCESS) type_ = MPI_DATATYPE_NULL;
+    if (type_ != MPI_DATATYPE_NULL) real.Type_commit(&type_);
 }
 
 PackedPart::PackedPart(PackedPart&& other) noexcept
@@ -219,9 +231,10 @@ std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer, Rec
     if (!recipe.schedule) return out_of_memory(comm);
     count_call(static_cast<size_t>(form.call), Path::scheduled, bytes);
     count_schedule(offer.request.algorithm);
+    const bool calls_program = is_user_op(recipe.elements.op);
     SharedRecipe shared;
     try {
-        shared = std::make_shared<const Recipe>(std::move(recipe));
+        shared = std::make_shared<Recipe>(std::move(recipe));
     } catch (const std::bad_alloc&) {
         return out_of_memory(comm);
     }
@@ -229,7 +242,7 @@ std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer, Rec
     std::unique_ptr<Job> run = make_run(std::move(shared));
     if (!run) return out_of_memory(comm);
     if (is_nonblocking(form)) return post_job(form.call, std::move(run), comm, form.request);
-    return run_job(form.call, *run, comm);
+    return calls_program ? run_job_beside(form.call, *run, comm) : run_job(form.call, *run, comm);
 }
 
 }  // namespace vecmpi

@@ -64,6 +64,7 @@ struct Recipe {
     MPI_Comm program_comm = MPI_COMM_NULL;
     std::shared_ptr<const Schedule> schedule;
     Elements elements;
+    std::optional<uint32_t> persistent_number;
     // With packed_bytes, elements.input and output are ignored: both are packed memory.
     size_t packed_bytes = 0;
     std::vector<PackedPart> packed_before, unpacked_after;

@@ -114,6 +114,21 @@ void PrivateComm::end_turn(uint32_t turn) noexcept {
     ended_ = together == 32 ? 0 : ended_ >> together;
 }
 
+uint32_t PrivateComm::free_numbers() noexcept {
+    const std::lock_guard lock(mutex_);
+    return ~taken_numbers_;
+}
+
+void PrivateComm::take_number(uint32_t number) noexcept {
+    const std::lock_guard lock(mutex_);
+    taken_numbers_ |= 1u << number;
+}
+
+void PrivateComm::give_number(uint32_t number) noexcept {
+    const std::lock_guard lock(mutex_);
+    taken_numbers_ &= ~(1u << number);
+}
+
 std::shared_ptr<const Schedule> PrivateComm::schedule_for(const ScheduleRequest& request) noexcept {
     try {
         const std::lock_guard lock(mutex_);
@@ -195,15 +210,25 @@ bool private_comm_is_wanted(MPI_Comm comm) noexcept {
 }
 
 // Schedules that still run keep theirs.
-void forget_private_comm(MPI_Comm comm) noexcept {
-    PrivateCommPointer freed;  // outside the lock
+PrivateCommHold take_private_comm(MPI_Comm comm) noexcept {
     const std::lock_guard lock(mutex);
     const auto found = entries().find(comm);
-    if (found == entries().end()) return;
-    if (found->second.wanted) wanted.fetch_sub(1, std::memory_order_relaxed);
-    freed = std::move(found->second.comm);
-    if (freed) --made;
+    if (found == entries().end()) return nullptr;
+    PrivateCommHold taken = std::make_shared<Entry>(std::move(found->second));
+    const auto* entry = static_cast<const Entry*>(taken.get());
+    if (entry->wanted) wanted.fetch_sub(1, std::memory_order_relaxed);
+    if (entry->comm) --made;
     entries().erase(found);
+    return taken;
+}
+
+void return_private_comm(MPI_Comm comm, PrivateCommHold ours) noexcept {
+    if (!ours) return;
+    const std::lock_guard lock(mutex);
+    auto* entry = static_cast<Entry*>(ours.get());
+    if (entry->wanted) wanted.fetch_add(1, std::memory_order_relaxed);
+    if (entry->comm) ++made;
+    entries()[comm] = std::move(*entry);
 }
 
 void forget_private_comms() noexcept {

@@ -42,6 +42,13 @@ class PrivateComm {
     bool may_begin(uint32_t turn) noexcept;
     void end_turn(uint32_t turn) noexcept;
 
+    // Persistent collectives start in another order on each rank: each has a number instead, agreed
+    // when it is made. Bit i of the mask: number i is free on this rank.
+    static constexpr uint32_t persistent_numbers = 32;
+    uint32_t free_numbers() noexcept;
+    void take_number(uint32_t number) noexcept;
+    void give_number(uint32_t number) noexcept;
+
     // Kept from call to call: a program repeats its sizes. Null: out of memory.
     std::shared_ptr<const Schedule> schedule_for(const ScheduleRequest& request) noexcept;
 
@@ -61,6 +68,7 @@ class PrivateComm {
     uint32_t next_turn_ = 0;
     uint32_t all_ended_before_ = 0;
     uint32_t ended_ = 0;  // bit i: turn all_ended_before_ + i has ended
+    uint32_t taken_numbers_ = 0;
     std::vector<Known> known_;
     size_t oldest_known_ = 0;
     Scratch spare_;
