@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a collective that vecmpi carries out itself could differ from the library's: persistent ones
+// started in another order on each rank, empty vectors, attributes of datatypes, operators that wait
+// for another thread, refused and truncated calls. Argument: a case of those below.
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "battery.hpp"
+
+using namespace battery;
+
+namespace {
+
+constexpr int elements = 5000;
+
+std::vector<int> filled(int value) { return std::vector<int>(elements, value); }
+
+int sum_of_ranks() { return world.size * (world.size + 1) / 2; }
+
+// MPI 4.0, 6.13: once initialised they may be started in any order, another on each rank.
+void persistent_in_any_order() {
+    constexpr int number = 4;
+    std::vector<int> in[number], out[number];
+    MPI_Request requests[number];
+    for (int i = 0; i < number; ++i) {
+        in[i] = filled((world.rank + 1) * (i + 1));
+        out[i] = filled(-1);
+        MPI_Allreduce_init(in[i].data(), out[i].data(), elements, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                           MPI_INFO_NULL, &requests[i]);
+    }
+    for (int round = 0; round < 5; ++round) {
+        for (int i = 0; i < number; ++i) MPI_Start(&requests[(i + world.rank + round) % number]);
+        int one = 1, sum = 0;
+        if (world.rank % 2 == 0) MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Waitall(number, requests, MPI_STATUSES_IGNORE);
+        if (world.rank % 2 != 0) MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        for (int i = 0; i < number; ++i)
+            for (const int value : out[i]) check_equal(value, sum_of_ranks() * (i + 1), "sum");
+    }
+    for (MPI_Request& request : requests) MPI_Request_free(&request);
+    topic("order").add(static_cast<uint64_t>(out[0][0]));
+}
+
+// More persistent ones than anything beside them has numbers for.
+void many_persistent() {
+    constexpr int number = 50;
+    std::vector<int> in = filled(world.rank + 1), out[number];
+    MPI_Request requests[number];
+    for (int i = 0; i < number; ++i) {
+        out[i] = filled(-1);
+        MPI_Allreduce_init(in.data(), out[i].data(), elements, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                           MPI_INFO_NULL, &requests[i]);
+    }
+    MPI_Startall(number, requests);
+    MPI_Waitall(number, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < number; ++i) {
+        check_equal(out[i].front(), sum_of_ranks(), "sum");
+        MPI_Request_free(&requests[i]);
+    }
+}
+
+// A vector that was never allocated on one rank, after a nonblocking collective.
+void empty_vectors() {
+    std::vector<int> in = filled(world.rank + 1), out = filled(-1);
+    MPI_Request request;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Iallreduce(in.data(), out.data(), elements, MPI_INT, MPI_SUM, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    const bool none = world.rank == 0;
+    MPI_Allreduce(none ? nullptr : in.data(), none ? nullptr : out.data(), 0, MPI_INT, MPI_SUM,
+                  comm);
+    MPI_Allreduce(in.data(), out.data(), elements, MPI_INT, MPI_SUM, comm);
+    check_equal(out[7], sum_of_ranks(), "sum");
+    MPI_Comm_free(&comm);
+}
+
+int type_copies = 0, type_deletes = 0;
+
+int copy_attribute(MPI_Datatype, int, void*, void*, void*, int* flag) {
+    ++type_copies;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+int delete_attribute(MPI_Datatype, int, void*, void*) {
+    ++type_deletes;
+    return MPI_SUCCESS;
+}
+
+// Nobody duplicates the program's datatypes.
+void attributes_of_types() {
+    int key;
+    MPI_Type_create_keyval(copy_attribute, delete_attribute, &key, nullptr);
+    MPI_Datatype type;
+    MPI_Type_vector(100, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Type_set_attr(type, key, nullptr);
+    std::vector<int> data = filled(world.rank == 0 ? 5 : -1);
+    MPI_Request request;
+    MPI_Bcast(data.data(), 1, type, 0, MPI_COMM_WORLD);
+    MPI_Ibcast(data.data() + 1, 1, type, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    check_equal(type_copies + type_deletes, 0, "calls of attribute functions");
+    check_equal(data[198] + data[199], 10, "broadcast");
+    MPI_Type_free(&type);
+    MPI_Type_free_keyval(&key);
+    check_equal(type_deletes, 1, "attribute deleted with its datatype");
+}
+
+std::mutex mutex;
+std::condition_variable changed;
+bool wanted = false, done = false;
+
+// Waits until the other thread has made an MPI call.
+void waiting_sum(void* in, void* inout, int* length, MPI_Datatype*) {
+    {
+        std::unique_lock lock(mutex);
+        wanted = true;
+        changed.notify_all();
+        changed.wait(lock, [] { return done; });
+    }
+    for (int i = 0; i < *length; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
+}
+
+void operator_waits_for_thread() {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    std::thread other([comm] {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [] { return wanted; });
+        lock.unlock();
+        int sent = 3, received = 0;
+        MPI_Sendrecv(&sent, 1, MPI_INT, 0, 0, &received, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE);
+        lock.lock();
+        done = true;
+        changed.notify_all();
+    });
+    MPI_Op op;
+    MPI_Op_create(waiting_sum, 1, &op);
+    std::vector<int> in = filled(world.rank + 1), out = filled(-1);
+    MPI_Allreduce(in.data(), out.data(), elements, MPI_INT, op, MPI_COMM_WORLD);
+    {
+        const std::lock_guard lock(mutex);  // where this rank reduced nothing
+        wanted = true;
+        changed.notify_all();
+    }
+    other.join();
+    check_equal(out[9], sum_of_ranks(), "sum");
+    MPI_Op_free(&op);
+    MPI_Comm_free(&comm);
+}
+
+// A refused MPI_Comm_free changes nothing.
+void refused_free() {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    std::vector<int> in = filled(world.rank + 1), out = filled(-1);
+    MPI_Allreduce(in.data(), out.data(), elements, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Comm copy = MPI_COMM_WORLD;
+    if (world.rank == 0) check(MPI_Comm_free(&copy) != MPI_SUCCESS, "MPI_COMM_WORLD is freed");
+    MPI_Allreduce(in.data(), out.data(), elements, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    check_equal(out[3], sum_of_ranks(), "sum");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
+struct Row {
+    const char* name;
+    void (*run)();
+};
+constexpr Row rows[] = {{"order", persistent_in_any_order}, {"many", many_persistent},
+                        {"empty", empty_vectors},           {"attributes", attributes_of_types},
+                        {"operator", operator_waits_for_thread}, {"free", refused_free}};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    begin(argc, argv, MPI_THREAD_MULTIPLE);
+    for (const Row& row : rows)
+        if (world.argument == row.name) {
+            row.run();
+            topic("done").add(1);
+        }
+    check(topic("done").items() == 1, "a case of this name");
+    return end();
+}
