@@ -131,7 +131,10 @@ bool read_quantity(std::string_view text, const Unit (&units)[number_of_units], 
     if (!read_number(std::string_view(decimals), thousandths)) return false;
     for (const Unit& known : units) {
         if (!same_word(unit, known.text)) continue;
-        value = (units_of_number * 1000 + thousandths) * known.times / known.over / 1000;
+        int64_t product;
+        const int64_t number_of_thousandths = units_of_number * 1000 + thousandths;
+        if (__builtin_mul_overflow(number_of_thousandths, known.times, &product)) return false;
+        value = product / known.over / 1000;
         return true;
     }
     return false;
