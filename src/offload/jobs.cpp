@@ -133,9 +133,11 @@ void JobList::start(JobRecord* record, std::unique_ptr<Job>& job, Slot* slot) no
     record->job = std::move(job);
     record->slot = slot;
     record->floats = float_environment();
-    record->busy.store(0, std::memory_order_release);
     jobs_under_way.fetch_add(1, std::memory_order_relaxed);
     append(record);
+    // Not before: who walked here could take the job to its end, and the record out of a list that
+    // it is not in.
+    record->busy.store(0, std::memory_order_release);
 }
 
 bool JobList::add(std::unique_ptr<Job>& job, Slot* slot) noexcept {
