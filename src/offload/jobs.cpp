@@ -235,7 +235,8 @@ void JobList::end() noexcept {
     while (jobs_under_way.load(std::memory_order_relaxed) != 0 && Clock::now() < limit)
         if (!advance()) ladder.rest();
     const bool left = jobs_under_way.exchange(0, std::memory_order_relaxed) != 0;
-    left_ = first_.exchange(nullptr, std::memory_order_relaxed);
+    if (last_) last_->next.store(left_, std::memory_order_relaxed);  // they stay reachable
+    if (JobRecord* first = first_.exchange(nullptr, std::memory_order_relaxed)) left_ = first;
     last_ = nullptr;
     posted_.store(false, std::memory_order_relaxed);
     if (stand_in_comm_ != MPI_COMM_NULL && !left) real.Comm_free(&stand_in_comm_);

@@ -36,7 +36,7 @@ struct Case {
 };
 
 CostFacts facts_of(Collective collective, uint64_t bytes, int ranks, int nodes) {
-    return {collective,         bytes, ranks, nodes, (ranks + nodes - 1) / nodes,
+    return {collective,         bytes, ranks, nodes, ranks / nodes + (ranks % nodes != 0),
             ranks % nodes == 0, false};
 }
 
