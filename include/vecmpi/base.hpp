@@ -201,6 +201,9 @@ struct HostView {
 };
 HostView look_at_host() noexcept;
 
+// What the processes of one node have in common, and most likely no others.
+uint64_t hash_of_node_name() noexcept;
+
 struct OffloadPlan {
     bool own_thread = false;
     bool own_cpu = false;   // a CPU that no program thread needs: the thread may spin

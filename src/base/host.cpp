@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
+#include <functional>
+#include <string_view>
 
 #include "host_parts.hpp"
 #include "vecmpi/base.hpp"
@@ -108,6 +111,12 @@ bool keep_this_thread_on(const std::vector<int>& cpus) noexcept {
     bool kept = sched_setaffinity(0, bytes, mask) == 0;
     CPU_FREE(mask);
     return kept;
+}
+
+uint64_t hash_of_node_name() noexcept {
+    char name[HOST_NAME_MAX + 1] = {};
+    gethostname(name, sizeof name - 1);
+    return std::hash<std::string_view>{}(name);
 }
 
 }  // namespace vecmpi

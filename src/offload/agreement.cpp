@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <functional>
-#include <string_view>
 
 namespace vecmpi {
 
@@ -28,12 +26,6 @@ enum Field : unsigned {
     settings_problem,  // world size - rank where a setting is bad: the lowest such rank wins
     number_of_fields
 };
-
-uint64_t hash_of_node_name() noexcept {
-    char name[MPI_MAX_PROCESSOR_NAME] = {};
-    gethostname(name, sizeof name - 1);
-    return std::hash<std::string_view>{}(name);
-}
 
 bool same_on_all(const uint64_t maximum[], Field field) noexcept {
     return maximum[field] == ~maximum[field + 1];

@@ -78,6 +78,11 @@ void begin(std::unique_ptr<Job> job, Slot* slot) noexcept {
     complete_slot(slot, job->error);
 }
 
+int raised(const Job& job, MPI_Comm comm) noexcept {
+    if (job.error != MPI_SUCCESS) real.Comm_call_errhandler(comm, job.error);
+    return job.error;
+}
+
 Slot* take_slot(Call call, MPI_Comm comm) noexcept {
     Slot* slot = engine->pool.take();
     if (!slot) {
@@ -281,8 +286,7 @@ int post_job(Call call, std::unique_ptr<Job> job, MPI_Comm comm,
 
 int run_job(Call, Job& job, MPI_Comm comm) noexcept {
     run_here(job);
-    if (job.error != MPI_SUCCESS) real.Comm_call_errhandler(comm, job.error);
-    return job.error;
+    return raised(job, comm);
 }
 
 int run_job_beside(Call call, Job& job, MPI_Comm comm) noexcept {
@@ -292,8 +296,7 @@ int run_job_beside(Call call, Job& job, MPI_Comm comm) noexcept {
         Ladder ladder(engine->wait);
         while (!job.advance()) engine->rest(ladder);
     }
-    if (job.error != MPI_SUCCESS) real.Comm_call_errhandler(comm, job.error);
-    return job.error;
+    return raised(job, comm);
 }
 
 int make_persistent_job(Call call, MPI_Comm comm, const JobMaker& maker, const void* arguments,

@@ -213,15 +213,6 @@ bool is_algorithm_of(Collective collective, CollectivePath algorithm) noexcept {
     return find_algorithm(collective, algorithm) != nullptr;
 }
 
-int64_t largest_segment(const ScheduleRequest& request) {
-    int64_t elements = request.count;
-    if (works_on_blocks(request.collective)) {
-        elements = 0;
-        for (const Segment& block : *request.blocks) elements = std::max(elements, block.count);
-    }
-    return segment(elements, request.segments, 0).count;
-}
-
 // 1. The team: all ranks, node by node. 2. A track for each segment. 3. Merge.
 Schedule build_schedule(const ScheduleRequest& request) {
     const Algorithm& algorithm = *find_algorithm(request.collective, request.algorithm);

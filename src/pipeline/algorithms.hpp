@@ -13,6 +13,9 @@ namespace vecmpi {
 
 enum class Collective : uint8_t { allreduce, reduce, reduce_scatter, bcast, allgather };
 constexpr size_t number_of_collectives = 5;
+constexpr bool reduces(Collective collective) noexcept {
+    return collective != Collective::bcast && collective != Collective::allgather;
+}
 
 // What a schedule is made for. All but `rank` and `in_place` is equal on all ranks.
 struct ScheduleRequest {
@@ -36,8 +39,5 @@ bool is_algorithm_of(Collective collective, CollectivePath algorithm) noexcept;
 // place the output begins where the vector does. bcast: output is the vector. allgather: input is
 // this rank's block, output the vector.
 Schedule build_schedule(const ScheduleRequest& request);
-
-// Elements that one segment of the request has, the largest.
-int64_t largest_segment(const ScheduleRequest& request);
 
 }  // namespace vecmpi

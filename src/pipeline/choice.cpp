@@ -11,15 +11,13 @@ namespace {
 
 struct Rule {
     const PathRanges Settings::*paths;
-    bool reduces;
     uint64_t auto_from_bytes;  // below it the library's own is as fast, or so fast that we cost
 };
 
 // In the order of enum Collective.
 constexpr Rule rules[] = {
-    {&Settings::allreduce, true, 4096},      {&Settings::reduce, true, 4096},
-    {&Settings::reduce_scatter, true, 4096}, {&Settings::bcast, false, 4096},
-    {&Settings::allgather, false, 1024},
+    {&Settings::allreduce, 4096}, {&Settings::reduce, 4096},    {&Settings::reduce_scatter, 4096},
+    {&Settings::bcast, 4096},     {&Settings::allgather, 1024},
 };
 static_assert(sizeof(rules) / sizeof(rules[0]) == number_of_collectives);
 
@@ -139,7 +137,7 @@ bool may_be_scheduled(Collective collective, uint64_t bytes, bool several_nodes,
         return false;
     };
     if (bytes == 0) return decline(Counter::decline_small);
-    if (rule.reduces && settings.reproducible) return true;
+    if (reduces(collective) && settings.reproducible) return true;
     const CollectivePath path = (settings.*rule.paths).at(bytes);
     if (is_algorithm_of(collective, path)) return true;
     if (path != CollectivePath::automatic) return decline(Counter::decline_setting);
@@ -150,7 +148,7 @@ bool may_be_scheduled(Collective collective, uint64_t bytes, bool several_nodes,
 bool may_be_scheduled_at_some_size(Collective collective, bool several_nodes,
                                    const Settings& settings) noexcept {
     const Rule& rule = rules[static_cast<size_t>(collective)];
-    return several_nodes || (rule.reduces && settings.reproducible) ||
+    return several_nodes || (reduces(collective) && settings.reproducible) ||
            !(settings.*rule.paths).ranges.empty();
 }
 
@@ -158,7 +156,7 @@ Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept {
     const Rule& rule = rules[static_cast<size_t>(facts.collective)];
     Choice choice;
     choice.library_us = library_cost(cost_facts(facts), network_constants(settings.network)).us *
-                        handicap_of_library(rule.reduces, facts.bytes);
+                        handicap_of_library(reduces(facts.collective), facts.bytes);
     const auto decline = [&choice](Counter why) noexcept {
         choice.path = CollectivePath::mpi;
         choice.why = why;
@@ -174,13 +172,13 @@ Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept {
     if (facts.bytes == 0 || facts.elements == 0) return decline(Counter::decline_small);
     const CollectivePath path = (settings.*rule.paths).at(facts.bytes);
     const bool is_algorithm = is_algorithm_of(facts.collective, path);
-    if (rule.reduces && !facts.commutative) {
+    if (reduces(facts.collective) && !facts.commutative) {
         if (path == CollectivePath::segmented && !settings.reproducible)
             return take({path, 1, 0});  // the library's own, in the order of the ranks
         return decline(path == CollectivePath::mpi ? Counter::decline_setting
                                                    : Counter::decline_order);
     }
-    if (rule.reduces && settings.reproducible) {
+    if (reduces(facts.collective) && settings.reproducible) {
         const bool keeps_order =
             path == CollectivePath::recursive_doubling || path == CollectivePath::recursive_halving;
         const bool is_named = keeps_order && facts.collective == Collective::allreduce;

@@ -69,8 +69,8 @@ std::optional<int> scheduled_allreduce(const CollectiveForm& form, const void* s
         return std::nullopt;
     const Reduction reduction = look_at_reduction(type, op);
     if (!serves_form(form, reduction)) return std::nullopt;
-    auto offer = offer_schedule(
-        form, {Collective::allreduce, bytes, count, true, reduction.user_op}, comm, *traits);
+    auto offer = offer_schedule(form, {Collective::allreduce, bytes, count, reduction.user_op},
+                                comm, *traits);
     if (!offer) return std::nullopt;
     offer->request.count = count;
     offer->request.in_place = sendbuf == MPI_IN_PLACE;
@@ -96,8 +96,8 @@ std::optional<int> scheduled_reduce(const CollectiveForm& form, const void* send
     if (is_root ? sendbuf == recvbuf : sendbuf == MPI_IN_PLACE) return std::nullopt;
     const Reduction reduction = look_at_reduction(type, op);
     if (!serves_form(form, reduction)) return std::nullopt;
-    auto offer = offer_schedule(form, {Collective::reduce, bytes, count, true, reduction.user_op},
-                                comm, *traits);
+    auto offer =
+        offer_schedule(form, {Collective::reduce, bytes, count, reduction.user_op}, comm, *traits);
     if (!offer) return std::nullopt;
     offer->request.count = count;
     offer->request.root = root;
@@ -132,12 +132,6 @@ int64_t total_of(const Blocks& blocks) noexcept {
     return total;
 }
 
-int64_t largest_of(const Blocks& blocks) noexcept {
-    int64_t most = 0;
-    for (const Segment& block : blocks) most = std::max(most, block.count);
-    return most;
-}
-
 template <class CountOf>
 std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const void* sendbuf,
                                             void* recvbuf, CountOf count_of, MPI_Datatype type,
@@ -159,8 +153,8 @@ std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const vo
     const Reduction reduction = look_at_reduction(type, op);
     if (!serves_form(form, reduction)) return std::nullopt;
     auto offer = offer_schedule(
-        form, {Collective::reduce_scatter, bytes, largest_of(*blocks), true, reduction.user_op},
-        comm, *traits);
+        form, {Collective::reduce_scatter, bytes, largest_block(*blocks), reduction.user_op}, comm,
+        *traits);
     if (!offer) return std::nullopt;
     offer->request.blocks = &*blocks;
     offer->request.in_place = sendbuf == MPI_IN_PLACE;
@@ -292,8 +286,8 @@ std::optional<int> scheduled_allgather(const CollectiveForm& form, const void* s
     const int64_t total = total_of(gathered->blocks);
     const auto part = static_cast<uint64_t>(total / traits.size);
     if (!is_worth_a_look(Collective::allgather, part)) return std::nullopt;
-    auto offer = offer_schedule(form, {Collective::allgather, part, largest_of(gathered->blocks)},
-                                comm, traits);
+    auto offer = offer_schedule(
+        form, {Collective::allgather, part, largest_block(gathered->blocks)}, comm, traits);
     if (!offer) return std::nullopt;
     Recipe recipe;
     try {

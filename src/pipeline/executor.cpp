@@ -21,20 +21,15 @@ int tag_of(bool persistent, uint32_t turn, const Step& step) noexcept {
 
 }  // namespace
 
-void ScheduleRun::Ready::push(uint32_t step) noexcept {
-    heap_.push_back(step);
-    std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
-}
-
-uint32_t ScheduleRun::Ready::pop() noexcept {
-    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-    const uint32_t step = heap_.back();
-    heap_.pop_back();
-    return step;
+// So that no push allocates.
+ScheduleRun::Ready ScheduleRun::room_for(size_t steps) {
+    std::vector<uint32_t> memory;
+    memory.reserve(steps);
+    return Ready({}, std::move(memory));
 }
 
 bool ScheduleRun::Messages::may_begin() const noexcept {
-    return !ready.empty() && ordinals[ready.first()] - completed_before < most_messages;
+    return !ready.empty() && ordinals[ready.top()] - completed_before < most_messages;
 }
 
 void ScheduleRun::Messages::complete(uint32_t ordinal) noexcept {
@@ -56,7 +51,7 @@ ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule
         static_cast<size_t>(schedule_->scratch_elements) * static_cast<size_t>(elements.extent);
     scratch_ = comm_->take_scratch(scratch_bytes);
     if (!scratch_.memory) throw std::bad_alloc();
-    for (Ready* ready : {&sends_.ready, &receives_.ready, &local_}) ready->reserve(steps);
+    for (Ready* ready : {&sends_.ready, &receives_.ready, &local_}) *ready = room_for(steps);
     ordinals_.resize(steps);
     for (uint32_t step = 0; step < steps; ++step)
         if (Messages* messages = messages_of(step)) {
@@ -146,7 +141,11 @@ void ScheduleRun::issue(uint32_t index) noexcept {
 
 bool ScheduleRun::begin_messages(Messages& messages) noexcept {
     bool any = false;
-    for (; !given_up_ && messages.may_begin(); any = true) issue(messages.ready.pop());
+    for (; !given_up_ && messages.may_begin(); any = true) {
+        const uint32_t step = messages.ready.top();
+        messages.ready.pop();
+        issue(step);
+    }
     return any;
 }
 
@@ -179,7 +178,8 @@ bool ScheduleRun::test_messages() noexcept {
 
 bool ScheduleRun::do_local_step() noexcept {
     if (local_.empty()) return false;
-    const uint32_t index = local_.pop();
+    const uint32_t index = local_.top();
+    local_.pop();
     const Step& step = schedule_->steps[index];
     if (step.kind == Step::Kind::reduce) {
         const int rc = reduce_elements(at(step.from), at(step.right), at(step.to), step.count,

@@ -2,7 +2,9 @@
 // Runs one rank's schedule with the library's nonblocking point-to-point calls and our kernels.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <queue>
 #include <vector>
 
 #include "private_comm.hpp"
@@ -32,17 +34,8 @@ class ScheduleRun : public Job {
 
   private:
     // Steps that wait for nothing, the earliest in the schedule first.
-    class Ready {
-      public:
-        void reserve(size_t steps) { heap_.reserve(steps); }
-        bool empty() const noexcept { return heap_.empty(); }
-        void push(uint32_t step) noexcept;  // within what was reserved
-        uint32_t first() const noexcept { return heap_.front(); }
-        uint32_t pop() noexcept;
-
-      private:
-        std::vector<uint32_t> heap_;
-    };
+    using Ready = std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>>;
+    static Ready room_for(size_t steps);
     // The messages of one direction. One may begin when fewer than most_messages before it in the
     // schedule are incomplete. A plain limit on how many are under way would deadlock: later ones
     // could take the place of one that another rank waits for.

@@ -15,10 +15,6 @@ namespace vecmpi {
 
 namespace {
 
-bool reduces(Collective collective) noexcept {
-    return collective != Collective::bcast && collective != Collective::allgather;
-}
-
 bool is_nonblocking(const CollectiveForm& form) noexcept {
     return form.kind == CollectiveForm::Kind::nonblocking;
 }
@@ -45,7 +41,6 @@ ChoiceFacts facts_of(const CollectiveForm& form, const Asked& asked,
     facts.nodes = layout.nodes();
     facts.most_ranks_on_a_node = layout.most_ranks_on_a_node();
     facts.uniform = layout.uniform();
-    facts.commutative = asked.commutative;
     facts.user_op = asked.user_op;
     facts.nonblocking = form.kind != CollectiveForm::Kind::blocking;
     return facts;

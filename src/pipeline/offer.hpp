@@ -9,12 +9,11 @@
 
 namespace vecmpi {
 
-// What a call asks for. All of it is equal on all ranks.
+// What a call asks for; an op commutes. All of it is equal on all ranks.
 struct Asked {
     Collective collective;
     uint64_t bytes = 0;    // as its setting counts them: of the vector; allgather: one rank's part
     int64_t elements = 0;  // that the vector may be cut between
-    bool commutative = true;
     bool user_op = false;
 };
 

@@ -13,12 +13,6 @@ const Segment& at(const Blocks& blocks, int i) noexcept { return blocks[static_c
 
 int modulo(int value, int p) noexcept { return ((value % p) + p) % p; }
 
-int64_t largest(const Blocks& blocks) noexcept {
-    int64_t most = 0;
-    for (const Segment& block : blocks) most = std::max(most, block.count);
-    return most;
-}
-
 // Blocks first, first+1, ... (modulo p) as runs of elements that lie one behind the other.
 // visit(elements, number of blocks before the run, number of blocks in it)
 template <class Visit>
@@ -96,7 +90,7 @@ void ring_reduce_scatter(Track& track, const Team& team, const Blocks& blocks, P
                          Place result) {
     const int p = team.size, me = team.me;
     if (p == 1) return track.copy(base + at(blocks, 0).first, result, at(blocks, 0).count);
-    const int64_t slot_elements = largest(blocks);
+    const int64_t slot_elements = largest_block(blocks);
     // While one is sent, the next is received.
     const Place slots[2] = {track.scratch(slot_elements), track.scratch(slot_elements)};
     const int next = team.rank((me + 1) % p), previous = team.rank(modulo(me - 1, p));

@@ -2,13 +2,9 @@
 // Communicators of our own: made, found by the program's handle, and freed with the program's.
 #include "private_comm.hpp"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <bit>
-#include <functional>
 #include <new>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -37,12 +33,6 @@ std::unordered_map<MPI_Comm, Entry>& entries() {
 size_t made = 0;
 std::atomic<int> wanted{0};  // entries that are; read without the lock
 
-int number_of_this_node() noexcept {
-    char name[MPI_MAX_PROCESSOR_NAME] = {};
-    gethostname(name, sizeof name - 1);
-    return static_cast<int>(std::hash<std::string_view>{}(name)&0x7fffffff);
-}
-
 // Every rank can, or none does.
 bool all_can(MPI_Comm comm, bool mine) noexcept {
     int can = mine, all = 0;
@@ -66,7 +56,7 @@ PrivateCommPointer create(MPI_Comm comm, int ranks, bool may) noexcept {
     if (!all_can(comm, may && nodes != nullptr)) return nullptr;
     MPI_Comm created = create_same_group(comm);
     if (created == MPI_COMM_NULL) return nullptr;
-    const int node = number_of_this_node();
+    const auto node = static_cast<int>(hash_of_node_name() & 0x7fffffff);
     real.Allgather(&node, 1, MPI_INT, nodes.get(), 1, MPI_INT, created);
     int rank = 0;
     real.Comm_rank(created, &rank);

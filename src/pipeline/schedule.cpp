@@ -171,24 +171,25 @@ void Track::add(const Step& step) {
     if (step.count != 0) steps_.push_back(step);
 }
 
-void Track::send(Place from, int64_t count, int peer) {
+void Track::add_message(Step::Kind kind, Place from, Place to, int64_t count, int peer) {
+    if (count == 0) return;
+    Messages& messages = messages_with(peer);
     Step step;
-    step.kind = Step::Kind::send;
+    step.kind = kind;
     step.peer = peer;
-    step.message = count == 0 ? uint16_t{0} : messages_with(peer).sent++;
+    step.message = (kind == Step::Kind::send ? messages.sent : messages.received)++;
     step.count = count;
     step.from = from;
+    step.to = to;
     add(step);
 }
 
+void Track::send(Place from, int64_t count, int peer) {
+    add_message(Step::Kind::send, from, {}, count, peer);
+}
+
 void Track::receive(Place to, int64_t count, int peer) {
-    Step step;
-    step.kind = Step::Kind::receive;
-    step.peer = peer;
-    step.message = count == 0 ? uint16_t{0} : messages_with(peer).received++;
-    step.count = count;
-    step.to = to;
-    add(step);
+    add_message(Step::Kind::receive, {}, to, count, peer);
 }
 
 void Track::reduce(Place left, Place right, Place to, int64_t count) {
@@ -244,6 +245,12 @@ Schedule make_schedule(const std::vector<Track>& tracks, const Track& last, unsi
     for (const Step& step : last.steps()) linker.add(step);
     const auto used_lanes = static_cast<int64_t>(std::min<size_t>(lanes, tracks.size()));
     return linker.finish(used_lanes * lane_elements);
+}
+
+int64_t largest_block(const Blocks& blocks) noexcept {
+    int64_t most = 0;
+    for (const Segment& block : blocks) most = std::max(most, block.count);
+    return most;
 }
 
 Blocks equal_blocks(Segment vector, int parts) {

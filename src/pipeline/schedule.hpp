@@ -69,6 +69,7 @@ class Track {
     };
     Messages& messages_with(int peer);
     void add(const Step& step);
+    void add_message(Step::Kind kind, Place from, Place to, int64_t count, int peer);
     std::vector<Step> steps_;
     std::vector<size_t> round_ends_;  // of all rounds but the last
     std::vector<Messages> messages_;
@@ -109,7 +110,8 @@ struct Team {
     int rank(int i) const noexcept { return ranks ? ranks[i] : i; }
 };
 
-using Blocks = std::vector<Segment>;  // one for each rank of a team
+using Blocks = std::vector<Segment>;                   // one for each rank of a team
+int64_t largest_block(const Blocks& blocks) noexcept;  // its elements
 
 // The vector's elements in `parts` nearly equal blocks.
 Blocks equal_blocks(Segment vector, int parts);
