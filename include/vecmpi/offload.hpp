@@ -183,6 +183,8 @@ class Job {
 // in MPI_Init: equal on all ranks of MPI_COMM_WORLD. False before MPI_Init and from MPI_Finalize
 // on.
 bool jobs_are_served() noexcept;
+// True while a thread of ours looks at jobs without rest. Of this rank only.
+bool jobs_are_watched() noexcept;
 
 // Nonblocking: the request completes with the job; it is virtual, or stands in for one that no slot
 // is left for. Jobs and operations posted before have no order among them. comm: whose error

@@ -251,6 +251,7 @@ void JobList::end() noexcept {
 // ---- the door -----------------------------------------------------------------------------------
 
 bool jobs_are_served() noexcept { return agreement().serves_jobs; }
+bool jobs_are_watched() noexcept { return engine_runs() && engine->thread_spins(); }
 
 // A poll inside a look at a job: advance() called the library. The engine's loop and its thread
 // look by themselves; the thread may be held up where callers ask.

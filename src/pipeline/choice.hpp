@@ -20,7 +20,7 @@ struct ChoiceFacts {
     bool uniform = true;       // all nodes have as many ranks
     bool commutative = true;   // the op
     bool user_op = false;      // of the program's own
-    bool nonblocking = false;  // nothing rests on it yet
+    bool nonblocking = false;  // or persistent: the program computes meanwhile
     unsigned lanes = 2;        // of the schedule
 };
 

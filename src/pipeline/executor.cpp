@@ -28,8 +28,18 @@ ScheduleRun::Ready ScheduleRun::room_for(size_t steps) {
     return Ready({}, std::move(memory));
 }
 
-bool ScheduleRun::Messages::may_begin() const noexcept {
-    return !ready.empty() && ordinals[ready.top()] - completed_before < most_messages;
+// Messages that share a link end together, and a rank further down the pipeline waits for them all:
+// long ones go one by one. Unless the link would be idle from one look to the next
+// (docs/schedules.md has figures). Ranks need not agree.
+uint32_t ScheduleRun::window_for(int64_t message_bytes, Looks looks) noexcept {
+    constexpr int64_t bytes_under_way = 65536, most_sends = most_messages - 1;
+    if (looks == Looks::seldom) return most_sends;
+    const int64_t fit = 1 + bytes_under_way / std::max<int64_t>(1, message_bytes);
+    return static_cast<uint32_t>(std::min(fit, most_sends));
+}
+
+bool ScheduleRun::Messages::may_begin(const Schedule& schedule) const noexcept {
+    return !ready.empty() && schedule.ordinals[ready.top()] - completed_before < window;
 }
 
 void ScheduleRun::Messages::complete(uint32_t ordinal) noexcept {
@@ -38,28 +48,25 @@ void ScheduleRun::Messages::complete(uint32_t ordinal) noexcept {
 }
 
 ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule> schedule,
-                         const Elements& elements, std::optional<uint32_t> persistent_number)
+                         const Elements& elements, std::optional<uint32_t> persistent_number,
+                         Looks looks)
     : comm_(std::move(comm)),
       schedule_(std::move(schedule)),
       elements_(elements),
       persistent_(persistent_number.has_value()),
       begun_(persistent_),
       left_(schedule_->steps.size()),
-      waits_(schedule_->waits) {
-    const size_t steps = schedule_->steps.size();
+      waits_(schedule_->waits),
+      sends_{window_for(schedule_->largest_message * elements.extent, looks),
+             std::vector<bool>(schedule_->sends), room_for(schedule_->sends)},
+      receives_{sends_.window + 1,  // so that the next one finds its buffer
+                std::vector<bool>(schedule_->receives), room_for(schedule_->receives)},
+      local_(room_for(schedule_->steps.size())) {
     const auto scratch_bytes =
         static_cast<size_t>(schedule_->scratch_elements) * static_cast<size_t>(elements.extent);
     scratch_ = comm_->take_scratch(scratch_bytes);
     if (!scratch_.memory) throw std::bad_alloc();
-    for (Ready* ready : {&sends_.ready, &receives_.ready, &local_}) *ready = room_for(steps);
-    ordinals_.resize(steps);
-    for (uint32_t step = 0; step < steps; ++step)
-        if (Messages* messages = messages_of(step)) {
-            ordinals_[step] = static_cast<uint32_t>(messages->completed.size());
-            messages->completed.push_back(false);
-        }
-    sends_.ordinals = receives_.ordinals = ordinals_.data();
-    for (uint32_t step = 0; step < steps; ++step)
+    for (uint32_t step = 0; step < waits_.size(); ++step)
         if (waits_[step] == 0) let_go(step);
     turn_ = persistent_ ? *persistent_number : comm_->take_turn();
 }
@@ -141,7 +148,7 @@ void ScheduleRun::issue(uint32_t index) noexcept {
 
 bool ScheduleRun::begin_messages(Messages& messages) noexcept {
     bool any = false;
-    for (; !given_up_ && messages.may_begin(); any = true) {
+    for (; !given_up_ && messages.may_begin(*schedule_); any = true) {
         const uint32_t step = messages.ready.top();
         messages.ready.pop();
         issue(step);
@@ -167,7 +174,7 @@ bool ScheduleRun::test_messages() noexcept {
     for (int i = 0; i < completed; ++i) {
         const int place = indices[i];
         const uint32_t step = steps_[place];
-        messages_of(step)->complete(ordinals_[step]);
+        messages_of(step)->complete(schedule_->ordinals[step]);
         --under_way_;
         requests_[place] = requests_[under_way_];
         steps_[place] = steps_[under_way_];

@@ -22,12 +22,15 @@ struct Elements {
     void* output = nullptr;
 };
 
+// How often advance() will be called: without rest, or now and then.
+enum class Looks : uint8_t { often, seldom };
+
 class ScheduleRun : public Job {
   public:
     // Takes the communicator's next turn, or has the number of a persistent collective, which is
     // started again only when the last run is complete. May throw std::bad_alloc, before that.
     ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule> schedule,
-                const Elements& elements, std::optional<uint32_t> persistent_number);
+                const Elements& elements, std::optional<uint32_t> persistent_number, Looks looks);
     ~ScheduleRun() override;
 
     bool advance() noexcept override;
@@ -36,18 +39,19 @@ class ScheduleRun : public Job {
     // Steps that wait for nothing, the earliest in the schedule first.
     using Ready = std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>>;
     static Ready room_for(size_t steps);
-    // The messages of one direction. One may begin when fewer than most_messages before it in the
+    // The messages of one direction. One may begin when fewer than `window` before it in the
     // schedule are incomplete. A plain limit on how many are under way would deadlock: later ones
     // could take the place of one that another rank waits for.
     static constexpr uint32_t most_messages = 16;
     struct Messages {
-        bool may_begin() const noexcept;
+        bool may_begin(const Schedule& schedule) const noexcept;
         void complete(uint32_t ordinal) noexcept;
+        uint32_t window;              // at most most_messages
+        std::vector<bool> completed;  // by ordinal
         Ready ready;
-        std::vector<bool> completed;    // by ordinal
         uint32_t completed_before = 0;  // ordinals below this are complete
-        const uint32_t* ordinals = nullptr;
     };
+    static uint32_t window_for(int64_t message_bytes, Looks looks) noexcept;
 
     Messages* messages_of(uint32_t step) noexcept;
     void let_go(uint32_t step) noexcept;  // it waits for nothing any more
@@ -72,7 +76,6 @@ class ScheduleRun : public Job {
     bool given_up_ = false;
     size_t left_;  // steps that are not complete
     std::vector<uint32_t> waits_;
-    std::vector<uint32_t> ordinals_;  // of a send among the sends, of a receive among the receives
     Messages sends_, receives_;
     Ready local_;
     int under_way_ = 0;

@@ -56,11 +56,16 @@ static_assert(static_cast<unsigned>(Counter::ran_bruck) -
               static_cast<unsigned>(CollectivePath::bruck) -
                   static_cast<unsigned>(CollectivePath::ring));
 
+Looks looks_at(const Recipe& recipe) noexcept {
+    return recipe.caller_waits || jobs_are_watched() ? Looks::often : Looks::seldom;
+}
+
 // One run of a recipe whose data goes through packed memory.
 class PackedRun : public ScheduleRun {
   public:
     PackedRun(std::shared_ptr<const Recipe> recipe, Buffer<char> packed, const Elements& elements)
-        : ScheduleRun(recipe->comm, recipe->schedule, elements, recipe->persistent_number),
+        : ScheduleRun(recipe->comm, recipe->schedule, elements, recipe->persistent_number,
+                      looks_at(*recipe)),
           recipe_(std::move(recipe)),
           packed_(std::move(packed)) {
         for (const PackedPart& part : recipe_->packed_before)
@@ -85,7 +90,7 @@ std::unique_ptr<Job> make_run(std::shared_ptr<const Recipe> recipe) noexcept {
     try {
         if (recipe->packed_bytes == 0)
             return std::make_unique<ScheduleRun>(recipe->comm, recipe->schedule, recipe->elements,
-                                                 recipe->persistent_number);
+                                                 recipe->persistent_number, looks_at(*recipe));
         Buffer<char> packed = allocate<char>(recipe->packed_bytes);
         if (!packed) return nullptr;
         Elements elements = recipe->elements;
@@ -222,6 +227,7 @@ std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer, Rec
                              uint64_t bytes, MPI_Comm comm) noexcept {
     recipe.comm = offer.comm;
     recipe.program_comm = comm;
+    recipe.caller_waits = form.kind == CollectiveForm::Kind::blocking;
     recipe.schedule = offer.comm->schedule_for(offer.request);
     if (!recipe.schedule) return out_of_memory(comm);
     count_call(static_cast<size_t>(form.call), Path::scheduled, bytes);

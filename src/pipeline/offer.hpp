@@ -64,14 +64,15 @@ struct Recipe {
     std::shared_ptr<const Schedule> schedule;
     Elements elements;
     std::optional<uint32_t> persistent_number;
+    bool caller_waits = false;  // in the call itself
     // With packed_bytes, elements.input and output are ignored: both are packed memory.
     size_t packed_bytes = 0;
     std::vector<PackedPart> packed_before, unpacked_after;
 };
 
 // Makes the schedule and runs it in the form that the program asked for; returns its error code, or
-// nothing where no rank can keep a persistent one. `recipe`: but for the communicators and the
-// schedule.
+// nothing where no rank can keep a persistent one. `recipe`: what is
+// sent, received and reduced.
 std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer, Recipe recipe,
                              uint64_t bytes, MPI_Comm comm) noexcept;
 

@@ -90,6 +90,7 @@ class Linker {
     Linker(InPlace in_place, size_t steps) : in_place_(in_place) {
         schedule_.steps.reserve(steps);
         schedule_.waits.reserve(steps);
+        schedule_.ordinals.reserve(steps);
         edges_.reserve(2 * steps);
     }
 
@@ -109,6 +110,7 @@ class Linker {
         if (!needed_.empty() && needed_.back() == index)
             needed_.pop_back();  // reads what it writes
         schedule_.steps.push_back(step);
+        schedule_.ordinals.push_back(ordinal(step));
         schedule_.waits.push_back(static_cast<uint32_t>(needed_.size()));
         for (uint32_t earlier : needed_) edges_.push_back({earlier, index});
     }
@@ -130,6 +132,11 @@ class Linker {
     struct Edge {
         uint32_t earlier, later;
     };
+    uint32_t ordinal(const Step& step) noexcept {
+        if (step.kind != Step::Kind::send && step.kind != Step::Kind::receive) return 0;
+        schedule_.largest_message = std::max(schedule_.largest_message, step.count);
+        return step.kind == Step::Kind::send ? schedule_.sends++ : schedule_.receives++;
+    }
     Place resolved(Place place) const noexcept {
         if (!in_place_.is || place.memory != Memory::input) return place;
         return {Memory::output, place.first + in_place_.offset};

@@ -85,6 +85,9 @@ struct Schedule {
     std::vector<uint32_t>
         first_dependent;  // step i lets go dependents[first_dependent[i]] to [i+1]
     std::vector<uint32_t> dependents;
+    std::vector<uint32_t> ordinals;  // of a send among the sends, of a receive among the receives
+    uint32_t sends = 0, receives = 0;
+    int64_t largest_message = 0;  // elements
     int64_t scratch_elements = 0;
 };
 

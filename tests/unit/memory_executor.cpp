@@ -137,10 +137,12 @@ class Run {
 
     // A step behind the limit waits for one more thing: to be admitted.
     void limit_what_is_under_way() {
-        for (auto& queues : queues_) queues.assign(schedules_.size(), {{}, order_.limit});
+        const size_t limit = order_.limit;
+        queues_[true].assign(schedules_.size(), {{}, limit});
+        queues_[false].assign(schedules_.size(), {{}, limit + order_.more_receives});
         for (uint32_t id = 0; id < states_.size(); ++id) {
             if (Queue* queue = queue_of(id)) {
-                if (queue->ids.size() >= order_.limit) ++states_[id].waits;
+                if (queue->ids.size() >= queue->admitted) ++states_[id].waits;
                 queue->ids.push_back(id);
             }
         }

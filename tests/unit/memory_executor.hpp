@@ -25,9 +25,10 @@ constexpr Element uninitialised = 0xBAD0'DA7A'BAD0'DA7A;
 struct Order {
     enum class Sends : uint8_t { eager, synchronous, mixed } sends = Sends::mixed;
     // A rank begins a send only if fewer than so many sends before it in its schedule are still to
-    // be completed. The same for receives.
+    // be completed. The same for receives, of which it may have `more_receives`.
     uint32_t limit = UINT32_MAX;
     uint64_t seed = 0;
+    uint32_t more_receives = 0;
 };
 
 struct RankMemory {

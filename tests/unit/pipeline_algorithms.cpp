@@ -67,8 +67,8 @@ std::string text(const Case& c) {
         << c.layout.nodes() << " nodes" << (c.layout.order_is_by_rank() ? "" : " not by rank")
         << ", root " << c.root << ", " << c.count << " elements, " << c.segments << " segments, "
         << c.lanes << " lanes" << (c.in_place ? ", in place" : "") << ", sends "
-        << static_cast<int>(c.order.sends) << ", limit " << c.order.limit << ", seed "
-        << c.order.seed << ", blocks";
+        << static_cast<int>(c.order.sends) << ", limit " << c.order.limit << '+'
+        << c.order.more_receives << ", seed " << c.order.seed << ", blocks";
     for (const Segment& block : c.blocks) out << ' ' << block.first << '+' << block.count;
     return out.str();
 }
@@ -250,6 +250,7 @@ Case any_case(const Row& row, int ranks, Random& random) {
     c.in_place = row.collective == Collective::bcast || random.coin();
     c.order.sends = static_cast<fake::Order::Sends>(random.below(3));
     c.order.limit = std::array{1u, 2u, 4u, UINT32_MAX}[random.below(4)];
+    c.order.more_receives = static_cast<uint32_t>(random.below(2));
     c.order.seed = random.below(UINT64_MAX);
     return c;
 }

@@ -93,7 +93,13 @@ TEST_CASE("choose: what a setting names wins where it can serve", "[pipeline][ch
 TEST_CASE("choose: auto", "[pipeline][choice]") {
     check({
         {"one node", over(4, 1, 64 * mib), {}, mpi, Counter::decline_layout},
-        {"two ranks", over(2, 2, 64 * mib), {}, mpi, Counter::decline_layout},
+        {"two ranks", over(2, 2, 4 * mib), {}, ring},
+        {"two ranks, less", over(2, 2, 4 * mib - 4), {}, mpi, Counter::decline_small},
+        {"two ranks, no arithmetic",
+         over(2, 2, 64 * mib, Collective::bcast),
+         {},
+         mpi,
+         Counter::decline_small},
         {"few bytes", over(16, 16, 64), {}, mpi, Counter::decline_small},
         {"op that does not commute",
          not_commuting(over(16, 16, mib)),

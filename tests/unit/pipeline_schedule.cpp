@@ -225,9 +225,10 @@ using Catch::Matchers::Contains;
 }  // namespace
 
 TEST_CASE("executor: finds what is wrong with messages and places", "[pipeline][executor]") {
+    const Schedule nothing = alone(Track());
     CHECK(wrong_with({sends(1), receives(0)}).empty());
-    CHECK_THAT(wrong_with({sends(1), {{}, {}, {0}, {}, 0}}), Contains("nobody receives"));
-    CHECK_THAT(wrong_with({{{}, {}, {0}, {}, 0}, receives(0)}), Contains("nobody sends"));
+    CHECK_THAT(wrong_with({sends(1), nothing}), Contains("nobody receives"));
+    CHECK_THAT(wrong_with({nothing, receives(0)}), Contains("nobody sends"));
     CHECK_THAT(wrong_with({sends(1, 3), receives(0)}), Contains("other size"));
     CHECK_THAT(wrong_with({sends(1, 5), receives(0, 5)}), Contains("outside"));
     Track unread;
