@@ -78,7 +78,7 @@ Best best_segments(CollectivePath algorithm, const ChoiceFacts& facts,
 // What the model does not know, measured with 3 to 5 hosts at 500 Mbit/s. Where the partner changes
 // from round to round, each connection begins anew to fill the link: rabenseifner took 1.2 to 1.3
 // times as long as the ring from 4 MiB on (4 hosts: from 16 MiB on), no longer up to 2 MiB. A
-// program that computes meanwhile loses more by the ring's many rounds. With 4 hosts and 4 MiB the
+// program that computes meanwhile loses more by the rounds of a ring. With 4 hosts and 4 MiB the
 // library took 1.2 (Bcast) to 2.1 times (Allreduce) as long as the bytes that it sends.
 constexpr double changing_partners = 1.25, library = 1.25;
 constexpr uint64_t changing_partners_from_bytes = 4 << 20, library_from_bytes = 1 << 20;

@@ -22,6 +22,7 @@ struct ChoiceFacts {
     bool user_op = false;      // of the program's own
     bool nonblocking = false;  // or persistent: the program computes meanwhile
     unsigned lanes = 2;        // of the schedule
+    bool operator==(const ChoiceFacts&) const = default;
 };
 
 struct Choice {

@@ -182,7 +182,7 @@ std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& ask
     const NodeLayout& layout = settings().reproducible && reduces(asked.collective)
                                    ? offer.comm->flat_layout()
                                    : offer.comm->layout();
-    const Choice choice = choose(facts_of(form, asked, layout), settings());
+    const Choice choice = offer.comm->choice_for(facts_of(form, asked, layout));
     if (!is_algorithm_of(asked.collective, choice.path)) return decline(choice.why);
     offer.request.collective = asked.collective;
     offer.request.algorithm = choice.path;

@@ -119,6 +119,13 @@ void PrivateComm::give_number(uint32_t number) noexcept {
     taken_numbers_ &= ~(1u << number);
 }
 
+Choice PrivateComm::choice_for(const ChoiceFacts& facts) noexcept {
+    const std::lock_guard lock(mutex_);
+    std::optional<Chosen>& last = chosen_[static_cast<size_t>(facts.collective)];
+    if (!last || last->facts != facts) last = Chosen{facts, choose(facts, settings())};
+    return last->choice;
+}
+
 std::shared_ptr<const Schedule> PrivateComm::schedule_for(const ScheduleRequest& request) noexcept {
     try {
         const std::lock_guard lock(mutex_);
@@ -176,7 +183,8 @@ PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks) noexcept {
         if (std::exchange(entry.wanted, false)) wanted.fetch_sub(1, std::memory_order_relaxed);
         entry.comm = created;
         entry.refused = created == nullptr;
-    } catch (const std::bad_alloc&) {  // made again for the next call: no harm, but slow
+    } catch (const std::bad_alloc&) {
+        // Not a hundred bytes left: this rank asks again, and waits for others that do not.
     }
     return created;
 }

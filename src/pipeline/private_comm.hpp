@@ -3,11 +3,14 @@
 // messages of schedules never meet the program's.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "algorithms.hpp"
 #include "calls.hpp"
+#include "choice.hpp"
 
 namespace vecmpi {
 
@@ -49,7 +52,9 @@ class PrivateComm {
     void take_number(uint32_t number) noexcept;
     void give_number(uint32_t number) noexcept;
 
-    // Kept from call to call: a program repeats its sizes. Null: out of memory.
+    // choose() for this communicator. Kept from call to call: a program repeats its sizes.
+    Choice choice_for(const ChoiceFacts& facts) noexcept;
+    // Kept likewise. Null: out of memory.
     std::shared_ptr<const Schedule> schedule_for(const ScheduleRequest& request) noexcept;
 
     Scratch take_scratch(size_t bytes) noexcept;
@@ -69,6 +74,11 @@ class PrivateComm {
     uint32_t all_ended_before_ = 0;
     uint32_t ended_ = 0;  // bit i: turn all_ended_before_ + i has ended
     uint32_t taken_numbers_ = 0;
+    struct Chosen {
+        ChoiceFacts facts;
+        Choice choice;
+    };
+    std::array<std::optional<Chosen>, number_of_collectives> chosen_;  // the last one of each
     std::vector<Known> known_;
     size_t oldest_known_ = 0;
     Scratch spare_;

@@ -101,6 +101,7 @@ TEST_CASE("choose: auto", "[pipeline][choice]") {
          mpi,
          Counter::decline_small},
         {"few bytes", over(16, 16, 64), {}, mpi, Counter::decline_small},
+        {"partners that change cost", over(4, 4, 16 * mib), {}, ring},
         {"op that does not commute",
          not_commuting(over(16, 16, mib)),
          {},
