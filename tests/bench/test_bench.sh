@@ -351,6 +351,7 @@ check_measurement post Isend,Irecv,Iallreduce --sizes 8,64K,1M
 check_measurement post Isend,Irecv,Iallreduce --sizes 8-1K --ranks 2 --gap 5
 check_measurement latency "round trip" --sizes 8,64K
 check_measurement overlap Isend/Irecv,Iallreduce,Ibcast,Ialltoall --sizes 64K
+check_measurement overlap Iallreduce --sizes 64K --ops iallreduce --tests 7 --offload off
 check_measurement threads messages --threads 1,2
 check_measurement threads messages --threads 2 --comms --unpinned
 check_measurement oversub "Allreduce 64 B,Allreduce 64 KiB,Barrier,ring lap 8 B" --ranks 3
@@ -384,6 +385,7 @@ check_refusal "'x' is not a size" post --plain-only --sizes x
 check_refusal "empty range" post --plain-only --sizes 64K-8
 check_refusal "not a whole number from 1 to 64" threads --plain-only --threads 0
 check_refusal "'q' is none of" overlap --plain-only --ops p2p,q
+check_refusal "not a whole number from 0 to 100000" overlap --plain-only --tests -1
 check_refusal "'FOO' is not NAME=VALUE" post --plain-only -e FOO
 check_refusal "set by --offload" post --plain-only -e VECMPI_OFFLOAD=on
 check_refusal "CPU 4000" post --plain-only --cpus 4000

@@ -73,9 +73,14 @@ def post(options):
 
 def overlap(options):
     (launch,) = ring(options)
-    return [
-        Launch(options.lab or launch.ranks, launch.arguments + ["--ops", ",".join(options.ops)])
-    ]
+    rest = ["--ops", ",".join(options.ops), "--tests", str(options.tests)]
+    return [Launch(options.lab or launch.ranks, launch.arguments + rest)]
+
+
+def overlap_notes(options):
+    if options.tests:
+        return [f"the program calls MPI_Testall {options.tests} times during each computation"]
+    return ["the program makes no MPI call while it computes (see --tests)"]
 
 
 def threads(options):
@@ -228,8 +233,15 @@ TABLE = [
                 values.choices(*OVERLAP_OPS),
                 ",".join(OVERLAP_OPS),
             ),
+            Option(
+                "--tests",
+                "calls of MPI_Testall spread over the computation (default 0)",
+                values.whole(0, 100000),
+                0,
+            ),
             *LAB_OPTIONS,
         ],
+        notes=overlap_notes,
     ),
     Measurement(
         "threads",

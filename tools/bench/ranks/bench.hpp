@@ -37,6 +37,7 @@ struct Options {
     bool nonblocking = false;     // allreduce: the I-form of each call and a wait
     std::size_t drain_bytes = 0;  // allreduce: moved over a link untimed before each sample
     bool random = false;          // reduce: numbers drawn at random where the op compares them
+    long tests = 0;               // overlap: looks at the requests during the computation
     double gap_us = 0;            // post: computation between two iterations
     unsigned limit_s = 300;  // the rank ends itself after this long, whatever happens to mpirun
 };

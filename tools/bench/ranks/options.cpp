@@ -68,6 +68,7 @@ const std::map<std::string, Setter>& setters() {
         {"--sizes", [](Text v, Options& o) { return parse_numbers(v, o.sizes); }},
         {"--threads", [](Text v, Options& o) { return parse_numbers(v, o.threads); }},
         {"--seconds", [](Text v, Options& o) { return parse_number(v, o.seconds); }},
+        {"--tests", [](Text v, Options& o) { return parse_number(v, o.tests); }},
         {"--gap-us", [](Text v, Options& o) { return parse_number(v, o.gap_us); }},
         {"--limit", [](Text v, Options& o) { return parse_number(v, o.limit_s); }},
         {"--separate-comms", [](Text v, Options& o) { return take_flag(v, o.separate_comms); }},

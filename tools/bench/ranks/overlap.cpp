@@ -71,14 +71,31 @@ const std::map<std::string, std::pair<const char*, Start>>& operations() {
     return table;
 }
 
+struct Work {
+    std::uint64_t steps = 0;
+    std::uint64_t tests = 0;  // looks at the requests, spread over the steps
+};
+
+// The first parts are a step longer where the steps cannot be divided.
+void compute(const Work& job, Requests& requests) {
+    const std::uint64_t parts = job.tests + 1;
+    for (std::uint64_t part = 0; part < parts; part++) {
+        int done = 0;
+        if (part > 0)
+            MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done,
+                        MPI_STATUSES_IGNORE);
+        work(job.steps / parts + (part < job.steps % parts ? 1 : 0));
+    }
+}
+
 // The slowest rank's time for communication (if `start` is given), work (if any), or both together.
-double span_ns(const Start* start, std::uint64_t steps, Buffers& buffers, int bytes) {
+double span_ns(const Start* start, const Work& job, Buffers& buffers, int bytes) {
     static Requests requests;
     requests.clear();
     MPI_Barrier(MPI_COMM_WORLD);
     const double begin = now_ns();
     if (start != nullptr) (*start)(buffers, bytes, requests);
-    if (steps > 0) work(steps);
+    if (job.steps > 0) compute(job, requests);
     if (start != nullptr)
         MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
     return largest(now_ns() - begin);
@@ -89,27 +106,30 @@ struct Spans {
 };
 
 // The median of a few spans, the same on all ranks.
-double pilot_ns(const Start* start, std::uint64_t steps, Buffers& buffers, int bytes) {
+double pilot_ns(const Start* start, const Work& job, Buffers& buffers, int bytes) {
     Samples pilot;
-    for (int i = 0; i < pilot_iterations; i++) span_ns(start, steps, buffers, bytes);  // warm-up
-    for (int i = 0; i < pilot_iterations; i++) pilot.add(span_ns(start, steps, buffers, bytes));
+    for (int i = 0; i < pilot_iterations; i++) span_ns(start, job, buffers, bytes);  // warm-up
+    for (int i = 0; i < pilot_iterations; i++) pilot.add(span_ns(start, job, buffers, bytes));
     return from_rank_0(pilot.quantile(0.5));
 }
 
 // 1. How long is the communication? 2. As much work, corrected by what the work takes here when all
 // ranks compute.
 // 3. The three spans in turn until the budget is used.
-Spans sample_spans(const Start& start, Buffers& buffers, int bytes, double seconds) {
-    const double comm_ns = pilot_ns(&start, 0, buffers, bytes);
-    const double guess = static_cast<double>(std::max<std::uint64_t>(steps_for(comm_ns), 1));
-    const double comp_ns = pilot_ns(nullptr, static_cast<std::uint64_t>(guess), buffers, bytes);
-    const auto steps = static_cast<std::uint64_t>(std::max(guess * comm_ns / comp_ns, 1.0));
-    const long count = repetitions(4 * comm_ns, seconds, least_samples, most_samples);
+Spans sample_spans(const Start& start, Buffers& buffers, int bytes, const Options& options) {
+    const Work none;
+    Work job{0, static_cast<std::uint64_t>(options.tests)};
+    const double comm_ns = pilot_ns(&start, none, buffers, bytes);
+    job.steps = std::max<std::uint64_t>(steps_for(comm_ns), 1);
+    const double comp_ns = pilot_ns(nullptr, job, buffers, bytes);
+    job.steps = static_cast<std::uint64_t>(
+        std::max(static_cast<double>(job.steps) * comm_ns / comp_ns, 1.0));
+    const long count = repetitions(4 * comm_ns, options.seconds, least_samples, most_samples);
     Spans spans;
     for (long i = 0; i < count; i++) {
-        spans.comm.add(span_ns(&start, 0, buffers, bytes));
-        spans.comp.add(span_ns(nullptr, steps, buffers, bytes));
-        spans.both.add(span_ns(&start, steps, buffers, bytes));
+        spans.comm.add(span_ns(&start, none, buffers, bytes));
+        spans.comp.add(span_ns(nullptr, job, buffers, bytes));
+        spans.both.add(span_ns(&start, job, buffers, bytes));
     }
     return spans;
 }
@@ -137,7 +157,7 @@ void measure_overlap(const Options& options) {
             buffers.out.assign(bytes, 0);
             buffers.in.assign(bytes, 0);
             const int length = static_cast<int>(bytes);
-            print_overlap(name, length, sample_spans(start, buffers, length, options.seconds));
+            print_overlap(name, length, sample_spans(start, buffers, length, options));
         }
     }
 }
