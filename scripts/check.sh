@@ -90,6 +90,9 @@ step 'generator' python3 -B tests/intercept/check_generator.py src/intercept
 step 'vecmpi-info' tools/info/test_info.sh "$build/vecmpi-info" docs/settings.md
 step 'preload scenarios' tests/preload/run.sh "$build/libvecmpi.so"
 step 'MPI programs' python3 tests/mpi/run.py --library "$build/libvecmpi.so" --build-dir "$build/tests/mpi"
+step 'schedules on 7 and 9 ranks' python3 tests/mpi/run.py --library "$build/libvecmpi.so" \
+    --build-dir "$build/tests/mpi" --only collectives --ranks 7,9 --modes ring,halving-on,trees --timeout 120
+step 'same bits' python3 tests/mpi/reproducible.py --library "$build/libvecmpi.so" --build-dir "$build/tests/mpi" --ranks 3,5
 step 'demo parts' "$build/tests/demo/test_demo_parts"
 step 'demo program' tests/demo/test_train_digits.sh "$build/examples/train_digits" "$build/libvecmpi.so"
 step 'demo packages' tests/demo/test_packages.sh

@@ -18,6 +18,8 @@ class Case:
         return f"{self.program}:{self.argument}" if self.argument else self.program
 
 
+MANY = tuple(range(1, 10))
+
 CASES = [
     Case("p2p_random"),
     Case("probes"),
@@ -42,10 +44,10 @@ CASES = [
     Case("fatal", "freed", ranks=(2,), aborts=True, says="Fatal error in internal_Send: Invalid communicator"),
     Case("fatal", "abort", ranks=(2,), aborts=True, says="MPI_Abort"),
     Case("fatal", "exit", ranks=(2,), aborts=True),
-    Case("collectives", "blocking", schedules=True),
-    Case("collectives", "nonblocking", schedules=True),
-    Case("collectives", "mixed", schedules=True),
-    Case("collectives", "persistent", schedules=True),
+    Case("collectives", "blocking", ranks=MANY, schedules=True),
+    Case("collectives", "nonblocking", ranks=MANY, schedules=True),
+    Case("collectives", "mixed", ranks=MANY, schedules=True),
+    Case("collectives", "persistent", ranks=MANY, schedules=True),
     Case("neighbourhood"),
     Case("intercomm", ranks=(2, 3, 4, 5), schedules=True),
     Case("comm_order", schedules=True),
