@@ -71,8 +71,8 @@ struct Recipe {
 };
 
 // Makes the schedule and runs it in the form that the program asked for; returns its error code, or
-// nothing where no rank can keep a persistent one. `recipe`: what is
-// sent, received and reduced.
+// nothing where no rank can keep a persistent one. `recipe`: what is sent,
+// received and reduced.
 std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer, Recipe recipe,
                              uint64_t bytes, MPI_Comm comm) noexcept;
 

@@ -14,14 +14,13 @@ struct Name {
     const char* word;
     const char* call;
     const char* setting;
-    bool reduces;
 };
 // In the order of enum Collective.
-constexpr Name names[] = {{"allreduce", "MPI_Allreduce", "VECMPI_ALLREDUCE", true},
-                          {"reduce", "MPI_Reduce", "VECMPI_REDUCE", true},
-                          {"reduce_scatter", "MPI_Reduce_scatter", "VECMPI_REDUCE_SCATTER", true},
-                          {"bcast", "MPI_Bcast", "VECMPI_BCAST", false},
-                          {"allgather", "MPI_Allgather", "VECMPI_ALLGATHER", false}};
+constexpr Name names[] = {{"allreduce", "MPI_Allreduce", "VECMPI_ALLREDUCE"},
+                          {"reduce", "MPI_Reduce", "VECMPI_REDUCE"},
+                          {"reduce_scatter", "MPI_Reduce_scatter", "VECMPI_REDUCE_SCATTER"},
+                          {"bcast", "MPI_Bcast", "VECMPI_BCAST"},
+                          {"allgather", "MPI_Allgather", "VECMPI_ALLGATHER"}};
 static_assert(std::size(names) == number_of_collectives);
 
 const Name& words_of(Collective collective) { return names[static_cast<size_t>(collective)]; }
@@ -91,7 +90,7 @@ bool read_collective(const std::string& word, Collective& collective) {
 void fill_nodes(ChoiceFacts& facts) {
     facts.most_ranks_on_a_node = (facts.ranks + facts.nodes - 1) / facts.nodes;
     facts.uniform = facts.ranks % facts.nodes == 0;
-    const bool is_typed = words_of(facts.collective).reduces;
+    const bool is_typed = reduces(facts.collective);
     uint64_t bytes = facts.bytes;
     if (facts.collective == Collective::reduce_scatter)
         bytes /= static_cast<uint64_t>(facts.ranks);  // a block is what is cut
@@ -132,7 +131,7 @@ std::string why_text(const ChoiceFacts& facts, const Choice& choice, const Setti
     if (choice.path == CollectivePath::mpi) return text_of(choice.why);
     if (choice.path == CollectivePath::segmented)
         return std::string("as ") + name.setting + " says";
-    if (name.reduces && settings.reproducible)
+    if (reduces(facts.collective) && settings.reproducible)
         return "VECMPI_REPRODUCIBLE: its order of summation rests on bytes and ranks only";
     const std::string times =
         printed("%.3g", choice.library_us / choice.predicted_us) + " times as fast as the library";
