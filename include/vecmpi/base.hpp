@@ -229,10 +229,12 @@ void prefer_numa_node(void* address, size_t bytes, int node) noexcept;
 // Keeps the calling thread on these CPUs; false where the system refuses.
 bool keep_this_thread_on(const std::vector<int>& cpus) noexcept;
 
-// A thread that spins on a CPU which others want as well: tells so from how often it was pushed
-// off. Not for threads that sleep.
+// A thread that spins on a CPU which others want as well: tells so from how often, and for how
+// long, it was pushed off.
 class CrowdedCpu {
   public:
+    // Call after a sleep: the time until now does not count.
+    void slept() noexcept { window_began_us_ = 0; }
     // Call after each look in vain: costs a system call in some thousand.
     bool noticed() noexcept {
         if (++looks_ % looks_between_checks != 0) return false;
@@ -243,12 +245,14 @@ class CrowdedCpu {
     static constexpr uint32_t looks_between_checks = 4096;
     bool check() noexcept;
     uint32_t looks_ = 0;
-    uint64_t window_began_us_ = 0;
+    uint64_t window_began_us_ = 0;  // 0: with the next check
     uint64_t switches_then_ = 0;
+    uint64_t ran_us_then_ = 0;
 };
-// Pure. A competitor takes a time slice of 3 or 4 ms in turn; what else runs on an idle CPU now and
-// then does not.
-bool is_crowded(uint64_t involuntary_switches, uint64_t elapsed_us) noexcept;
+// Pure. A competitor takes time slices of 3 or 4 ms in turn, and half of the time. What else runs
+// on an idle CPU now and then may be as frequent, but is short; a thread that waits for a lock
+// loses time, but is not pushed off. ran_us: CPU time of the thread.
+bool is_crowded(uint64_t involuntary_switches, uint64_t ran_us, uint64_t elapsed_us) noexcept;
 
 // ---- waiting -------------------------------------------------------------------------------
 

@@ -26,6 +26,13 @@ void sleep_us(uint64_t microseconds) noexcept {
     nanosleep(&time, nullptr);  // a signal ends it early: the caller looks again, no harm
 }
 
+uint64_t microseconds_of(clockid_t clock) noexcept {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1000000 +
+           static_cast<uint64_t>(time.tv_nsec) / 1000;
+}
+
 // FUTEX_WAIT_BITSET takes an absolute time, so that a signal does not start the timeout again.
 timespec deadline_after(uint64_t timeout_us) noexcept {
     timespec time{};
@@ -86,10 +93,11 @@ void Ladder::climb() noexcept {
     sleep_us(std::min<uint64_t>(length_us, std::max(policy_.max_sleep_us, policy_.sleep_us)));
 }
 
-bool is_crowded(uint64_t involuntary_switches, uint64_t elapsed_us) noexcept {
-    constexpr uint64_t most_in_window = 6, window_us = 100000;
-    return involuntary_switches >
-           most_in_window * std::max<uint64_t>(elapsed_us, window_us) / window_us;
+bool is_crowded(uint64_t involuntary_switches, uint64_t ran_us, uint64_t elapsed_us) noexcept {
+    constexpr uint64_t most_in_window = 6, window_us = 100000, least_share = 5;
+    const uint64_t span_us = std::max(elapsed_us, window_us);
+    return involuntary_switches > most_in_window * span_us / window_us &&
+           elapsed_us > ran_us + span_us / least_share;
 }
 
 bool CrowdedCpu::check() noexcept {
@@ -97,16 +105,16 @@ bool CrowdedCpu::check() noexcept {
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);
     const auto switches = static_cast<uint64_t>(usage.ru_nivcsw);
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    const uint64_t now_us =
-        static_cast<uint64_t>(time.tv_sec) * 1000000 + static_cast<uint64_t>(time.tv_nsec) / 1000;
+    const uint64_t ran_us = microseconds_of(CLOCK_THREAD_CPUTIME_ID);
+    const uint64_t now_us = microseconds_of(CLOCK_MONOTONIC);
     const uint64_t elapsed_us = now_us - window_began_us_;
     const bool first = window_began_us_ == 0;
-    const bool crowded = !first && is_crowded(switches - switches_then_, elapsed_us);
+    const bool crowded =
+        !first && is_crowded(switches - switches_then_, ran_us - ran_us_then_, elapsed_us);
     if (first || elapsed_us > window_us) {
         window_began_us_ = now_us;
         switches_then_ = switches;
+        ran_us_then_ = ran_us;
     }
     return crowded;
 }

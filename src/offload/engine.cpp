@@ -366,6 +366,7 @@ void Engine::thread_main() noexcept {
     ++this_thread.inside;  // whatever runs on this thread is the library's or a callback's
     uint32_t busy_looks = plan_.own_cpu ? own_cpu_looks : 0;
     uint32_t looks_in_vain = 0;
+    uint64_t posted_before = 0;
     Naps naps;
     CrowdedCpu crowd;
     while (!stop_.load(std::memory_order_relaxed)) {
@@ -378,10 +379,13 @@ void Engine::thread_main() noexcept {
             if (!crowd.noticed()) continue;
             share_cpu();
             busy_looks = 0;
-        } else if (park_if_idle()) {
-            looks_in_vain = 0;
+        } else if (busy_looks != 0 && posts_since(&posted_before)) {
+            looks_in_vain = 0;  // the program posts, and runs that itself while it waits
         } else {
-            doze(naps.next_us(std::exchange(this_thread.library_events, 0)));
+            // Where a command ended the sleep, more may come.
+            if (park_if_idle() || doze(naps.next_us(std::exchange(this_thread.library_events, 0))))
+                looks_in_vain = 0;
+            crowd.slept();
         }
     }
 }
@@ -430,13 +434,19 @@ bool Engine::park_if_idle() noexcept {
     return true;
 }
 
-// Rests between looks at what is pending.
-void Engine::doze(uint64_t length_us) noexcept {
+// Only now and then: the look costs the next post a line from another core.
+bool Engine::posts_since(uint64_t* posted_before) const noexcept {
+    const uint64_t posted = posted_.load(std::memory_order_relaxed);
+    return std::exchange(*posted_before, posted) != posted;
+}
+
+// Rests between looks at what is pending. True if a command ended it.
+bool Engine::doze(uint64_t length_us) noexcept {
     parked_.store(dozing, std::memory_order_relaxed);
     // No heavy fence, which would disturb the program: a command that slips through waits as long
     // as the rest.
     if (queue_.empty() || !thread_spins()) futex_wait(parked_, dozing, length_us);
-    parked_.store(awake, std::memory_order_relaxed);
+    return parked_.exchange(awake, std::memory_order_relaxed) == awake;
 }
 
 }  // namespace vecmpi

@@ -192,7 +192,8 @@ class Engine {
     }
     void issue_left_over() noexcept;
     void wake_thread() noexcept;
-    void doze(uint64_t length_us) noexcept;
+    bool posts_since(uint64_t* posted_before) const noexcept;
+    bool doze(uint64_t length_us) noexcept;
     void share_cpu() noexcept;
     void release() noexcept { owned_.store(0, std::memory_order_release); }
     bool test_one_by_one(uint32_t base, int looked_at) noexcept;

@@ -60,9 +60,8 @@ Elements elements_of(const Reduction& reduction, MPI_Datatype type, MPI_Op op, c
 std::optional<int> scheduled_allreduce(const CollectiveForm& form, const void* sendbuf,
                                        void* recvbuf, MPI_Count count, MPI_Datatype type, MPI_Op op,
                                        MPI_Comm comm) noexcept {
-    const auto traits = traits_to_cut(comm, type, count);
+    const auto traits = traits_to_schedule(form, Collective::allreduce, comm, type, count);
     if (!traits) return std::nullopt;
-    meet_wishes(form, comm, traits->size);
     const auto bytes = static_cast<uint64_t>(count * size_of(type));
     if (!is_worth_a_look(Collective::allreduce, bytes)) return std::nullopt;
     if (sendbuf == recvbuf || is_refused(sendbuf, count, type) || is_refused(recvbuf, count, type))
@@ -82,10 +81,8 @@ std::optional<int> scheduled_allreduce(const CollectiveForm& form, const void* s
 std::optional<int> scheduled_reduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
                                     MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
                                     MPI_Comm comm) noexcept {
-    const auto traits = traits_to_cut(comm, type, count);
-    if (!traits) return std::nullopt;
-    meet_wishes(form, comm, traits->size);
-    if (root < 0 || root >= traits->size) return std::nullopt;
+    const auto traits = traits_to_schedule(form, Collective::reduce, comm, type, count);
+    if (!traits || root < 0 || root >= traits->size) return std::nullopt;
     const auto bytes = static_cast<uint64_t>(count * size_of(type));
     if (!is_worth_a_look(Collective::reduce, bytes)) return std::nullopt;
     int rank = 0;
@@ -136,10 +133,8 @@ template <class CountOf>
 std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const void* sendbuf,
                                             void* recvbuf, CountOf count_of, MPI_Datatype type,
                                             MPI_Op op, MPI_Comm comm) noexcept {
-    const auto traits = traits_to_cut(comm, type, 0);
+    const auto traits = traits_to_schedule(form, Collective::reduce_scatter, comm, type, 0);
     if (!traits) return std::nullopt;
-    meet_wishes(form, comm, traits->size);
-    if (!is_worth_a_look(Collective::reduce_scatter)) return std::nullopt;
     const auto blocks = blocks_of(traits->size, count_of);
     if (!blocks) return std::nullopt;
     int rank = 0;
@@ -169,10 +164,8 @@ std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const vo
 
 std::optional<int> scheduled_bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
                                    MPI_Datatype type, int root, MPI_Comm comm) noexcept {
-    const auto traits = traits_to_cut(comm, type, count);
-    if (!traits) return std::nullopt;
-    meet_wishes(form, comm, traits->size);
-    if (root < 0 || root >= traits->size || !real.Pack_c) return std::nullopt;
+    const auto traits = traits_to_schedule(form, Collective::bcast, comm, type, count);
+    if (!traits || root < 0 || root >= traits->size || !real.Pack_c) return std::nullopt;
     const TypeShape shape = shape_of(type);
     const MPI_Count bytes = count * shape.bytes;
     if (!is_worth_a_look(Collective::bcast, static_cast<uint64_t>(bytes))) return std::nullopt;
@@ -355,12 +348,10 @@ std::optional<int> pipeline_allgather(const CollectiveForm& form, const void* se
                                       MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                       MPI_Count recvcount, MPI_Datatype recvtype,
                                       MPI_Comm comm) noexcept {
-    const auto traits = traits_to_cut(comm, recvtype, recvcount);
-    if (!traits) return std::nullopt;
-    meet_wishes(form, comm, traits->size);
-    if (is_refused(recvbuf, recvcount, recvtype)) return std::nullopt;
+    const auto traits = traits_to_schedule(form, Collective::allgather, comm, recvtype, recvcount);
     std::optional<int> rc;
-    if (is_worth_a_look(Collective::allgather,
+    if (traits && !is_refused(recvbuf, recvcount, recvtype) &&
+        is_worth_a_look(Collective::allgather,
                         static_cast<uint64_t>(recvcount * size_of(recvtype)))) {
         auto gathered = look_at_gathered(
             recvbuf, recvtype, traits->size, [=](int) noexcept { return recvcount; },
@@ -376,11 +367,8 @@ std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* s
                                        MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                        RankArray recvcounts, RankArray displs,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-    const auto traits = traits_to_cut(comm, recvtype, 0);
-    if (!traits) return std::nullopt;
-    meet_wishes(form, comm, traits->size);
-    if (recvcounts.missing() || displs.missing()) return std::nullopt;
-    if (!is_worth_a_look(Collective::allgather)) return std::nullopt;
+    const auto traits = traits_to_schedule(form, Collective::allgather, comm, recvtype, 0);
+    if (!traits || recvcounts.missing() || displs.missing()) return std::nullopt;
     auto gathered = look_at_gathered(
         recvbuf, recvtype, traits->size, [=](int rank) noexcept { return recvcounts[rank]; },
         [=](int rank) noexcept { return displs[rank]; });

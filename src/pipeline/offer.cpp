@@ -148,6 +148,12 @@ std::optional<int> make_persistent(const CollectiveForm& form, SharedRecipe reci
     return std::nullopt;
 }
 
+bool is_served_at_some_size(Collective collective) noexcept {
+    if (may_be_scheduled_at_some_size(collective, !agreement().one_node, settings())) return true;
+    count(Counter::decline_layout);
+    return false;
+}
+
 }  // namespace
 
 bool is_worth_a_look(Collective collective, uint64_t bytes) noexcept {
@@ -157,13 +163,18 @@ bool is_worth_a_look(Collective collective, uint64_t bytes) noexcept {
     return false;
 }
 
-bool is_worth_a_look(Collective collective) noexcept {
-    return may_be_scheduled_at_some_size(collective, !agreement().one_node, settings());
-}
-
-void meet_wishes(const CollectiveForm& form, MPI_Comm comm, int ranks) noexcept {
-    if (form.kind == CollectiveForm::Kind::blocking && private_comm_is_wanted(comm)) [[unlikely]]
-        private_comm_for(form, comm, ranks);
+// Most calls end at the first line, without a question to the library.
+std::optional<CommTraits> traits_to_schedule(const CollectiveForm& form, Collective collective,
+                                             MPI_Comm comm, MPI_Datatype type,
+                                             MPI_Count count) noexcept {
+    const bool served = is_served_at_some_size(collective);
+    const bool may_meet_wishes =
+        form.kind == CollectiveForm::Kind::blocking && private_comms_are_wanted();
+    if (!served && !may_meet_wishes) return std::nullopt;
+    const auto traits = traits_to_cut(comm, type, count);
+    if (traits && may_meet_wishes && private_comm_is_wanted(comm))
+        private_comm_for(form, comm, traits->size);
+    return served ? traits : std::nullopt;
 }
 
 std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& asked, MPI_Comm comm,

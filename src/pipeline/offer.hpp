@@ -22,13 +22,14 @@ struct Offer {
     ScheduleRequest request;  // collective, algorithm, rank, segments and layout are set
 };
 
-// A first look that costs nothing: false where no schedule serves this collective at this size,
-// whatever the communicator.
+// Before all else of a collective: the facts of its communicator, or nothing where no schedule
+// serves it at any size. A blocking one makes the private communicator that a nonblocking one
+// wanted.
+std::optional<CommTraits> traits_to_schedule(const CollectiveForm& form, Collective collective,
+                                             MPI_Comm comm, MPI_Datatype type,
+                                             MPI_Count count) noexcept;
+// Then: false where no schedule serves this size, whatever the communicator.
 bool is_worth_a_look(Collective collective, uint64_t bytes) noexcept;
-bool is_worth_a_look(Collective collective) noexcept;  // at some size
-// Before that, of a blocking collective on comm: makes the private communicator that a nonblocking
-// one wanted.
-void meet_wishes(const CollectiveForm& form, MPI_Comm comm, int ranks) noexcept;
 
 // Nothing: the library's collective, or another of ours. Blocking and persistent forms may make the
 // private communicator, which is collective over comm.

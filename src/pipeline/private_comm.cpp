@@ -200,8 +200,9 @@ void want_private_comm(MPI_Comm comm) noexcept {
     }
 }
 
+bool private_comms_are_wanted() noexcept { return wanted.load(std::memory_order_relaxed) != 0; }
+
 bool private_comm_is_wanted(MPI_Comm comm) noexcept {
-    if (wanted.load(std::memory_order_relaxed) == 0) return false;
     const std::lock_guard lock(mutex);
     const auto found = entries().find(comm);
     return found != entries().end() && found->second.wanted;

@@ -93,6 +93,7 @@ PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks) noexcept;
 // A nonblocking collective would have used one, but may not wait for it: the next blocking
 // collective on comm makes it.
 void want_private_comm(MPI_Comm comm) noexcept;
+bool private_comms_are_wanted() noexcept;  // on any communicator
 bool private_comm_is_wanted(MPI_Comm comm) noexcept;
 
 }  // namespace vecmpi

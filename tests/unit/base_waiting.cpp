@@ -128,13 +128,18 @@ TEST_CASE("futex_wake_all wakes every waiter", "[base][waiting]") {
 
 TEST_CASE("is_crowded: a competitor's time slices, not an idle CPU's odd jobs", "[base][waiting]") {
     struct Case {
-        uint64_t switches, elapsed_us;
+        uint64_t switches, ran_us, elapsed_us;
         bool crowded;
     };
-    for (const Case& test : {Case{0, 1000, false}, Case{3, 1000, false}, Case{6, 100000, false},
-                             Case{7, 100000, true}, Case{12, 200000, false}, Case{25, 200000, true},
-                             Case{30, 1000000, false}, Case{100, 1000000, true}}) {
-        CAPTURE(test.switches, test.elapsed_us);
-        CHECK(is_crowded(test.switches, test.elapsed_us) == test.crowded);
+    for (const Case& test : {Case{0, 1000, 1000, false}, Case{3, 0, 1000, false},
+                             // half of the time, in slices of 4 ms
+                             Case{6, 50000, 100000, false}, Case{7, 50000, 100000, true},
+                             Case{12, 100000, 200000, false}, Case{25, 100000, 200000, true},
+                             Case{30, 500000, 1000000, false}, Case{100, 500000, 1000000, true},
+                             // often and short; seldom and long, as one who waits for a lock
+                             Case{50, 99000, 100000, false}, Case{50, 79000, 100000, true},
+                             Case{2, 20000, 100000, false}}) {
+        CAPTURE(test.switches, test.ran_us, test.elapsed_us);
+        CHECK(is_crowded(test.switches, test.ran_us, test.elapsed_us) == test.crowded);
     }
 }
