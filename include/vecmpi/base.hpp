@@ -229,30 +229,31 @@ void prefer_numa_node(void* address, size_t bytes, int node) noexcept;
 // Keeps the calling thread on these CPUs; false where the system refuses.
 bool keep_this_thread_on(const std::vector<int>& cpus) noexcept;
 
-// A thread that spins on a CPU which others want as well: tells so from how often, and for how
-// long, it was pushed off.
+// A thread that looks and yields on a CPU which others want as well: tells so from how often, and
+// for how long, it was off, when that goes on for 50 ms. The kernel needs less to move a thread
+// that has another CPU to go to.
 class CrowdedCpu {
   public:
+    bool noticed() noexcept;  // call after each look in vain
     // Call after a sleep: the time until now does not count.
-    void slept() noexcept { window_began_us_ = 0; }
-    // Call after each look in vain: costs a system call in some thousand.
-    bool noticed() noexcept {
-        if (++looks_ % looks_between_checks != 0) return false;
-        return check();
-    }
+    void slept() noexcept { began_us_ = 0; }
+    // After noticed(): it is time to try again, since what starts on a node is there for a moment.
+    // After 5 s, then after twice as long each time, up to a minute.
+    bool may_be_over() noexcept;
 
   private:
-    static constexpr uint32_t looks_between_checks = 4096;
-    bool check() noexcept;
-    uint32_t looks_ = 0;
-    uint64_t window_began_us_ = 0;  // 0: with the next check
+    uint64_t began_us_ = 0;  // 0: with the next look
     uint64_t switches_then_ = 0;
     uint64_t ran_us_then_ = 0;
+    uint32_t crowded_spans_ = 0;  // less those that were not
+    uint64_t noticed_us_ = 0;
+    uint64_t patience_us_ = 5000000;
 };
-// Pure. A competitor takes time slices of 3 or 4 ms in turn, and half of the time. What else runs
-// on an idle CPU now and then may be as frequent, but is short; a thread that waits for a lock
-// loses time, but is not pushed off. ran_us: CPU time of the thread.
-bool is_crowded(uint64_t involuntary_switches, uint64_t ran_us, uint64_t elapsed_us) noexcept;
+// Pure, of some milliseconds. A competitor that computes takes time slices of 3 or 4 ms in turn,
+// and half of the time; one that yields as well is let in hundreds of times a millisecond. What
+// else runs on an idle CPU now and then is neither so long nor so frequent; a thread that waits for
+// a lock is not pushed off. switches: involuntary ones and yields; ran_us: CPU time of the thread.
+bool is_crowded(uint64_t switches, uint64_t ran_us, uint64_t elapsed_us) noexcept;
 
 // ---- waiting -------------------------------------------------------------------------------
 

@@ -93,30 +93,43 @@ void Ladder::climb() noexcept {
     sleep_us(std::min<uint64_t>(length_us, std::max(policy_.max_sleep_us, policy_.sleep_us)));
 }
 
-bool is_crowded(uint64_t involuntary_switches, uint64_t ran_us, uint64_t elapsed_us) noexcept {
-    constexpr uint64_t most_in_window = 6, window_us = 100000, least_share = 5;
-    const uint64_t span_us = std::max(elapsed_us, window_us);
-    return involuntary_switches > most_in_window * span_us / window_us &&
-           elapsed_us > ran_us + span_us / least_share;
+bool is_crowded(uint64_t switches, uint64_t ran_us, uint64_t elapsed_us) noexcept {
+    constexpr uint64_t least_share = 5, let_in_every_us = 1000;
+    const bool loses_time = elapsed_us > ran_us + elapsed_us / least_share;
+    return switches * let_in_every_us > elapsed_us || (loses_time && switches != 0);
 }
 
-bool CrowdedCpu::check() noexcept {
-    constexpr uint64_t window_us = 200000;
+bool CrowdedCpu::noticed() noexcept {
+    constexpr uint64_t span_us = 5000;
+    constexpr uint32_t most_spans = 10;
+    const uint64_t now_us = microseconds_of(CLOCK_MONOTONIC);
+    const bool first = began_us_ == 0;
+    if (!first && now_us - began_us_ < span_us) return false;
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);
     const auto switches = static_cast<uint64_t>(usage.ru_nivcsw);
     const uint64_t ran_us = microseconds_of(CLOCK_THREAD_CPUTIME_ID);
-    const uint64_t now_us = microseconds_of(CLOCK_MONOTONIC);
-    const uint64_t elapsed_us = now_us - window_began_us_;
-    const bool first = window_began_us_ == 0;
-    const bool crowded =
-        !first && is_crowded(switches - switches_then_, ran_us - ran_us_then_, elapsed_us);
-    if (first || elapsed_us > window_us) {
-        window_began_us_ = now_us;
-        switches_then_ = switches;
-        ran_us_then_ = ran_us;
+    if (!first) {
+        if (is_crowded(switches - switches_then_, ran_us - ran_us_then_, now_us - began_us_))
+            ++crowded_spans_;
+        else if (crowded_spans_ != 0)
+            --crowded_spans_;
     }
-    return crowded;
+    began_us_ = now_us;
+    switches_then_ = switches;
+    ran_us_then_ = ran_us;
+    if (crowded_spans_ != most_spans) return false;
+    crowded_spans_ = 0;
+    noticed_us_ = now_us;
+    return true;
+}
+
+bool CrowdedCpu::may_be_over() noexcept {
+    constexpr uint64_t longest_us = 60000000;
+    if (microseconds_of(CLOCK_MONOTONIC) - noticed_us_ < patience_us_) return false;
+    patience_us_ = std::min(2 * patience_us_, longest_us);
+    began_us_ = 0;
+    return true;
 }
 
 bool asymmetric_fences_work() noexcept {

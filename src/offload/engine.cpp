@@ -22,8 +22,9 @@ enum Rest : uint32_t { awake, parked, dozing };
 
 // Looks in vain before the thread rests between looks: about 10 ms with a CPU of its own, so that a
 // program that posts once in an iteration pays no wake (3 to 20 us). None without a CPU of its own,
-// or the program would lose its CPU to it.
-constexpr uint32_t own_cpu_looks = 200000;
+// or the program would lose its CPU to it. After 0.2 ms it yields now and then: who wants its CPU
+// may be a rank whose message it waits for, and must not wait for the end of a time slice.
+constexpr uint32_t own_cpu_looks = 150000, looks_before_yields = 4000, looks_between_yields = 16;
 
 // A thread that needs everything issued leaves that to the owner for so long: mostly it is at it.
 constexpr int looks_before_issuing_beside_owner = 100;
@@ -364,7 +365,6 @@ void Engine::thread_main() noexcept {
     if (plan_.cpu >= 0) keep_this_thread_on({plan_.cpu});
     this_thread.is_offload_thread = true;
     ++this_thread.inside;  // whatever runs on this thread is the library's or a callback's
-    uint32_t busy_looks = plan_.own_cpu ? own_cpu_looks : 0;
     uint32_t looks_in_vain = 0;
     uint64_t posted_before = 0;
     Naps naps;
@@ -373,21 +373,26 @@ void Engine::thread_main() noexcept {
         if (thread_turn()) {
             looks_in_vain = 0;
             naps.restart();
-        } else if (looks_in_vain < busy_looks) {
-            ++looks_in_vain;
+        } else if (thread_spins() && looks_in_vain < own_cpu_looks) {
             cpu_pause();
-            if (!crowd.noticed()) continue;
-            share_cpu();
-            busy_looks = 0;
-        } else if (busy_looks != 0 && posts_since(&posted_before)) {
+            if (++looks_in_vain > looks_before_yields && looks_in_vain % looks_between_yields == 0)
+                Ladder::give_way();
+            if (crowd.noticed()) share_cpu();
+        } else if (thread_spins() && posts_since(&posted_before)) {
             looks_in_vain = 0;  // the program posts, and runs that itself while it waits
         } else {
             // Where a command ended the sleep, more may come.
             if (park_if_idle() || doze(naps.next_us(std::exchange(this_thread.library_events, 0))))
                 looks_in_vain = 0;
             crowd.slept();
+            if (plan_.own_cpu && !thread_spins() && crowd.may_be_over()) claim_cpu();
         }
     }
+}
+
+void Engine::claim_cpu() noexcept {
+    if (plan_.cpu >= 0) keep_this_thread_on({plan_.cpu});
+    spins_.store(true, std::memory_order_relaxed);
 }
 
 // The CPU was not ours alone after all: other jobs, threads that nobody told us of, hosts that
@@ -397,7 +402,8 @@ void Engine::share_cpu() noexcept {
     keep_this_thread_on(plan_.mask);
     count(Counter::thread_shares);
     log_line(LogLevel::info,
-             "offload thread: CPU %d is wanted by others, so it rests between looks", plan_.cpu);
+             "offload thread: CPU %d is wanted by others, so it rests between looks for some time",
+             plan_.cpu);
 }
 
 // One look, unless a program thread runs the loop itself or there is nothing to do.

@@ -194,6 +194,7 @@ class Engine {
     void wake_thread() noexcept;
     bool posts_since(uint64_t* posted_before) const noexcept;
     bool doze(uint64_t length_us) noexcept;
+    void claim_cpu() noexcept;
     void share_cpu() noexcept;
     void release() noexcept { owned_.store(0, std::memory_order_release); }
     bool test_one_by_one(uint32_t base, int looked_at) noexcept;
@@ -233,8 +234,8 @@ class Engine {
     CommandQueue queue_;
 
     bool has_thread_ = false;
-    std::atomic<bool> spins_{
-        false};  // the thread has its CPU to itself; it takes that back when it finds otherwise
+    // The thread has its CPU to itself. Stored by that thread, as it finds.
+    std::atomic<bool> spins_{false};
     bool asymmetric_ = false;  // fences between push() and the thread that parks
     OffloadPlan plan_;
     pthread_t thread_{};

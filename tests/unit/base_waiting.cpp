@@ -131,14 +131,14 @@ TEST_CASE("is_crowded: a competitor's time slices, not an idle CPU's odd jobs", 
         uint64_t switches, ran_us, elapsed_us;
         bool crowded;
     };
-    for (const Case& test : {Case{0, 1000, 1000, false}, Case{3, 0, 1000, false},
+    for (const Case& test : {Case{0, 5000, 5000, false},
                              // half of the time, in slices of 4 ms
-                             Case{6, 50000, 100000, false}, Case{7, 50000, 100000, true},
-                             Case{12, 100000, 200000, false}, Case{25, 100000, 200000, true},
-                             Case{30, 500000, 1000000, false}, Case{100, 500000, 1000000, true},
-                             // often and short; seldom and long, as one who waits for a lock
-                             Case{50, 99000, 100000, false}, Case{50, 79000, 100000, true},
-                             Case{2, 20000, 100000, false}}) {
+                             Case{1, 4000, 8000, true}, Case{2, 4000, 8000, true},
+                             // in between looks, a few microseconds each
+                             Case{6, 4900, 5000, true}, Case{2000, 3000, 5000, true},
+                             // often and short, but not so often; without being pushed off, as one
+                             // who waits for a lock
+                             Case{4, 4900, 5000, false}, Case{0, 1000, 5000, false}}) {
         CAPTURE(test.switches, test.ran_us, test.elapsed_us);
         CHECK(is_crowded(test.switches, test.ran_us, test.elapsed_us) == test.crowded);
     }
