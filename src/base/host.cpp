@@ -113,6 +113,14 @@ bool keep_this_thread_on(const std::vector<int>& cpus) noexcept {
     return kept;
 }
 
+bool this_thread_is_on(const std::vector<int>& cpus) noexcept {
+    try {
+        return affinity_of(0) == cpus;
+    } catch (...) {  // out of memory
+        return false;
+    }
+}
+
 uint64_t hash_of_node_name() noexcept {
     char name[HOST_NAME_MAX + 1] = {};
     gethostname(name, sizeof name - 1);

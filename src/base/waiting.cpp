@@ -19,6 +19,7 @@ namespace vecmpi {
 namespace {
 
 constexpr uint32_t for_ever = UINT32_MAX;
+constexpr uint64_t longest_patience_us = 60000000;  // of a thread that gave its CPU up
 
 void sleep_us(uint64_t microseconds) noexcept {
     timespec time{static_cast<time_t>(microseconds / 1000000),
@@ -99,7 +100,7 @@ bool is_crowded(uint64_t switches, uint64_t ran_us, uint64_t elapsed_us) noexcep
     return switches * let_in_every_us > elapsed_us || (loses_time && switches != 0);
 }
 
-bool CrowdedCpu::noticed() noexcept {
+bool CrowdedCpu::check() noexcept {
     constexpr uint64_t span_us = 5000;
     constexpr uint32_t most_spans = 10;
     const uint64_t now_us = microseconds_of(CLOCK_MONOTONIC);
@@ -121,13 +122,15 @@ bool CrowdedCpu::noticed() noexcept {
     if (crowded_spans_ != most_spans) return false;
     crowded_spans_ = 0;
     noticed_us_ = now_us;
+    if (now_us - tried_us_ > longest_patience_us) patience_us_ = first_patience_us_;
     return true;
 }
 
 bool CrowdedCpu::may_be_over() noexcept {
-    constexpr uint64_t longest_us = 60000000;
-    if (microseconds_of(CLOCK_MONOTONIC) - noticed_us_ < patience_us_) return false;
-    patience_us_ = std::min(2 * patience_us_, longest_us);
+    const uint64_t now_us = microseconds_of(CLOCK_MONOTONIC);
+    if (now_us - noticed_us_ < patience_us_) return false;
+    patience_us_ = std::min(2 * patience_us_, longest_patience_us);
+    tried_us_ = now_us;
     began_us_ = 0;
     return true;
 }

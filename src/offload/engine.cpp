@@ -26,6 +26,9 @@ enum Rest : uint32_t { awake, parked, dozing };
 // may be a rank whose message it waits for, and must not wait for the end of a time slice.
 constexpr uint32_t own_cpu_looks = 150000, looks_before_yields = 4000, looks_between_yields = 16;
 
+// Until the thread tries again to have a crowded CPU for itself.
+constexpr uint64_t patience_us = 5000000;
+
 // A thread that needs everything issued leaves that to the owner for so long: mostly it is at it.
 constexpr int looks_before_issuing_beside_owner = 100;
 
@@ -368,7 +371,7 @@ void Engine::thread_main() noexcept {
     uint32_t looks_in_vain = 0;
     uint64_t posted_before = 0;
     Naps naps;
-    CrowdedCpu crowd;
+    CrowdedCpu crowd(patience_us);
     while (!stop_.load(std::memory_order_relaxed)) {
         if (thread_turn()) {
             looks_in_vain = 0;
@@ -381,18 +384,26 @@ void Engine::thread_main() noexcept {
         } else if (thread_spins() && posts_since(&posted_before)) {
             looks_in_vain = 0;  // the program posts, and runs that itself while it waits
         } else {
-            // Where a command ended the sleep, more may come.
-            if (park_if_idle() || doze(naps.next_us(std::exchange(this_thread.library_events, 0))))
-                looks_in_vain = 0;
+            const bool command =
+                park_if_idle() || doze(naps.next_us(std::exchange(this_thread.library_events, 0)));
             crowd.slept();
-            if (plan_.own_cpu && !thread_spins() && crowd.may_be_over()) claim_cpu();
+            if (command) {
+                looks_in_vain = 0;  // more may come
+                posts_since(&posted_before);
+            } else if (plan_.own_cpu && !thread_spins() && crowd.may_be_over()) {
+                claim_cpu();
+            }
         }
     }
 }
 
+// Not where somebody else has moved the thread meanwhile, nor where the system no longer gives that
+// CPU.
 void Engine::claim_cpu() noexcept {
-    if (plan_.cpu >= 0) keep_this_thread_on({plan_.cpu});
+    if (!this_thread_is_on(plan_.mask)) return;
+    if (plan_.cpu >= 0 && !keep_this_thread_on({plan_.cpu})) return;
     spins_.store(true, std::memory_order_relaxed);
+    log_line(LogLevel::info, "offload thread: tries again to have CPU %d for itself", plan_.cpu);
 }
 
 // The CPU was not ours alone after all: other jobs, threads that nobody told us of, hosts that
@@ -440,7 +451,8 @@ bool Engine::park_if_idle() noexcept {
     return true;
 }
 
-// Only now and then: the look costs the next post a line from another core.
+// Since the last call. Operations only: where the program posts jobs, a wake each 10 ms remains.
+// Not at each look, which would cost the next post a line from another core.
 bool Engine::posts_since(uint64_t* posted_before) const noexcept {
     const uint64_t posted = posted_.load(std::memory_order_relaxed);
     return std::exchange(*posted_before, posted) != posted;
@@ -451,7 +463,10 @@ bool Engine::doze(uint64_t length_us) noexcept {
     parked_.store(dozing, std::memory_order_relaxed);
     // No heavy fence, which would disturb the program: a command that slips through waits as long
     // as the rest.
-    if (queue_.empty() || !thread_spins()) futex_wait(parked_, dozing, length_us);
+    if (queue_.empty() || !thread_spins())
+        futex_wait(parked_, dozing, length_us);
+    else
+        Ladder::give_way();  // to whom keeps us from issuing it
     return parked_.exchange(awake, std::memory_order_relaxed) == awake;
 }
 

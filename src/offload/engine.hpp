@@ -234,7 +234,8 @@ class Engine {
     CommandQueue queue_;
 
     bool has_thread_ = false;
-    // The thread has its CPU to itself. Stored by that thread, as it finds.
+    // The thread has its CPU to itself. It finds out otherwise, and tries again: both ways, at run
+    // time.
     std::atomic<bool> spins_{false};
     bool asymmetric_ = false;  // fences between push() and the thread that parks
     OffloadPlan plan_;

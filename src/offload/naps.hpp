@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long the offload thread rests between looks where it has no CPU of its own. Pure: values in,
+// How long the offload thread rests between looks where it has no CPU of its own, or has looked in
+// vain for long. Pure: values in,
 // a time out.
 #pragma once
 

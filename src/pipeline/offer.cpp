@@ -163,7 +163,7 @@ bool is_worth_a_look(Collective collective, uint64_t bytes) noexcept {
     return false;
 }
 
-// Most calls end at the first line, without a question to the library.
+// On one node and with nothing set, a call ends here without a question to the library.
 std::optional<CommTraits> traits_to_schedule(const CollectiveForm& form, Collective collective,
                                              MPI_Comm comm, MPI_Datatype type,
                                              MPI_Count count) noexcept {

@@ -143,3 +143,34 @@ TEST_CASE("is_crowded: a competitor's time slices, not an idle CPU's odd jobs", 
         CHECK(is_crowded(test.switches, test.ran_us, test.elapsed_us) == test.crowded);
     }
 }
+
+TEST_CASE("CrowdedCpu: notices who spins on its CPU, and gives it time", "[base][waiting]") {
+    const std::vector<int> cpus = look_at_host().cpus;
+    REQUIRE(!cpus.empty());
+    std::atomic<bool> stop{false}, noticed{false};
+    std::thread competitor([&] {
+        keep_this_thread_on({cpus.back()});
+        while (!stop.load()) cpu_pause();
+    });
+    std::thread looker([&] {
+        CHECK(keep_this_thread_on({cpus.back()}));
+        CHECK(this_thread_is_on({cpus.back()}));
+        CrowdedCpu hasty(0), patient(uint64_t{3600} * 1000000);
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        bool found[2] = {};
+        for (unsigned look = 0; !(found[0] && found[1]); ++look) {
+            if (std::chrono::steady_clock::now() > end) break;
+            cpu_pause();
+            if (look % 16 == 0) Ladder::give_way();
+            found[0] |= hasty.noticed();
+            found[1] |= patient.noticed();
+        }
+        noticed.store(found[0] && found[1]);
+        CHECK(hasty.may_be_over());
+        CHECK(!patient.may_be_over());
+    });
+    looker.join();
+    stop.store(true);
+    competitor.join();
+    CHECK(noticed.load());
+}
