@@ -176,6 +176,19 @@ bool Engine::step() noexcept {
     return advance_jobs() || completed || drained;
 }
 
+bool Engine::look_meanwhile() noexcept {
+    if (callers_ask.load(std::memory_order_acquire))
+        return beside_owner([](bool) noexcept { return false; });
+    if (!has_work() || !try_own()) return false;
+    bool moved;
+    {
+        OwnerScope scope;
+        moved = step();
+    }
+    leave();
+    return moved;
+}
+
 // From here on the offload thread computes in the last poster's environment, as one program thread
 // would, whichever thread issued the operation. A program thread that holds the engine keeps its
 // own.

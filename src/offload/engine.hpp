@@ -131,6 +131,10 @@ class Engine {
     template <class Attempt>
     void run_until(Attempt attempt) noexcept;
 
+    // One look at all that is under way, of a thread that waits for something of its own without
+    // holding the engine. True if something moved.
+    bool look_meanwhile() noexcept;
+
     // --- life
     void expect_many_producers(bool many) noexcept { queue_.expect_many_producers(many); }
     bool start_thread(const OffloadPlan& plan) noexcept;

@@ -295,7 +295,12 @@ int run_job_beside(Call call, Job& job, MPI_Comm comm) noexcept {
         const DirectCall scope(call, Reentry::program);
         const CallerInside inside(*engine);
         Ladder ladder(engine->wait);
-        while (!job.advance()) engine->rest(ladder);
+        while (!job.advance()) {
+            if (engine->look_meanwhile())
+                ladder.reset();
+            else
+                engine->rest(ladder);
+        }
     }
     return raised(job, comm);
 }

@@ -62,6 +62,14 @@ bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept
     return lower_bound == 0;
 }
 
+bool is_refused_output(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept {
+    return (buffer == MPI_IN_PLACE && count != 0) || is_refused(buffer, count, type);
+}
+
+bool may_be_refused(const CommTraits& traits, MPI_Datatype type, MPI_Comm comm) noexcept {
+    return traits.handler != CommTraits::Handler::fatal && !is_committed(type, comm);
+}
+
 std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type,
                                         MPI_Count count) noexcept {
     const auto comm_bits = static_cast<unsigned>(comm);
@@ -69,8 +77,7 @@ std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type,
     if ((comm_bits >> 30) == 0 || ((comm_bits >> 26) & 0xfu) != 1) return std::nullopt;
     const CommTraits traits = comm_traits(comm);
     if (!traits.inter && traits.world_only) {
-        const bool errors_return = traits.handler != CommTraits::Handler::fatal;
-        if (errors_return && !is_committed(type, comm)) return std::nullopt;
+        if (may_be_refused(traits, type, comm)) return std::nullopt;
         return traits;
     }
     vecmpi::count(Counter::decline_foreign);

@@ -40,6 +40,8 @@ bool is_commutative(MPI_Op op) noexcept;
 
 // A null buffer that is no MPI_BOTTOM: the library's to refuse. (A part of it would not be null.)
 bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
+// The same of one that is written to, where MPI_IN_PLACE means nothing.
+bool is_refused_output(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
 
 // MPI_BOTTOM is null, and moves like any other buffer.
 inline void* advanced(const void* buffer, MPI_Count bytes) noexcept {
@@ -51,5 +53,7 @@ inline void* advanced(const void* buffer, MPI_Count bytes) noexcept {
 // Facts that every collective of ours needs of its communicator; nothing where it cannot be cut at
 // all.
 std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Count count) noexcept;
+// Of a second type of the call: may the library refuse it, and the program see that?
+bool may_be_refused(const CommTraits& traits, MPI_Datatype type, MPI_Comm comm) noexcept;
 
 }  // namespace vecmpi

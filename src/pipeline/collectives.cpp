@@ -64,7 +64,8 @@ std::optional<int> scheduled_allreduce(const CollectiveForm& form, const void* s
     if (!traits) return std::nullopt;
     const auto bytes = static_cast<uint64_t>(count * size_of(type));
     if (!is_worth_a_look(Collective::allreduce, bytes)) return std::nullopt;
-    if (sendbuf == recvbuf || is_refused(sendbuf, count, type) || is_refused(recvbuf, count, type))
+    if (sendbuf == recvbuf || is_refused(sendbuf, count, type) ||
+        is_refused_output(recvbuf, count, type))
         return std::nullopt;
     const Reduction reduction = look_at_reduction(type, op);
     if (!serves_form(form, reduction)) return std::nullopt;
@@ -88,7 +89,7 @@ std::optional<int> scheduled_reduce(const CollectiveForm& form, const void* send
     int rank = 0;
     real.Comm_rank(comm, &rank);
     const bool is_root = rank == root;
-    if (is_refused(sendbuf, count, type) || (is_root && is_refused(recvbuf, count, type)))
+    if (is_refused(sendbuf, count, type) || (is_root && is_refused_output(recvbuf, count, type)))
         return std::nullopt;
     if (is_root ? sendbuf == recvbuf : sendbuf == MPI_IN_PLACE) return std::nullopt;
     const Reduction reduction = look_at_reduction(type, op);
@@ -143,7 +144,7 @@ std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const vo
     const auto bytes = static_cast<uint64_t>(total * size_of(type));
     if (!is_worth_a_look(Collective::reduce_scatter, bytes)) return std::nullopt;
     if (sendbuf == recvbuf || is_refused(sendbuf, total, type) ||
-        is_refused(recvbuf, (*blocks)[static_cast<size_t>(rank)].count, type))
+        is_refused_output(recvbuf, (*blocks)[static_cast<size_t>(rank)].count, type))
         return std::nullopt;
     const Reduction reduction = look_at_reduction(type, op);
     if (!serves_form(form, reduction)) return std::nullopt;
@@ -169,7 +170,7 @@ std::optional<int> scheduled_bcast(const CollectiveForm& form, void* buffer, MPI
     const TypeShape shape = shape_of(type);
     const MPI_Count bytes = count * shape.bytes;
     if (!is_worth_a_look(Collective::bcast, static_cast<uint64_t>(bytes))) return std::nullopt;
-    if (is_refused(buffer, count, type)) return std::nullopt;
+    if (is_refused_output(buffer, count, type)) return std::nullopt;
     auto offer = offer_schedule(form, {Collective::bcast, static_cast<uint64_t>(bytes), bytes},
                                 comm, *traits);
     if (!offer) return std::nullopt;
@@ -270,6 +271,7 @@ std::optional<int> scheduled_allgather(const CollectiveForm& form, const void* s
     if (!gathered || !real.Pack_c) return std::nullopt;
     if (!in_place && (sendcount < 0 || !is_valid_type(sendtype))) return std::nullopt;
     if (!in_place && is_refused(sendbuf, sendcount, sendtype)) return std::nullopt;
+    if (!in_place && may_be_refused(traits, sendtype, comm)) return std::nullopt;
     int rank = 0;
     real.Comm_rank(comm, &rank);
     const auto own = static_cast<size_t>(rank);
@@ -350,7 +352,7 @@ std::optional<int> pipeline_allgather(const CollectiveForm& form, const void* se
                                       MPI_Comm comm) noexcept {
     const auto traits = traits_to_schedule(form, Collective::allgather, comm, recvtype, recvcount);
     std::optional<int> rc;
-    if (traits && !is_refused(recvbuf, recvcount, recvtype) &&
+    if (traits && !is_refused_output(recvbuf, recvcount, recvtype) &&
         is_worth_a_look(Collective::allgather,
                         static_cast<uint64_t>(recvcount * size_of(recvtype)))) {
         auto gathered = look_at_gathered(
@@ -372,7 +374,8 @@ std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* s
     auto gathered = look_at_gathered(
         recvbuf, recvtype, traits->size, [=](int rank) noexcept { return recvcounts[rank]; },
         [=](int rank) noexcept { return displs[rank]; });
-    if (!gathered || is_refused(recvbuf, total_of(gathered->blocks), recvtype)) return std::nullopt;
+    if (!gathered || is_refused_output(recvbuf, total_of(gathered->blocks), recvtype))
+        return std::nullopt;
     return scheduled_allgather(form, sendbuf, sendcount, sendtype, std::move(gathered), *traits,
                                comm);
 }

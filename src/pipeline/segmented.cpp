@@ -231,7 +231,7 @@ std::optional<int> segmented_allreduce(const void* sendbuf, void* recvbuf, MPI_C
                                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
     const auto traits = traits_to_cut(comm, datatype, count);
     if (!traits || sendbuf == recvbuf) return std::nullopt;
-    if (is_refused(sendbuf, count, datatype) || is_refused(recvbuf, count, datatype))
+    if (is_refused(sendbuf, count, datatype) || is_refused_output(recvbuf, count, datatype))
         return std::nullopt;
     const TypeShape shape = shape_of(datatype);
     const unsigned n =
@@ -251,7 +251,7 @@ std::optional<int> segmented_reduce(const void* sendbuf, void* recvbuf, MPI_Coun
     int rank = 0;
     real.Comm_rank(comm, &rank);
     if (is_refused(sendbuf, count, datatype) ||
-        (rank == root && is_refused(recvbuf, count, datatype)))
+        (rank == root && is_refused_output(recvbuf, count, datatype)))
         return std::nullopt;
     const TypeShape shape = shape_of(datatype);
     const unsigned n =
@@ -267,7 +267,7 @@ std::optional<int> segmented_bcast(void* buffer, MPI_Count count, MPI_Datatype d
                                    MPI_Comm comm) noexcept {
     const auto traits = traits_to_cut(comm, datatype, count);
     if (!traits || root < 0 || root >= traits->size) return std::nullopt;
-    if (is_refused(buffer, count, datatype)) return std::nullopt;
+    if (is_refused_output(buffer, count, datatype)) return std::nullopt;
     const TypeShape shape = shape_of(datatype);
     const MPI_Count bytes = count * shape.bytes;
     const unsigned n = decide(Segmented::bcast, static_cast<uint64_t>(bytes), bytes, *traits);
@@ -295,8 +295,9 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
     const bool in_place = sendbuf == MPI_IN_PLACE;
     if (!traits || (!in_place && !is_valid_type(sendtype)) || !real.Iallgatherv_c)
         return std::nullopt;
-    if (is_refused(recvbuf, recvcount, recvtype) ||
-        (!in_place && is_refused(sendbuf, sendcount, sendtype)))
+    if (is_refused_output(recvbuf, recvcount, recvtype) ||
+        (!in_place &&
+         (is_refused(sendbuf, sendcount, sendtype) || may_be_refused(*traits, sendtype, comm))))
         return std::nullopt;
     const TypeShape receive_shape = shape_of(recvtype);
     const MPI_Count block = recvcount * receive_shape.bytes;
@@ -366,7 +367,8 @@ std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
     const auto bytes = static_cast<uint64_t>(total * shape.extent);
     int rank = 0;
     real.Comm_rank(comm, &rank);
-    if (is_refused(sendbuf, total, datatype) || is_refused(recvbuf, blocks.of(rank), datatype))
+    if (is_refused(sendbuf, total, datatype) ||
+        is_refused_output(recvbuf, blocks.of(rank), datatype))
         return std::nullopt;
     const unsigned n = decide(Segmented::reduce_scatter, bytes, blocks.largest(ranks), *traits);
     if (n == 0 || blocks.largest(ranks) > INT_MAX) return std::nullopt;

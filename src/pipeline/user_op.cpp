@@ -70,7 +70,7 @@ std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_C
     if (!is_user_op(op) || count > INT_MAX || sendbuf == recvbuf) return std::nullopt;
     const auto traits = traits_to_cut(comm, datatype, count);
     if (!traits || agreement().twin_collectives) return std::nullopt;
-    if (is_refused(sendbuf, count, datatype) || is_refused(recvbuf, count, datatype))
+    if (is_refused(sendbuf, count, datatype) || is_refused_output(recvbuf, count, datatype))
         return std::nullopt;
     const TypeShape shape = shape_of(datatype);
     const auto bytes = static_cast<uint64_t>(count * shape.bytes);

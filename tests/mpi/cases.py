@@ -59,6 +59,7 @@ CASES = [
     Case("schedules", "empty", schedules=True),
     Case("schedules", "attributes", schedules=True),
     Case("schedules", "operator", schedules=True),
+    Case("schedules", "beside", schedules=True),
     Case("schedules", "free", schedules=True),
     Case("same_bits", schedules=True),
     Case("reduce_bits"),

@@ -173,6 +173,33 @@ void null_buffers() {
          "null buffer of Reduce");
 }
 
+// MPI_IN_PLACE is no place to write to.
+void outputs_in_place() {
+    constexpr int count = 1 << 16;
+    std::vector<int> in(static_cast<size_t>(count) * static_cast<size_t>(world.size), 1);
+    note(MPI_Allreduce(in.data(), MPI_IN_PLACE, count, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER,
+         "MPI_IN_PLACE as result of Allreduce");
+    note(MPI_Reduce_scatter_block(in.data(), MPI_IN_PLACE, count, MPI_INT, MPI_SUM, comm),
+         MPI_ERR_BUFFER, "MPI_IN_PLACE as result of Reduce_scatter_block");
+    note(MPI_Allgather(in.data(), count, MPI_INT, MPI_IN_PLACE, count, MPI_INT, comm),
+         MPI_ERR_BUFFER, "MPI_IN_PLACE as result of Allgather");
+}
+
+// Whichever side it is on.
+void types_not_committed() {
+    constexpr int count = 1 << 16;
+    std::vector<int> in(count, 1);
+    std::vector<int> out(static_cast<size_t>(count) * static_cast<size_t>(world.size), 1);
+    MPI_Datatype type;
+    MPI_Type_contiguous(count, MPI_INT, &type);
+    note(MPI_Allgather(in.data(), 1, type, out.data(), count, MPI_INT, comm), MPI_ERR_TYPE,
+         "uncommitted type that Allgather sends");
+    note(MPI_Allgather(in.data(), count, MPI_INT, out.data(), 1, type, comm), MPI_ERR_TYPE,
+         "uncommitted type that Allgather receives");
+    note(MPI_Bcast(in.data(), 1, type, 0, comm), MPI_ERR_TYPE, "uncommitted type of Bcast");
+    MPI_Type_free(&type);
+}
+
 void bad_local_reductions() {
     int in[4] = {1, 2, 3, 4}, inout[4] = {};
     for (int use = 0; use < 3; ++use) MPI_Reduce_local(in, inout, 4, MPI_INT, MPI_SUM);
@@ -237,6 +264,8 @@ int main(int argc, char** argv) {
     freed_communicator();
     bad_collectives();
     null_buffers();
+    outputs_in_place();
+    types_not_committed();
     bad_local_reductions();
     bad_requests();
     stale_request();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a collective that vecmpi carries out itself could differ from the library's: persistent ones
-// started in another order on each rank, empty vectors, attributes of datatypes, operators that wait
-// for another thread, refused and truncated calls. Argument: a case of those below.
+// Where a collective that vecmpi carries out itself could differ from the library's: persistent
+// ones started in another order on each rank, empty vectors, attributes of datatypes, operators
+// that wait for another thread, refused and truncated calls. Argument: a case of those below.
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -166,13 +166,54 @@ void refused_free() {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+void plain_sum(void* in, void* inout, int* length, MPI_Datatype*) {
+    for (int i = 0; i < *length; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
+}
+
+// A reduction with an operator of the program's waits beside the engine. What else is under way
+// must go on meanwhile: 1. others wait for it before they come, 2. there is more than a
+// communicator has turns for.
+void operator_beside_others() {
+    constexpr int number = 40, rounds = 5;
+    MPI_Op op;
+    MPI_Op_create(plain_sum, 1, &op);
+    MPI_Comm other;
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    std::vector<int> in = filled(world.rank + 1), out[number], sum = filled(-1);
+    for (std::vector<int>& each : out) each = filled(-1);
+    // Makes what nonblocking ones need.
+    MPI_Allreduce(in.data(), sum.data(), elements, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(in.data(), sum.data(), elements, MPI_INT, MPI_SUM, other);
+    MPI_Request requests[number];
+    for (int round = 0; round < rounds; ++round) {
+        MPI_Iallreduce(in.data(), out[0].data(), elements, MPI_INT, MPI_SUM, other, requests);
+        if (world.rank != 0) MPI_Wait(requests, MPI_STATUS_IGNORE);
+        MPI_Allreduce(in.data(), sum.data(), elements, MPI_INT, op, MPI_COMM_WORLD);
+        if (world.rank == 0) MPI_Wait(requests, MPI_STATUS_IGNORE);
+        check_equal(out[0][round] + sum[round], 2 * sum_of_ranks(), "sum");
+    }
+    for (int i = 0; i < number; ++i)
+        MPI_Iallreduce(in.data(), out[i].data(), elements, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                       &requests[i]);
+    MPI_Allreduce(in.data(), sum.data(), elements, MPI_INT, op, MPI_COMM_WORLD);
+    MPI_Waitall(number, requests, MPI_STATUSES_IGNORE);
+    for (const std::vector<int>& each : out)
+        check_equal(each.back() + sum.back(), 2 * sum_of_ranks(), "sum");
+    MPI_Comm_free(&other);
+    MPI_Op_free(&op);
+}
+
 struct Row {
     const char* name;
     void (*run)();
 };
-constexpr Row rows[] = {{"order", persistent_in_any_order}, {"many", many_persistent},
-                        {"empty", empty_vectors},           {"attributes", attributes_of_types},
-                        {"operator", operator_waits_for_thread}, {"free", refused_free}};
+constexpr Row rows[] = {{"order", persistent_in_any_order},
+                        {"many", many_persistent},
+                        {"empty", empty_vectors},
+                        {"attributes", attributes_of_types},
+                        {"operator", operator_waits_for_thread},
+                        {"beside", operator_beside_others},
+                        {"free", refused_free}};
 
 }  // namespace
 
