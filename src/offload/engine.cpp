@@ -389,12 +389,12 @@ void Engine::thread_main() noexcept {
         if (thread_turn()) {
             looks_in_vain = 0;
             naps.restart();
-        } else if (thread_spins() && looks_in_vain < own_cpu_looks) {
+        } else if (has_own_cpu() && looks_in_vain < own_cpu_looks) {
             cpu_pause();
             if (++looks_in_vain > looks_before_yields && looks_in_vain % looks_between_yields == 0)
                 Ladder::give_way();
             if (crowd.noticed()) share_cpu();
-        } else if (thread_spins() && posts_since(&posted_before)) {
+        } else if (has_own_cpu() && posts_since(&posted_before)) {
             looks_in_vain = 0;  // the program posts, and runs that itself while it waits
         } else {
             const bool command =
@@ -403,7 +403,7 @@ void Engine::thread_main() noexcept {
             if (command) {
                 looks_in_vain = 0;  // more may come
                 posts_since(&posted_before);
-            } else if (plan_.own_cpu && !thread_spins() && crowd.may_be_over()) {
+            } else if (plan_.own_cpu && !has_own_cpu() && crowd.may_be_over()) {
                 claim_cpu();
             }
         }
@@ -476,7 +476,7 @@ bool Engine::doze(uint64_t length_us) noexcept {
     parked_.store(dozing, std::memory_order_relaxed);
     // No heavy fence, which would disturb the program: a command that slips through waits as long
     // as the rest.
-    if (queue_.empty() || !thread_spins())
+    if (queue_.empty() || !has_own_cpu())
         futex_wait(parked_, dozing, length_us);
     else
         Ladder::give_way();  // to whom keeps us from issuing it

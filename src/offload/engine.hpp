@@ -170,6 +170,8 @@ class Engine {
   private:
     friend class CallerInside;
     static void* thread_entry(void* engine) noexcept;
+    // What thread_spins() says, for the thread itself, which may run before it is known to exist.
+    bool has_own_cpu() const noexcept { return spins_.load(std::memory_order_relaxed); }
     void thread_main() noexcept;
     bool thread_turn() noexcept;
     bool park_if_idle() noexcept;
