@@ -3,10 +3,12 @@
 // slept at all.
 #include <sys/resource.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdint>
 #include <thread>
+#include <vector>
 
 #include "vecmpi/base.hpp"
 

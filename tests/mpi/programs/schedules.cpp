@@ -111,19 +111,23 @@ void attributes_of_types() {
     check_equal(type_deletes, 1, "attribute deleted with its datatype");
 }
 
+void plain_sum(void* in, void* inout, int* length, MPI_Datatype*) {
+    for (int i = 0; i < *length; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
+}
+
 std::mutex mutex;
 std::condition_variable changed;
 bool wanted = false, done = false;
 
 // Waits until the other thread has made an MPI call.
-void waiting_sum(void* in, void* inout, int* length, MPI_Datatype*) {
+void waiting_sum(void* in, void* inout, int* length, MPI_Datatype* type) {
     {
         std::unique_lock lock(mutex);
         wanted = true;
         changed.notify_all();
         changed.wait(lock, [] { return done; });
     }
-    for (int i = 0; i < *length; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
+    plain_sum(in, inout, length, type);
 }
 
 void operator_waits_for_thread() {
@@ -164,10 +168,6 @@ void refused_free() {
     MPI_Allreduce(in.data(), out.data(), elements, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     check_equal(out[3], sum_of_ranks(), "sum");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-}
-
-void plain_sum(void* in, void* inout, int* length, MPI_Datatype*) {
-    for (int i = 0; i < *length; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
 }
 
 // A reduction with an operator of the program's waits beside the engine. What else is under way
