@@ -82,7 +82,8 @@ step 'build' configure_and_build "$build" -DCMAKE_BUILD_TYPE=Release || finish
 step 'structure' python3 tests/structure/check_includes.py
 step 'exported names' only_our_names
 step 'vector code check' python3 tests/structure/check_vector_code.py --selftest
-step 'vector code' python3 tests/structure/check_vector_code.py "$build/libvecmpi.so" "$build/vecmpi_kernel_check"
+step 'vector code' python3 tests/structure/check_vector_code.py "$build/libvecmpi.so" \
+    "$build/libvecmpi_team.so" "$build/vecmpi_kernel_check"
 step 'kernels' "$build/vecmpi_kernel_check"
 step 'unit tests' "$build/tests/unit/vecmpi_unit"
 step 'handlers' "$build/tests/intercept/vecmpi_handlers"
@@ -96,6 +97,7 @@ step 'same bits' python3 tests/mpi/reproducible.py --library "$build/libvecmpi.s
 step 'demo parts' "$build/tests/demo/test_demo_parts"
 step 'demo program' tests/demo/test_train_digits.sh "$build/examples/train_digits" "$build/libvecmpi.so"
 step 'demo packages' tests/demo/test_packages.sh
+step 'thread teams' tests/demo/test_team_sum.sh "$build" .
 step 'virtual hosts' tests/demo/test_lab.sh
 step 'conformance runner' python3 -B tests/conformance/selftest.py
 step 'vecmpi-bench' tests/bench/test_bench.sh "$build/vecmpi-bench"

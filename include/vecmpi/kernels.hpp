@@ -11,6 +11,31 @@ namespace vecmpi {
 // Copies `bytes` bytes; the buffers must not overlap. Either may be null when bytes is 0.
 void copy_bytes(void* to, const void* from, size_t bytes) noexcept;
 
+// ---- lines -----------------------------------------------------------------------------------
+
+// A cache line that carries data and the flag that tells of it (Mohamed El Maarouf et al.,
+// Combining reduction with synchronization barrier on multi-core processors, CCPE 35, 2023): who
+// sees the flag sees the data. The data stand right before the flag, so that little data and the
+// flag are one small store.
+constexpr size_t line_data_bytes = 56;
+struct alignas(64) Line {
+    unsigned char data[line_data_bytes];
+    uint64_t flag;
+};
+
+// The widest single store of which no other CPU sees a part without the rest. Wider lines are
+// stored in pieces, the flag's last.
+enum class LineWidth : uint8_t { bytes8 = 8, bytes16 = 16, bytes32 = 32, bytes64 = 64 };
+
+// Stores the last data bytes and the flag of *from into *to, which others look at.
+using StoreLine = void (*)(Line* to, const Line* from) noexcept;
+// For `bytes` of data, at most line_data_bytes. A width that this CPU has no store for counts as
+// the next narrower one.
+StoreLine line_store(LineWidth width, size_t bytes) noexcept;
+// The width that the architecture promises; above it, it is for a test to say.
+LineWidth promised_line_width() noexcept;
+LineWidth widest_line_width() noexcept;
+
 // ---- reductions ------------------------------------------------------------------------------
 
 // Instruction sets, within each architecture from the narrowest to the widest.

@@ -30,6 +30,8 @@ GENERATED = {
     "mpi_operations": "offload",
     "mpi_handlers": "intercept",
 }
+# What programs include: C, and the folder that implements it.
+PUBLIC = {"team": "intranode"}
 # Below src/offload nobody knows MPI.
 LOWEST_WITH_MPI = RANK["offload"]
 SOURCES = {".cpp", ".hpp", ".h", ".c", ".inc"}
@@ -77,6 +79,9 @@ def check_include(layer, folder, target):
         return None if may_see(layer, name) else f"{layer} may not include {name}"
     if re.fullmatch(r"vecmpi/\w+\.def", target):
         return None
+    public = re.fullmatch(r"vecmpi/(\w+)\.h", target)
+    if public is not None and public[1] in PUBLIC:
+        return None if layer == PUBLIC[public[1]] else "is for programs"
     if target.startswith("vecmpi/") or "/" in target:
         return "another folder is included by its door include/vecmpi/<folder>.hpp only"
     return None if (folder / target).exists() else "no file of this folder"
@@ -146,6 +151,9 @@ CASES = [
     ("src/offload/b.cpp", 'const char* name = "MPI_Send"; MPI_Comm comm = MPI_COMM_WORLD;\n', None),
     ("src/base/a.cpp", '#include "vecmpi/settings.def"\n', None),
     ("src/offload/c.cpp", '#include "vecmpi/pipeline.hpp"\n', "offload may not include pipeline"),
+    ("src/intranode/a.cpp", '#include "vecmpi/team.h"\n', None),
+    ("src/offload/f.cpp", '#include "vecmpi/team.h"\n', "is for programs"),
+    ("src/intranode/b.cpp", '#include "vecmpi/crew.h"\n', "by its door"),
     ("src/pipeline/c.cpp", '#include "vecmpi/datatype.hpp"\n', "pipeline may not include datatype"),
     (
         "src/pipeline/d.cpp",

@@ -32,9 +32,9 @@ def cpu_list(text):
 
 def add_common(parser, measurement):
     add = parser.add_argument
-    add("--library", help="the library to preload (default: libvecmpi.so beside the tool)")
+    add("--library", help=f"the library to preload (default: {measurement.library} beside the tool)")
     add("--mpirun", help="MPICH's mpirun (default: mpirun.mpich, mpiexec.hydra or mpirun)")
-    add("--ranks-program", help="the MPI program (default: vecmpi-bench-ranks beside the tool)")
+    add("--ranks-program", help=f"the MPI program (default: {measurement.program} beside the tool)")
     add("--plain-only", action="store_true", help="measure the plain library alone")
     add(
         "--offload",
@@ -138,7 +138,7 @@ def settle(options, measurement):
     options.plain_only = options.plain_only or not options.offload
     if options.settings and options.plain_only:
         raise BadArgument("--set is for preloaded runs: leave out --plain-only")
-    options.programs = launch.find_programs(options)
+    options.programs = launch.find_programs(options, measurement.program, measurement.library)
     if options.json not in (None, "-") and not os.path.isdir(os.path.dirname(options.json) or "."):
         raise BadArgument(f"--json: no folder for {options.json}")
     if measurement.settle:

@@ -99,25 +99,26 @@ def find_yield_library(options):
     )
 
 
-def library_places(options):
+def library_places(options, name):
     """Beside the tool in a build tree; installed, in a lib folder beside bin."""
     if options.library:
         return [options.library]
     here = tool_folder()
     return [
-        f"{here}/libvecmpi.so",
-        *sorted(glob.glob(f"{here}/../lib*/libvecmpi.so")),
-        *sorted(glob.glob(f"{here}/../lib/*/libvecmpi.so")),
+        f"{here}/{name}",
+        *sorted(glob.glob(f"{here}/../lib*/{name}")),
+        *sorted(glob.glob(f"{here}/../lib/*/{name}")),
     ]
 
 
-def find_programs(options):
-    here = tool_folder()
-    ranks = [options.ranks_program] if options.ranks_program else [f"{here}/vecmpi-bench-ranks"]
+def find_programs(options, program, library_name):
+    ranks = [options.ranks_program or f"{tool_folder()}/{program}"]
     library = None
     if not options.plain_only:
         library = first_file(
-            library_places(options), "library", "build vecmpi, or give --library or --plain-only"
+            library_places(options, library_name),
+            "library",
+            "build vecmpi, or give --library or --plain-only",
         )
     return Programs(
         find_mpirun(options.mpirun),

@@ -58,6 +58,8 @@ class Measurement:
     footer: str = ""  # a line below the table
     after: object = None  # outcome -> None: once all runs are done
     draw: object = None  # outcome -> None: once all is printed and written
+    program: str = "vecmpi-bench-ranks"  # what is measured, and what is preloaded on the other side
+    library: str = "libvecmpi.so"
 
 
 def ring(options):
@@ -86,6 +88,11 @@ def overlap_notes(options):
 def threads(options):
     counts = ",".join(str(count) for count in options.threads)
     return [Launch(2, ["--threads", counts, "--separate-comms", str(int(options.comms))])]
+
+
+def team(options):
+    """One process: its threads are the team."""
+    return [Launch(1, ["--threads", ",".join(str(count) for count in options.threads)])]
 
 
 def each_rank_count(options):
@@ -262,6 +269,27 @@ TABLE = [
             ),
             Option("--comms", "give each thread pair a communicator of its own, not a tag", bool),
         ],
+    ),
+    Measurement(
+        "team",
+        "barrier and reduction of the threads of one process (vecmpi/team.h)",
+        "what a construct adds to a loop; plain: this compiler's OpenMP runtime",
+        "threads",
+        team,
+        ("auto",),
+        ("gain",),
+        "process",
+        (0.3, 0.02),
+        options=[
+            Option(
+                "--threads",
+                "threads of the team, a list (default 2)",
+                values.wholes(1, 64),
+                "2",
+            ),
+        ],
+        program="vecmpi-bench-team",
+        library="libvecmpi_team.so",
     ),
     Measurement(
         "oversub",

@@ -60,10 +60,10 @@ std::string places_of_ranks(int ranks) {
     std::snprintf(mine, sizeof mine, "%s:%.28s", host, read_threads().front().cpus.c_str());
     std::vector<char> all(sizeof mine * static_cast<std::size_t>(ranks));
     MPI_Gather(mine, sizeof mine, MPI_CHAR, all.data(), sizeof mine, MPI_CHAR, 0, MPI_COMM_WORLD);
-    std::string list = "[";
+    std::vector<std::string> places;
     for (int r = 0; r < ranks; r++)
-        list += (r ? "," : "") + json_quoted(&all[sizeof mine * static_cast<std::size_t>(r)]);
-    return list + "]";
+        places.emplace_back(&all[sizeof mine * static_cast<std::size_t>(r)]);
+    return json_list(places);
 }
 
 void print_header(const Options& options) {
@@ -79,15 +79,6 @@ void print_header(const Options& options) {
     line.number("clock_overhead_ns", clock_overhead_ns());
     line.text("mpi", library.substr(0, library.find('\n'))).text("preload", mapped_preload());
     line.raw("places", places).print();
-}
-
-// The threads of rank 0, taken at the end because a library may start them late.
-void print_threads() {
-    if (world_rank() != 0) return;
-    std::string list = "[";
-    for (const ThreadPlace& place : read_threads())
-        list += (list.size() > 1 ? "," : "") + json_quoted(place.name + ":" + place.cpus);
-    JsonLine("threads").raw("rank_0", list + "]").print();
 }
 
 using Measurement = std::function<void(const Options&, const StartCost&)>;

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "machine.hpp"
+
 namespace vecmpi::bench {
 namespace {
 
@@ -35,6 +37,23 @@ std::string json_quoted(const std::string& text) {
         quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
     }
     return quoted + '"';
+}
+
+std::string json_list(const std::vector<std::string>& texts) {
+    std::string list(1, '[');
+    for (const std::string& text : texts) {
+        if (list.size() > 1) list += ',';
+        list += json_quoted(text);
+    }
+    return list += ']';
+}
+
+void print_threads() {
+    if (!is_rank_0()) return;
+    std::vector<std::string> threads;
+    for (const ThreadPlace& place : read_threads())
+        threads.push_back(place.name + ":" + place.cpus);
+    JsonLine("threads").raw("rank_0", json_list(threads)).print();
 }
 
 JsonLine::JsonLine(const char* kind) : line_("{\"bench\":" + json_quoted(kind)) {}

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "timing.hpp"
 
@@ -23,6 +24,11 @@ class JsonLine {
 };
 
 std::string json_quoted(const std::string& text);
+std::string json_list(const std::vector<std::string>& texts);
+
+// The threads of this process and where they may run, as a record; taken at the end because a
+// library may start them late.
+void print_threads();
 
 struct Figure {
     const char* name;    // of the call or the quantity

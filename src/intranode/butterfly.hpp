@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Extended butterfly: a barrier among any number of participants that carries a reduction in the
+// cache lines of its flags (Mohamed El Maarouf et al., Combining reduction with synchronization
+// barrier on multi-core processors, CCPE 35, 2023, algorithms 2 to 5). For processes of a node and
+// for threads of a team alike.
+//
+// Glossary
+//   turn   number of the operation, from 1 on, the same for all participants; also the flag of its
+//          lines. It takes the place of the paper's sense: a line of an earlier turn never looks
+//          like one of this turn, so that nothing is ever reset.
+//   board  where the lines of all participants lie. A participant writes its own lines only.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "vecmpi/kernels.hpp"
+
+namespace vecmpi {
+
+// Who does what. Pure.
+struct ButterflyPlan {
+    int participants;
+    int me;
+    constexpr int core() const noexcept {  // the largest power of two: those that exchange
+        return static_cast<int>(std::bit_floor(static_cast<unsigned>(participants)));
+    }
+    constexpr int steps() const noexcept {
+        return std::bit_width(static_cast<unsigned>(core())) - 1;
+    }
+    constexpr bool is_extra() const noexcept { return me >= core(); }
+    // The master of an extra, the extra of a master, or -1.
+    constexpr int other_of_group() const noexcept {
+        const int other = is_extra() ? me - core() : me + core();
+        return other < participants ? other : -1;
+    }
+    // Lines that one participant needs for a turn: its extra's value or one for each step, and the
+    // release.
+    constexpr int lines() const noexcept { return steps() + 1; }
+    constexpr int release_line() const noexcept { return steps(); }
+};
+
+// A line may be written again two turns later: who is at turn n + 2 has seen that all began turn
+// n + 1, hence have read all of turn n.
+constexpr uint64_t butterfly_depth = 2;
+
+inline bool shows_turn(const Line& line, uint64_t turn) noexcept {
+    // Acquire: pairs with the release of the flag in line_store().
+    return std::atomic_ref(const_cast<uint64_t&>(line.flag)).load(std::memory_order_acquire) ==
+           turn;
+}
+
+// The data of a line whose flag was seen. Relaxed: the flag's acquire orders them.
+inline void read_data(const Line& line, Line& into, size_t bytes) noexcept {
+    auto* const there = reinterpret_cast<uint64_t*>(const_cast<Line*>(&line));
+    auto* const here = reinterpret_cast<uint64_t*>(&into);
+    constexpr size_t words = line_data_bytes / 8;
+    for (size_t i = words - (bytes + 7) / 8; i < words; ++i)
+        here[i] = std::atomic_ref(there[i]).load(std::memory_order_relaxed);
+}
+
+// One turn. value: this participant's data on entry, the result on return, the same bits for all.
+//   board(participant, line) -> Line&   of this turn's parity
+//   combine(left, right, into)          Lines; `into` may be either; called with the lower
+//                                       participants' part left
+//   rest()                              after each look in vain
+template <class Board, class Combine, class Rest>
+void run_butterfly(const ButterflyPlan& plan, uint64_t turn, Line& value, size_t bytes,
+                   StoreLine store, const Board& board, const Combine& combine,
+                   const Rest& rest) noexcept {
+    value.flag = turn;
+    const auto tell = [&](int line) noexcept { store(&board(plan.me, line), &value); };
+    const auto hear = [&](int who, int line, Line& into) noexcept {
+        const Line& from = board(who, line);
+        while (!shows_turn(from, turn)) rest();
+        read_data(from, into, bytes);
+    };
+    const int other = plan.other_of_group();
+    // 1. Group: an extra folds its value onto its master and waits for the release.
+    if (plan.is_extra()) {
+        tell(0);
+        hear(other, plan.release_line(), value);
+        return;
+    }
+    Line heard;
+    if (other >= 0) {
+        hear(other, 0, heard);
+        combine(value, heard, value);
+    }
+    // 2. Butterfly among the masters.
+    for (int step = 0; step < plan.steps(); ++step) {
+        const int partner = plan.me ^ (1 << step);
+        tell(step);
+        hear(partner, step, heard);
+        if (partner > plan.me)
+            combine(value, heard, value);
+        else
+            combine(heard, value, value);
+    }
+    // 3. Release.
+    if (other >= 0) tell(plan.release_line());
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The test of a line's store, and the width that comes of it.
+#include "line_test.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+namespace vecmpi {
+namespace {
+
+constexpr size_t line_words = sizeof(Line) / sizeof(uint64_t);
+constexpr uint32_t fails = 1, passes = 2;
+
+uint64_t microseconds_now() noexcept {
+    timespec time{};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1000000 +
+           static_cast<uint64_t>(time.tv_nsec) / 1000;
+}
+
+uint64_t* words_of(Line& line) noexcept { return reinterpret_cast<uint64_t*>(&line); }
+
+uint64_t word(const Line& line, size_t index, std::memory_order order) noexcept {
+    return std::atomic_ref(words_of(const_cast<Line&>(line))[index]).load(order);
+}
+
+bool try_width(LineTestBoard& board, LineTestSide side, uint32_t trial, LineWidth width,
+               const WaitPolicy& waiting) noexcept {
+    constexpr uint64_t patience_us = 20000;
+    const auto me = static_cast<unsigned>(side);
+    const auto wait_for = [&](const std::atomic<uint32_t>& word, uint32_t least) noexcept {
+        Ladder ladder(waiting);
+        // Acquire: pairs with the other side's release.
+        while (word.load(std::memory_order_acquire) < least) ladder.rest();
+        return word.load(std::memory_order_relaxed);
+    };
+    board.begun[me].store(trial + 1, std::memory_order_release);
+    wait_for(board.begun[1 - me], trial + 1);
+    if (side == LineTestSide::writes) {
+        write_test_lines(board.lines[trial], width);
+        return wait_for(board.verdicts[trial], fails) == passes;
+    }
+    const bool proved = line_test_proves(read_test_lines(board.lines[trial], patience_us));
+    board.verdicts[trial].store(proved ? passes : fails, std::memory_order_release);
+    return proved;
+}
+
+}  // namespace
+
+void write_test_lines(Line& line, LineWidth width) noexcept {
+    const StoreLine store = line_store(width, line_data_bytes);
+    Line next;
+    for (uint64_t number = 1; number <= line_test_stores; ++number) {
+        std::fill_n(words_of(next), line_words, number);
+        store(&line, &next);
+    }
+}
+
+LineTest read_test_lines(const Line& line, uint64_t patience_us) noexcept {
+    constexpr uint64_t looks_between_clocks = 1024;
+    const uint64_t begun_us = microseconds_now();
+    LineTest test;
+    uint64_t last = 0;
+    for (uint64_t look = 1; last != line_test_stores; ++look) {
+        // Acquire: pairs with the order of line_store(), which is what is tested.
+        const uint64_t flag = word(line, line_words - 1, std::memory_order_acquire);
+        if (flag != last) {
+            last = flag;
+            ++test.seen;
+            bool torn = false;
+            for (size_t i = 0; i < line_words - 1; ++i)
+                torn |= word(line, i, std::memory_order_relaxed) < flag;
+            test.torn += torn;
+        }
+        if (look % looks_between_clocks == 0 && microseconds_now() - begun_us > patience_us) break;
+    }
+    return test;
+}
+
+bool line_test_proves(const LineTest& test) noexcept {
+    constexpr uint64_t enough = 500;
+    return test.torn == 0 && test.seen >= enough;
+}
+
+LineWidth test_line_widths(LineTestBoard& board, LineTestSide side,
+                           const WaitPolicy& waiting) noexcept {
+    uint32_t trial = 0;
+    LineWidth width = widest_line_width();
+    for (; width > LineWidth::bytes16 && trial < LineTestBoard::trials; ++trial) {
+        if (try_width(board, side, trial, width, waiting)) return width;
+        width = static_cast<LineWidth>(static_cast<unsigned>(width) / 2);
+    }
+    return promised_line_width();
+}
+
+}  // namespace vecmpi
