@@ -95,6 +95,14 @@ def team(options):
     return [Launch(1, ["--threads", ",".join(str(count) for count in options.threads)])]
 
 
+def intranode(options):
+    """All in one run, with the floor: the machine drifts between runs."""
+    rest = ["--sizes", ",".join(str(size) for size in options.sizes)]
+    return [
+        Launch(options.ranks, [*rest, "--calls", ",".join(options.collectives), "--ops", "sum"])
+    ]
+
+
 def each_rank_count(options):
     return [Launch(ranks, []) for ranks in options.ranks]
 
@@ -290,6 +298,27 @@ TABLE = [
         ],
         program="vecmpi-bench-team",
         library="libvecmpi_team.so",
+    ),
+    Measurement(
+        "intranode",
+        "collectives of ranks that share a node, by size, beside what the node can do at best",
+        "time of a call in a stream of calls, slowest rank; every result checked",
+        "bytes",
+        intranode,
+        ("auto",),
+        ("gain",),
+        "process",
+        (0.1, 0.005),
+        options=[
+            Option("--ranks", "number of ranks (default 2)", values.whole(2, 64), 2),
+            sizes_option("8,16,32,56,512,4K,32K,256K,1M,4M,16M", quick="8,56,4K"),
+            Option(
+                "--collectives",
+                f"out of {','.join(collectives.CALLS)} (default allreduce)",
+                values.choices(*collectives.CALLS),
+                "allreduce",
+            ),
+        ],
     ),
     Measurement(
         "oversub",

@@ -64,6 +64,7 @@ void measure_idle(const Options& options);
 void measure_reduce(const Options& options);
 void measure_reductions(const Options& options);
 void measure_collectives(const Options& options);
+void measure_intranode(const Options& options);
 void measure_network(const Options& options);
 
 // The tables of ops and types that `reduce` and `reductions` know, as records; no MPI call in here.

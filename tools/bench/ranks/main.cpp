@@ -95,6 +95,7 @@ const std::map<std::string, Measurement>& measurements() {
         {"reduce", [](auto& o, auto&) { measure_reduce(o); }},
         {"reductions", [](auto& o, auto&) { measure_reductions(o); }},
         {"allreduce", [](auto& o, auto&) { measure_collectives(o); }},
+        {"intranode", [](auto& o, auto&) { measure_intranode(o); }},
         {"network", [](auto& o, auto&) { measure_network(o); }},
     };
     return table;
