@@ -15,6 +15,7 @@ namespace vecmpi {
 // ---- settings ------------------------------------------------------------------------------
 
 enum class OffloadMode : uint8_t { automatic, on, off };
+enum class IntranodeMode : uint8_t { automatic, on, off };
 enum class WaitMode : uint8_t { automatic, spin, yield, sleep };
 enum class IsaChoice : uint8_t { automatic, off, scalar, sse4, avx2, avx512, neon, sve };
 enum class LogLevel : uint8_t { error, warn, info, debug };
@@ -84,6 +85,7 @@ struct Settings {
     IsaChoice isa = IsaChoice::automatic;
     unsigned segments = 0;     // 0: auto
     size_t segment_bytes = 0;  // 0: auto
+    IntranodeMode intranode = IntranodeMode::automatic;
     PathRanges allreduce, bcast, reduce, reduce_scatter, allgather;
     NetworkSetting network;
     bool reproducible = false;
@@ -156,6 +158,7 @@ enum class Path : uint8_t {
     segmented,
     scattered,
     scheduled,
+    on_node,
     number_of_paths
 };
 constexpr size_t max_calls = 1024;  // MPI functions that can be counted; the intercept names them

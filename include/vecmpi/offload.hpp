@@ -246,6 +246,30 @@ int reduce_elements(const void* left, const void* right, void* to, MPI_Count cou
 void note_window_made() noexcept;
 void note_window_freed() noexcept;
 
+// ---- packed bytes
+// --------------------------------------------------------------------------------
+
+// A program's buffer of any datatype that Pack and Unpack accept. They refuse MPI_BOTTOM: a type
+// with absolute addresses is shifted, so that it counts from an anchor. Only where real.Pack_c is
+// there.
+class PackableBuffer {
+  public:
+    PackableBuffer(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
+    ~PackableBuffer();
+    PackableBuffer(const PackableBuffer&) = delete;
+    PackableBuffer& operator=(const PackableBuffer&) = delete;
+
+    int pack(void* to, MPI_Count bytes, MPI_Comm comm) const noexcept;
+    int unpack(const void* from, MPI_Count bytes, MPI_Comm comm) const noexcept;
+
+  private:
+    char anchor_ = 0;
+    void* address_;
+    MPI_Count count_;
+    MPI_Datatype type_;
+    bool shifted_ = false;
+};
+
 // A real request that stays pending until it is ended: who tests it makes the library poll.
 // MPI_REQUEST_NULL where the library refuses one.
 MPI_Request start_endless_request() noexcept;
@@ -256,6 +280,23 @@ void end_endless_request(MPI_Request* request) noexcept;
 // Calls look(context), which may call the library, until it returns true, resting on the ladder
 // between.
 void wait_until(bool (*look)(void* context), void* context) noexcept;
+
+// Before the first of the next three, inside a DirectCall.
+void prepare_to_poll() noexcept;
+// Returns once look() says so, which calls no MPI and is cheap: others change memory that this
+// process shares with them. First by itself, then on the ladder; the library and jobs go on then.
+extern uint32_t looks_by_itself;  // at least 1
+void wait_for_memory_on_ladder(bool (*look)(const void* context), const void* context) noexcept;
+template <class Look>
+void wait_for_memory(const Look& look) noexcept {
+    for (uint32_t looks = looks_by_itself; looks != 0; --looks)
+        if (look()) return;
+    wait_for_memory_on_ladder(
+        [](const void* context) { return (*static_cast<const Look*>(context))(); }, &look);
+}
+// Lets the library look once at what is under way, where no thread of ours does: for calls that
+// often return without asking it.
+void make_progress() noexcept;
 
 // After a look of the program's own loop (Iprobe) that found nothing: on an oversubscribed node
 // whoever must send has no CPU while the program asks again.

@@ -47,7 +47,7 @@ typedef enum vecmpi_team_op {
     VECMPI_TEAM_BXOR
 } vecmpi_team_op;
 
-/* A team of `threads` threads, at least 1. Null with errno EINVAL or ENOMEM. About 130 bytes times
+/* A team of `threads` threads, 1 to 65536. Null with errno EINVAL or ENOMEM. About 130 bytes times
  * log2(threads) a thread. In the first call of a process's first team two of its threads test for
  * some milliseconds how wide a store the CPU makes visible at once. */
 VECMPI_TEAM_API vecmpi_team* vecmpi_team_create(int threads);

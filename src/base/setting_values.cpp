@@ -189,6 +189,12 @@ bool read_offload(std::string_view text, OffloadMode& value) {
     return read_word(text, words, value);
 }
 
+bool read_intranode(std::string_view text, IntranodeMode& value) {
+    static constexpr Word<IntranodeMode> words[] = {
+        {"auto", IntranodeMode::automatic}, {"on", IntranodeMode::on}, {"off", IntranodeMode::off}};
+    return read_word(text, words, value);
+}
+
 bool read_cpus(std::string_view text, CpuChoice& value) {
     static constexpr Word<CpuChoice::Kind> words[] = {{"auto", CpuChoice::Kind::automatic},
                                                       {"none", CpuChoice::Kind::none}};
@@ -306,6 +312,8 @@ const char* name_of(CollectivePath path) noexcept {
 }
 
 std::string canonical(uint64_t value) { return std::to_string(value); }
+
+std::string canonical(IntranodeMode value) { return canonical(static_cast<uint64_t>(value)); }
 
 std::string canonical(const PathRanges& value) {
     std::vector<size_t> borders{0};

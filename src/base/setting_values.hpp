@@ -16,6 +16,7 @@ std::string_view trim(std::string_view text) noexcept;
 
 // Each: true and the value, or false and the value left as it was. text is trimmed and not empty.
 bool read_on_off(std::string_view text, bool& value);
+bool read_intranode(std::string_view text, IntranodeMode& value);
 bool read_offload(std::string_view text, OffloadMode& value);
 bool read_cpus(std::string_view text, CpuChoice& value);
 bool read_wait(std::string_view text, WaitMode& value);
@@ -34,6 +35,7 @@ bool read_level(std::string_view text, LogLevel& value);
 
 // The same text for values that mean the same, however the user wrote them: "1M" and "1048576".
 std::string canonical(uint64_t value);
+std::string canonical(IntranodeMode value);
 std::string canonical(const PathRanges& value);
 std::string canonical(const NetworkSetting& value);
 std::string canonical(const ReportTarget& value);

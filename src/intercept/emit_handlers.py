@@ -246,6 +246,23 @@ def refusal(function, condition):
 FORMS = {"collective": "blocking", "post": "nonblocking", "persistent": "persistent"}
 
 
+def ask_paths(function, folder, name, first):
+    passed = [first] + [
+        parameter.name
+        for parameter in function.prototype.parameters
+        if parameter.name not in ("request", "info")
+    ]
+    call = wrap(f"    if (const auto served = {folder}_{name}(", passed, "))")
+    return f"{call}\n        return *served;\n"
+
+
+def ask_intranode(function):
+    """Where the ranks share a node. From a callback as well: other ranks may make the same call outside of one."""
+    if function.intranode == "":
+        return ""
+    return ask_paths(function, "intranode", function.intranode, f"Call::{function.short_name}")
+
+
 def ask_pipeline(function):
     """Paths of ours for this collective; where they decline, it goes on as its class says."""
     if function.pipeline == "":
@@ -253,9 +270,7 @@ def ask_pipeline(function):
     names = [parameter.name for parameter in function.prototype.parameters]
     request = ", request" if "request" in names else ""
     form = f"CollectiveForm{{Call::{function.short_name}, CollectiveForm::Kind::{FORMS[function.kind]}{request}}}"
-    passed = [form] + [name for name in names if name not in ("request", "info")]
-    call = wrap(f"    const auto served = pipeline_{function.pipeline}(", passed, ");")
-    return f"{call}\n    if (served) return *served;\n"
+    return ask_paths(function, "pipeline", function.pipeline, form)
 
 
 def serve_post(function, operations):
@@ -288,6 +303,7 @@ def serve_collective(function, operations):
     return (
         own_signature(function)
         + " {\n"
+        + ask_intranode(function)
         + hand_on(function, "is_reentrant()")
         + ask_pipeline(function)
         + hand_on(function, "!collective_twin_serves(comm)", message_scope(function))
@@ -387,6 +403,8 @@ def handlers_source(functions, operations, kinds, pattern, purpose):
         includes += '#include "vecmpi/mpi_operations.hpp"\n'
     if any(function.pipeline for function in chosen):
         includes += '#include "vecmpi/pipeline.hpp"\n'
+    if any(function.intranode for function in chosen):
+        includes += '#include "vecmpi/intranode.hpp"\n'
     body = "\n".join(written(function, operations, pattern) for function in chosen)
     return banner(purpose) + includes + '#include "vecmpi/offload.hpp"\n\n' + namespace(body)
 

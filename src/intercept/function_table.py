@@ -13,7 +13,7 @@ CLASSES = {
     "direct": (0, 1),
     "post": (0, 1),
     "twin": (1, 1),
-    "collective": (1, 2),
+    "collective": (1, 3),
     "persistent": (0, 1),
     "requests": (1, 1),
     "hook": (0, 1),
@@ -32,7 +32,8 @@ class Function:
     prototype: Prototype
     kind: str
     columns: tuple  # a twin's name is that of this form: MPI_Isend_c beside MPI_Send_c
-    pipeline: str = ""  # function of vecmpi/pipeline.hpp that is asked first
+    pipeline: str = ""  # function of vecmpi/pipeline.hpp that is asked before the library
+    intranode: str = ""  # function of vecmpi/intranode.hpp that is asked before that
 
     @property
     def name(self):
@@ -76,10 +77,16 @@ def twin_columns(row, suffix):
     return row.columns
 
 
-def pipeline_function(row):
-    """The last column of the classes that may have one."""
-    position = {"collective": 1, "post": 0, "persistent": 0}.get(row.kind)
+def column_of(row, position):
     return "" if position is None or len(row.columns) <= position else row.columns[position]
+
+
+def paths_of_ours(row):
+    """The columns that name functions of ours which are asked first, for the classes that may have them."""
+    return (
+        column_of(row, {"collective": 1, "post": 0, "persistent": 0}.get(row.kind)),
+        column_of(row, {"collective": 2}.get(row.kind)),
+    )
 
 
 def join(rows, prototypes, table_path):
@@ -91,7 +98,7 @@ def join(rows, prototypes, table_path):
             if name in prototypes and (suffix == "" or name not in rows):
                 columns = twin_columns(row, suffix)
                 functions.append(
-                    Function(prototypes[name], row.kind, columns, pipeline_function(row))
+                    Function(prototypes[name], row.kind, columns, *paths_of_ours(row))
                 )
     missing = sorted(set(prototypes) - {function.name for function in functions})
     if missing:

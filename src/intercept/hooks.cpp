@@ -12,6 +12,7 @@
 #include "questions.hpp"
 #include "report.hpp"
 #include "vecmpi/intercept.hpp"
+#include "vecmpi/intranode.hpp"
 #include "vecmpi/mpi_handlers.hpp"
 #include "vecmpi/mpi_operations.hpp"
 #include "vecmpi/offload.hpp"
@@ -176,8 +177,12 @@ int freeing(MPI_Comm* comm, LibraryFree library_free) {
     if (comm == nullptr) return library_free(comm);
     const MPI_Comm freed = *comm;
     PrivateCommHold ours = take_private_comm(freed);
+    NodeCommHold on_node = take_node_comm(freed);
     const int rc = library_free(comm);
-    if (rc != MPI_SUCCESS) return_private_comm(freed, std::move(ours));
+    if (rc != MPI_SUCCESS) {
+        return_private_comm(freed, std::move(ours));
+        return_node_comm(freed, std::move(on_node));
+    }
     return rc;
 }
 
@@ -225,6 +230,7 @@ int serve_Finalize() noexcept {
     if (is_reentrant() || !engine_runs()) return real.Finalize();
     print_report();
     forget_private_comms();
+    forget_node_comms();
     quiesce_engine();
     const int rc = real.Finalize();
     bind_entries(false);

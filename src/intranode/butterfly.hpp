@@ -19,21 +19,26 @@
 
 namespace vecmpi {
 
-// Who does what. Pure.
+// Who does what. Pure. Groups as in MPICH's recursive doubling, so that sums have its bits: of the
+// first participants, two by two, the even one is the extra and the odd one its master.
 struct ButterflyPlan {
     int participants;
     int me;
     constexpr int core() const noexcept {  // the largest power of two: those that exchange
         return static_cast<int>(std::bit_floor(static_cast<unsigned>(participants)));
     }
+    constexpr int extras() const noexcept { return participants - core(); }
     constexpr int steps() const noexcept {
         return std::bit_width(static_cast<unsigned>(core())) - 1;
     }
-    constexpr bool is_extra() const noexcept { return me >= core(); }
+    constexpr bool is_extra() const noexcept { return me < 2 * extras() && me % 2 == 0; }
     // The master of an extra, the extra of a master, or -1.
-    constexpr int other_of_group() const noexcept {
-        const int other = is_extra() ? me - core() : me + core();
-        return other < participants ? other : -1;
+    constexpr int other_of_group() const noexcept { return me < 2 * extras() ? me ^ 1 : -1; }
+    // Of a master.
+    constexpr int partner(int step) const noexcept {
+        const int mine = me < 2 * extras() ? me / 2 : me - extras();
+        const int other = mine ^ (1 << step);
+        return other < extras() ? 2 * other + 1 : other + extras();
     }
     // Lines that one participant needs for a turn: its extra's value or one for each step, and the
     // release.
@@ -45,10 +50,17 @@ struct ButterflyPlan {
 // n + 1, hence have read all of turn n.
 constexpr uint64_t butterfly_depth = 2;
 
-inline bool shows_turn(const Line& line, uint64_t turn) noexcept {
+// The upper byte of a flag may say how many bytes the line carries, where the reader cannot know.
+constexpr int told_bytes_shift = 56;
+constexpr uint64_t flag_of(uint64_t turn, size_t told_bytes) noexcept {
+    return turn | static_cast<uint64_t>(told_bytes) << told_bytes_shift;
+}
+inline uint64_t flag_seen(const Line& line) noexcept {
     // Acquire: pairs with the release of the flag in line_store().
-    return std::atomic_ref(const_cast<uint64_t&>(line.flag)).load(std::memory_order_acquire) ==
-           turn;
+    return std::atomic_ref(const_cast<uint64_t&>(line.flag)).load(std::memory_order_acquire);
+}
+inline bool shows_turn(const Line& line, uint64_t turn) noexcept {
+    return (flag_seen(line) ^ turn) << (64 - told_bytes_shift) == 0;
 }
 
 // The data of a line whose flag was seen. Relaxed: the flag's acquire orders them.
@@ -61,19 +73,19 @@ inline void read_data(const Line& line, Line& into, size_t bytes) noexcept {
 }
 
 // One turn. value: this participant's data on entry, the result on return, the same bits for all.
-//   board(participant, line) -> Line&   of this turn's parity
+//   board(participant, line) -> Line&   of this turn's set
 //   combine(left, right, into)          Lines; `into` may be either; called with the lower
 //                                       participants' part left
-//   rest()                              after each look in vain
-template <class Board, class Combine, class Rest>
+//   await(line)                         returns once the line shows the turn
+template <class Board, class Combine, class Await>
 void run_butterfly(const ButterflyPlan& plan, uint64_t turn, Line& value, size_t bytes,
                    StoreLine store, const Board& board, const Combine& combine,
-                   const Rest& rest) noexcept {
+                   const Await& await) noexcept {
     value.flag = turn;
     const auto tell = [&](int line) noexcept { store(&board(plan.me, line), &value); };
     const auto hear = [&](int who, int line, Line& into) noexcept {
         const Line& from = board(who, line);
-        while (!shows_turn(from, turn)) rest();
+        await(from);
         read_data(from, into, bytes);
     };
     const int other = plan.other_of_group();
@@ -86,11 +98,11 @@ void run_butterfly(const ButterflyPlan& plan, uint64_t turn, Line& value, size_t
     Line heard;
     if (other >= 0) {
         hear(other, 0, heard);
-        combine(value, heard, value);
+        combine(heard, value, value);
     }
     // 2. Butterfly among the masters.
     for (int step = 0; step < plan.steps(); ++step) {
-        const int partner = plan.me ^ (1 << step);
+        const int partner = plan.partner(step);
         tell(step);
         hear(partner, step, heard);
         if (partner > plan.me)

@@ -26,7 +26,7 @@ uint64_t word(const Line& line, size_t index, std::memory_order order) noexcept 
 
 bool try_width(LineTestBoard& board, LineTestSide side, uint32_t trial, LineWidth width,
                const WaitPolicy& waiting) noexcept {
-    constexpr uint64_t patience_us = 20000;
+    constexpr uint64_t patience_us = 50000;
     const auto me = static_cast<unsigned>(side);
     const auto wait_for = [&](const std::atomic<uint32_t>& word, uint32_t least) noexcept {
         Ladder ladder(waiting);
@@ -78,7 +78,7 @@ LineTest read_test_lines(const Line& line, uint64_t patience_us) noexcept {
 }
 
 bool line_test_proves(const LineTest& test) noexcept {
-    constexpr uint64_t enough = 500;
+    constexpr uint64_t enough = 2000;
     return test.torn == 0 && test.seen >= enough;
 }
 

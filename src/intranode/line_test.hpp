@@ -12,7 +12,7 @@
 namespace vecmpi {
 
 // Stores lines whose words are all equal, one more each time, until line_test_stores.
-constexpr uint64_t line_test_stores = 20000;  // 1 to 3 ms between two cores
+constexpr uint64_t line_test_stores = 50000;  // 2 to 8 ms between two cores
 void write_test_lines(Line& line, LineWidth width) noexcept;
 
 struct LineTest {

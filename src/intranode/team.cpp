@@ -125,9 +125,11 @@ struct vecmpi_team {
             return of_turn[static_cast<size_t>(who) * butterfly_depth * per_turn +
                            static_cast<size_t>(line)];
         };
-        Ladder ladder(member(thread).waiting);
         run_butterfly(mine, turn, value, bytes, stores[bytes], board, combine,
-                      [&]() noexcept { ladder.rest(); });
+                      [&, waiting = &member(thread).waiting](const Line& line) noexcept {
+                          Ladder ladder(*waiting);
+                          while (!shows_turn(line, turn)) ladder.rest();
+                      });
     }
 
     const int size;
@@ -205,7 +207,8 @@ void vecmpi_team::reduce_long(int thread, void* values, size_t count, size_t ele
 }
 
 vecmpi_team* vecmpi_team_create(int threads) {
-    if (threads < 1) {
+    constexpr int most_threads = 65536;
+    if (threads < 1 || threads > most_threads) {
         errno = EINVAL;
         return nullptr;
     }

@@ -3,6 +3,7 @@
 // end in one loop, Engine::run_until; they differ only in what one attempt must find.
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <new>
 
 #include "engine.hpp"
@@ -648,8 +649,49 @@ void rest_after_failing_look() noexcept {
     if (engine_runs() && !engine->library_rests) engine->give_way_if_crowded();
 }
 
+uint32_t looks_by_itself = 1;
+
+namespace {
+// Who tests it makes the library poll. Stored once, under the lock; any thread may test it.
+std::atomic<MPI_Request> polled{MPI_REQUEST_NULL};
+std::mutex polled_mutex;
+
+void poll_library() noexcept {
+    MPI_Request request = polled.load(std::memory_order_relaxed);
+    int flag;
+    if (request != MPI_REQUEST_NULL) real.Test(&request, &flag, MPI_STATUS_IGNORE);
+}
+}  // namespace
+
+void prepare_to_poll() noexcept {
+    const std::lock_guard lock(polled_mutex);
+    if (polled.load(std::memory_order_relaxed) == MPI_REQUEST_NULL)
+        polled.store(start_endless_request(), std::memory_order_relaxed);
+}
+
+void stop_polling() noexcept {
+    MPI_Request request = polled.exchange(MPI_REQUEST_NULL, std::memory_order_relaxed);
+    if (request != MPI_REQUEST_NULL) end_endless_request(&request);
+}
+
 void wait_until(bool (*look)(void* context), void* context) noexcept {
     engine->run_until([=](bool may_call) noexcept { return may_call && look(context); });
+}
+
+void wait_for_memory_on_ladder(bool (*look)(const void* context), const void* context) noexcept {
+    engine->run_until([=](bool may_call) noexcept {
+        if (look(context)) return true;
+        if (may_call) poll_library();
+        return look(context);
+    });
+}
+
+void make_progress() noexcept {
+    if (engine->has_thread() && engine->has_work()) return;  // it may be parked otherwise
+    engine->run_until([](bool may_call) noexcept {
+        if (may_call) poll_library();
+        return true;
+    });
 }
 
 int wait_one(MPI_Request* request, MPI_Status* status) noexcept {

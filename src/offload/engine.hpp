@@ -175,9 +175,9 @@ class Engine {
     void thread_main() noexcept;
     bool thread_turn() noexcept;
     bool park_if_idle() noexcept;
+    bool progress_only() noexcept;
     bool drain_queue() noexcept;
     void issue_beside_owner() noexcept;
-    bool progress_only() noexcept;
 
     // The right to take from the queue and to change the window. The owner's, but while it is in
     // the library's Testsome another thread may issue, which only adds to the window's end. Nests.
@@ -251,6 +251,9 @@ class Engine {
 // One look at each job that no other thread looks at. True if one is done. Inside the library, as
 // the engine's owner or beside him.
 inline bool advance_jobs() noexcept;
+
+// Undoes prepare_to_poll(); before MPI_Finalize.
+void stop_polling() noexcept;
 
 extern Engine* engine;  // made by start_engine(), kept to the end of the process
 

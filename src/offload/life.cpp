@@ -47,6 +47,7 @@ void apply_wait_policy() noexcept {
                                    ? static_cast<uint32_t>(cpus_of_rank(host))
                                    : UINT32_MAX;
     engine->yields_at_once = engine->wait.spins + engine->wait.pauses <= 2;
+    looks_by_itself = std::max(engine->wait.spins, 1u);
 }
 
 void start_offload_thread(int lib_provided) noexcept {
@@ -130,6 +131,7 @@ void quiesce_engine() noexcept {
     engine->stop_thread();
     engine->jobs.end();
     engine->release_blocker();
+    stop_polling();
     meet_before_finalize();
     forget_comm_traits();
     forget_agreement();

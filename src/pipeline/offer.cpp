@@ -9,8 +9,6 @@
 #include <new>
 #include <utility>
 
-#include "packable.hpp"
-
 namespace vecmpi {
 
 namespace {

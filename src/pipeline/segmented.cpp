@@ -6,7 +6,7 @@
 #include <climits>
 #include <cstring>
 
-#include "packable.hpp"
+#include "calls.hpp"
 #include "segmented.hpp"
 #include "segments.hpp"
 #include "vecmpi/kernels.hpp"

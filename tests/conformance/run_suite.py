@@ -21,8 +21,8 @@ from verdict import PASS
 
 SEGMENTED = ("ALLREDUCE", "BCAST", "REDUCE", "REDUCE_SCATTER", "ALLGATHER")
 MODE_SETTINGS = {
-    "off": {"VECMPI_OFFLOAD": "off"},
-    "on": {"VECMPI_OFFLOAD": "on"},
+    "off": {"VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on"},
+    "on": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on"},
     "segments": {"VECMPI_OFFLOAD": "on", "VECMPI_SEGMENTS": "4"}
     | {f"VECMPI_{name}": "segmented" for name in SEGMENTED},
 }

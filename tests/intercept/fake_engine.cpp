@@ -54,6 +54,7 @@ bool collective_twin_serves(MPI_Comm) noexcept { return fake.collective_twins; }
 bool is_reentrant() noexcept { return fake.reentrant; }
 bool is_offload_thread() noexcept { return fake.on_offload_thread; }
 bool engine_runs() noexcept { return fake.runs; }
+void note_dynamic_processes() noexcept {}
 void* defined_elsewhere(const char*) noexcept { return test::fake.elsewhere; }
 bool in_one_object(const void*, const void*) noexcept { return fake.called_by_library; }
 
@@ -95,7 +96,25 @@ std::optional<int> asked_in(const CollectiveForm& form) noexcept {
     fake.form = form;
     return fake.pipeline;
 }
+std::optional<int> asked_on_node(Call call) noexcept {
+    fake.asked_on_node.push_back(call);
+    return fake.intranode;
+}
 }  // namespace
+
+std::optional<int> intranode_barrier(Call call, MPI_Comm) noexcept { return asked_on_node(call); }
+std::optional<int> intranode_allreduce(Call call, const void*, void*, MPI_Count, MPI_Datatype,
+                                       MPI_Op, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> intranode_reduce(Call call, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op,
+                                    int, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> intranode_bcast(Call call, void*, MPI_Count, MPI_Datatype, int,
+                                   MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
 
 std::optional<int> pipeline_allreduce(const CollectiveForm& form, const void*, void*, MPI_Count,
                                       MPI_Datatype, MPI_Op, MPI_Comm) noexcept {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "vecmpi/offload.hpp"
+#include "vecmpi/intranode.hpp"
 #include "vecmpi/pipeline.hpp"
 
 namespace vecmpi::test {
@@ -33,6 +34,8 @@ struct FakeEngine {
     bool runs = true;
     bool on_offload_thread = false;
     int result = MPI_SUCCESS;
+    std::optional<int> intranode;  // what src/intranode returns
+    std::vector<Call> asked_on_node;
     std::optional<int> pipeline;  // what the pipeline returns; nothing: it declines
     void* elsewhere = nullptr;    // the definition of any symbol in another library
 

@@ -256,6 +256,20 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         CHECK(fake.form.kind == CollectiveForm::Kind::persistent);
         CHECK((!fake.run && !fake.posted && seen.direct_calls == 0));
     }
+    SECTION("the node is asked before that, for blocking calls") {
+        fake.intranode = 29;
+        fake.pipeline = 31;
+        CHECK(enter_Bcast(&data, 1, MPI_INT, 2, comm) == 29);
+        CHECK(enter_Barrier(comm) == 29);
+        MPI_Request request = MPI_REQUEST_NULL;
+        CHECK(enter_Ibcast(&data, 1, MPI_INT, 2, comm, &request) == 31);
+        CHECK(fake.asked_on_node == std::vector{Call::Bcast, Call::Barrier});
+        fake.reentrant = true;  // other ranks may make this call outside of a callback
+        CHECK(enter_Bcast(&data, 1, MPI_INT, 2, comm) == 29);
+        fake.reentrant = false;
+        fake.intranode.reset();
+        CHECK(enter_Bcast(&data, 1, MPI_INT, 2, comm) == 31);
+    }
     SECTION("re-entrant") {
         fake.reentrant = true;
         fake.pipeline = 31;

@@ -33,8 +33,9 @@ def schedules(offload, allreduce, reduce, reduce_scatter, bcast, allgather, **mo
 
 MODES = {
     "auto": {},
-    "off": {"VECMPI_OFFLOAD": "off"},
-    "on": {"VECMPI_OFFLOAD": "on"},
+    # From the first call on, what else needs a stream of them.
+    "off": {"VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on"},
+    "on": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on"},
     "segments": {"VECMPI_OFFLOAD": "on", "VECMPI_SEGMENTS": "4", **SEGMENTED},
     "bytes": {"VECMPI_OFFLOAD": "off", "VECMPI_SEGMENT_BYTES": "1K", **SEGMENTED},
 }

@@ -82,14 +82,28 @@ TEST_CASE("the butterfly's plan pairs everyone", "[intranode]") {
         const int core = ButterflyPlan{participants, 0}.core();
         REQUIRE(core <= participants);
         REQUIRE(2 * core > participants);
+        int masters = 0;
         for (int me = 0; me < participants; ++me) {
             const ButterflyPlan plan{participants, me};
             REQUIRE(1 << plan.steps() == core);
-            REQUIRE(plan.is_extra() == (me >= core));
             const int other = plan.other_of_group();
-            if (plan.is_extra()) REQUIRE(other >= 0);
-            if (other >= 0) REQUIRE(ButterflyPlan{participants, other}.other_of_group() == me);
+            if (other >= 0) {
+                REQUIRE(ButterflyPlan{participants, other}.other_of_group() == me);
+                REQUIRE(plan.is_extra() != ButterflyPlan{participants, other}.is_extra());
+            }
+            if (plan.is_extra()) {
+                REQUIRE(other >= 0);
+                continue;
+            }
+            ++masters;
+            for (int step = 0; step < plan.steps(); ++step) {
+                const ButterflyPlan partner{participants, plan.partner(step)};
+                REQUIRE(partner.me != me);
+                REQUIRE_FALSE(partner.is_extra());
+                REQUIRE(partner.partner(step) == me);
+            }
         }
+        REQUIRE(masters == core);
     }
 }
 
@@ -98,6 +112,7 @@ TEST_CASE("a team refuses what it cannot do", "[intranode]") {
     REQUIRE(vecmpi_team_create(0) == nullptr);
     REQUIRE(errno == EINVAL);
     REQUIRE(vecmpi_team_create(-3) == nullptr);
+    REQUIRE(vecmpi_team_create(65537) == nullptr);
     vecmpi_team_free(nullptr);
     vecmpi_team* team = vecmpi_team_create(1);
     REQUIRE(team != nullptr);

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arenas: made, mapped, divided into boxes.
+#include "arena.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace vecmpi {
+namespace {
+
+struct Retired {
+    Box* own;
+    std::vector<BoxOfRank> all;
+};
+
+struct Mapped {
+    ArenaAddress address;
+    char* memory;
+};
+
+// Of this process; never destroyed, since callers may outlive static objects.
+struct State {
+    std::mutex mutex;  // of all below
+    bool tried = false;
+    char* memory = nullptr;  // the own arena
+    ArenaAddress address;
+    std::vector<uint32_t> free;  // boxes
+    std::vector<Retired> retired;
+    std::vector<Mapped> mapped;
+};
+State& state() noexcept {
+    static auto* const made = new State;
+    return *made;
+}
+
+Box* box_at(char* arena, uint32_t index) noexcept {
+    return reinterpret_cast<Box*>(arena + size_t{index} * box_bytes);
+}
+
+// A forked child has neither the memory nor any business with it.
+char* map_shared(int descriptor) noexcept {
+    void* const memory =
+        mmap(nullptr, arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    madvise(memory, arena_bytes, MADV_DONTFORK);
+    return static_cast<char*>(memory);
+}
+
+uint64_t inode_of(int descriptor) noexcept {
+    struct stat status {};
+    const bool known =
+        fstat(descriptor, &status) == 0 && static_cast<size_t>(status.st_size) == arena_bytes;
+    return known ? static_cast<uint64_t>(status.st_ino) : 0;
+}
+
+// 1. Memory without a name. 2. Real pages, on this rank's NUMA node: a hole would be filled, or
+// not, when somebody writes there. 3. All boxes are free.
+bool make_arena(State& own) {
+    const int descriptor = memfd_create("vecmpi", MFD_CLOEXEC);
+    if (descriptor < 0) return false;
+    if (posix_fallocate(descriptor, 0, arena_bytes) == 0) own.memory = map_shared(descriptor);
+    if (own.memory == nullptr) {
+        close(descriptor);
+        return false;
+    }
+    own.address = {inode_of(descriptor), getpid(), descriptor};
+    for (uint32_t index = boxes_per_arena; index-- > 0;) own.free.push_back(index);
+    return true;
+}
+
+bool all_closed(const Retired& retired) noexcept {
+    for (const BoxOfRank& one : retired.all) {
+        // Acquire: pairs with retire_box() and take_box() of the box's owner. Another token: the
+        // owner has seen all closed.
+        if (one.box->token.load(std::memory_order_acquire) != one.token) continue;
+        if (one.box->closed.load(std::memory_order_acquire) == 0) return false;
+    }
+    return true;
+}
+
+uint32_t index_of(const State& own, const Box* box) noexcept {
+    return static_cast<uint32_t>(
+        static_cast<size_t>(reinterpret_cast<const char*>(box) - own.memory) / box_bytes);
+}
+
+void reclaim(State& own) {
+    for (size_t i = 0; i < own.retired.size();) {
+        if (!all_closed(own.retired[i])) {
+            ++i;
+            continue;
+        }
+        own.free.push_back(index_of(own, own.retired[i].own));
+        own.retired[i] = std::move(own.retired.back());
+        own.retired.pop_back();
+    }
+}
+
+uint64_t random_token() noexcept {
+    uint64_t token = 0;
+    while (token == 0)
+        if (getrandom(&token, sizeof token, 0) != sizeof token) return 0;
+    return token;
+}
+
+void clear(Box* box) noexcept {
+    box->finished.store(0, std::memory_order_relaxed);
+    box->closed.store(0, std::memory_order_relaxed);
+    for (auto& set : box->lines)
+        for (Line& line : set) std::atomic_ref(line.flag).store(0, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool own_arena(ArenaAddress* address) noexcept {
+    State& own = state();
+    const std::lock_guard lock(own.mutex);
+    try {
+        if (!std::exchange(own.tried, true)) make_arena(own);
+    } catch (const std::bad_alloc&) {
+        own.memory = nullptr;
+    }
+    *address = own.address;
+    return own.memory != nullptr;
+}
+
+Box* take_box(uint32_t* index, uint64_t* token) noexcept {
+    State& own = state();
+    const std::lock_guard lock(own.mutex);
+    if (own.memory == nullptr) return nullptr;
+    try {
+        if (own.free.empty()) reclaim(own);
+    } catch (const std::bad_alloc&) {
+    }
+    *token = random_token();
+    if (own.free.empty() || *token == 0) return nullptr;
+    *index = own.free.back();
+    own.free.pop_back();
+    Box* const box = box_at(own.memory, *index);
+    clear(box);
+    box->token.store(*token, std::memory_order_release);
+    return box;
+}
+
+void return_box(Box* own_box) noexcept {
+    own_box->closed.store(1, std::memory_order_release);
+    State& own = state();
+    const std::lock_guard lock(own.mutex);
+    try {
+        own.free.push_back(index_of(own, own_box));
+    } catch (const std::bad_alloc&) {
+        // One box less.
+    }
+}
+
+void retire_box(Box* own_box, std::vector<BoxOfRank> all) noexcept {
+    own_box->closed.store(1, std::memory_order_release);
+    State& own = state();
+    const std::lock_guard lock(own.mutex);
+    try {
+        own.retired.push_back({own_box, std::move(all)});
+    } catch (const std::bad_alloc&) {
+    }
+}
+
+Box* map_box(const ArenaAddress& address, uint32_t index, uint64_t token) noexcept {
+    if (index >= boxes_per_arena) return nullptr;
+    State& own = state();
+    const std::lock_guard lock(own.mutex);
+    const auto checked = [&](char* memory) noexcept -> Box* {
+        Box* const box = box_at(memory, index);
+        return box->token.load(std::memory_order_acquire) == token ? box : nullptr;
+    };
+    for (const Mapped& known : own.mapped)
+        if (known.address.process == address.process && known.address.inode == address.inode)
+            return checked(known.memory);
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", address.process, address.descriptor);
+    const int descriptor = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) return nullptr;
+    char* const memory = inode_of(descriptor) == address.inode ? map_shared(descriptor) : nullptr;
+    close(descriptor);
+    if (memory == nullptr) return nullptr;
+    try {
+        own.mapped.push_back({address, memory});
+    } catch (const std::bad_alloc&) {
+        munmap(memory, arena_bytes);
+        return nullptr;
+    }
+    return checked(memory);
+}
+
+void release_arenas() noexcept {
+    State& own = state();
+    const std::lock_guard lock(own.mutex);
+    for (const Mapped& one : own.mapped) munmap(one.memory, arena_bytes);
+    own.mapped.clear();
+    own.retired.clear();
+    own.free.clear();
+    if (own.memory != nullptr) {
+        munmap(own.memory, arena_bytes);
+        close(own.address.descriptor);
+    }
+    own.memory = nullptr;
+    own.tried = false;
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Boxes beside communicators: made, found by the program's handle, given back with it.
+#include "node_comm.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <utility>
+
+#include "vecmpi/intranode.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+struct Entry {
+    std::unique_ptr<NodeComm> node;
+    uint32_t calls = 0;  // blocking collectives so far, while it is not decided
+    bool refused = false;
+};
+
+std::mutex mutex;  // of the entries
+std::unordered_map<MPI_Comm, Entry>& entries() {
+    static auto* const map = new std::unordered_map<MPI_Comm, Entry>;  // outlives all callers
+    return *map;
+}
+
+// What a thread found last. Acquire/release: who sees the epoch unchanged sees a NodeComm that
+// nobody has freed.
+struct LastFound {
+    MPI_Comm comm = MPI_COMM_NULL;
+    uint64_t epoch = 0;
+    NodeComm* node = nullptr;
+};
+thread_local constinit LastFound last_found __attribute__((tls_model("initial-exec")));
+std::atomic<uint64_t> epoch{1};
+
+// Boxes cost three small collectives, and the first ones of a rank the arena: what some 20 calls
+// gain by them. A communicator that a program uses for a moment must not pay that.
+uint32_t calls_before() noexcept { return settings().intranode == IntranodeMode::on ? 0 : 20; }
+
+// What each rank tells the others.
+struct Card {
+    ArenaAddress arena;
+    uint64_t token = 0;  // 0: no box
+    uint32_t box = 0;
+};
+static_assert(std::is_trivially_copyable_v<Card>);
+
+// Are all ranks ready, and on one node? A maximum of x and of ~x tells whether all had the same x.
+bool all_can(MPI_Comm comm, bool can) noexcept {
+    const uint64_t node = hash_of_node_name();
+    const uint64_t mine[] = {!can, node, ~node};
+    uint64_t most[std::size(mine)] = {1, 0, 0};
+    real.Allreduce(mine, most, std::size(mine), MPI_UINT64_T, MPI_MAX, comm);
+    return most[0] == 0 && most[1] == ~most[2];
+}
+
+bool map_all(const std::vector<Card>& cards, int rank, Box* own,
+             std::vector<BoxOfRank>& boxes) noexcept {
+    for (size_t r = 0; r < cards.size(); ++r) {
+        const Card& card = cards[r];
+        if (card.token == 0) return false;
+        Box* const box =
+            static_cast<int>(r) == rank ? own : map_box(card.arena, card.box, card.token);
+        if (box == nullptr) return false;
+        boxes[r] = {box, card.token};
+    }
+    return true;
+}
+
+// 1. Are all on this node, with memory for the answers? 2. Who lies where? 3. Could everyone map
+// everyone? Null on all ranks where one of them could not.
+std::unique_ptr<NodeComm> make(MPI_Comm comm, int ranks) noexcept {
+    prepare_to_poll();
+    constexpr int most_ranks = 1 << Box::lines_of_turn;
+    std::vector<Card> cards;
+    std::vector<BoxOfRank> boxes;
+    Card mine;
+    Box* own = nullptr;
+    try {
+        cards.resize(static_cast<size_t>(ranks));
+        boxes.resize(static_cast<size_t>(ranks));
+    } catch (const std::bad_alloc&) {
+    }
+    const bool has_memory = boxes.size() == static_cast<size_t>(ranks);
+    if (ranks >= most_ranks || !all_can(comm, has_memory)) return nullptr;
+    if (own_arena(&mine.arena)) own = take_box(&mine.box, &mine.token);
+    int rank = 0;
+    real.Comm_rank(comm, &rank);
+    real.Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, comm);
+    std::unique_ptr<NodeComm> made;
+    if (map_all(cards, rank, own, boxes))
+        made.reset(new (std::nothrow) NodeComm(rank, std::move(boxes), promised_line_width()));
+    if (all_can(comm, made != nullptr)) return made;
+    if (!made && own != nullptr) return_box(own);
+    return nullptr;
+}
+
+bool may_serve(MPI_Comm comm, int* ranks) noexcept {
+    const auto bits = static_cast<unsigned>(comm);
+    if ((bits >> 30) == 0 || ((bits >> 26) & 0xfu) != 1) return false;  // no communicator
+    const CommTraits traits = comm_traits(comm);
+    *ranks = traits.size;
+    return !traits.inter && traits.world_only && traits.size > 1;
+}
+
+// Nothing is kept of what is no communicator of this kind.
+NodeComm* look_up(Call call, MPI_Comm comm) noexcept {
+    int ranks = 0;
+    if (settings().intranode == IntranodeMode::off || !may_serve(comm, &ranks)) return nullptr;
+    const uint64_t seen = epoch.load(std::memory_order_acquire);
+    try {
+        bool must_make = false;
+        {
+            const std::lock_guard lock(mutex);
+            Entry& entry = entries()[comm];
+            if (entry.node || entry.refused) {
+                last_found = {comm, seen, entry.node.get()};
+                return entry.node.get();
+            }
+            must_make = ++entry.calls > calls_before();
+        }
+        if (!must_make) return nullptr;
+        std::unique_ptr<NodeComm> made;
+        {
+            const DirectCall scope(call);
+            made = make(comm, ranks);
+        }
+        count(made ? Counter::node_comms : Counter::decline_no_arena);
+        const std::lock_guard lock(mutex);
+        Entry& entry = entries()[comm];
+        entry.refused = made == nullptr;
+        entry.node = std::move(made);
+        return entry.node.get();
+    } catch (const std::bad_alloc&) {
+        return nullptr;  // not a hundred bytes left: this rank waits for others that go on
+    }
+}
+
+}  // namespace
+
+NodeComm* node_comm_for(Call call, MPI_Comm comm) noexcept {
+    if (!engine_runs()) return nullptr;
+    if (last_found.comm == comm && last_found.epoch == epoch.load(std::memory_order_acquire))
+        return last_found.node;
+    return look_up(call, comm);
+}
+
+NodeComm::NodeComm(int rank, std::vector<BoxOfRank> boxes, LineWidth width) noexcept
+    : plan_{static_cast<int>(boxes.size()), rank}, boxes_(std::move(boxes)) {
+    for (size_t bytes = 0; bytes <= line_data_bytes; ++bytes)
+        stores_[bytes] = line_store(width, bytes);
+}
+
+NodeComm::~NodeComm() {
+    Box* const mine = &own();
+    retire_box(mine, std::move(boxes_));
+}
+
+// Lines of line_sets turns ago are written again: everyone must have read them.
+uint64_t NodeComm::begin_turn() noexcept {
+    ++turn_;
+    constexpr uint64_t turns_between_polls = 16;
+    if (turn_ % turns_between_polls == 0) make_progress();
+    if (turn_ > all_finished_ + Box::line_sets) [[unlikely]]
+        await_finished(turn_ - Box::line_sets);
+    return turn_;
+}
+
+// all_began: this rank has seen that every rank began this turn, so they have finished the one
+// before.
+void NodeComm::end_turn(bool all_began) noexcept {
+    own().finished.store(turn_, std::memory_order_release);  // pairs with await_finished()
+    if (all_began) all_finished_ = turn_ - 1;
+}
+
+void NodeComm::await_finished(uint64_t turn) noexcept {
+    uint64_t least = UINT64_MAX;
+    for (const BoxOfRank& one : boxes_) {
+        uint64_t finished = 0;
+        wait_for_memory([&]() noexcept {
+            finished = one.box->finished.load(std::memory_order_acquire);
+            return finished >= turn;
+        });
+        least = std::min(least, finished);
+    }
+    all_finished_ = least;
+}
+
+void NodeComm::await(const Line& line, uint64_t turn) noexcept {
+    wait_for_memory([&]() noexcept { return shows_turn(line, turn); });
+}
+
+size_t NodeComm::bcast(Line& value, size_t bytes, int root) noexcept {
+    const uint64_t turn = begin_turn();
+    Line& from = line(turn, root, 0);
+    size_t told = bytes;
+    if (rank() == root) {
+        value.flag = flag_of(turn, bytes);
+        stores_[bytes](&from, &value);
+    } else {
+        await(from, turn);
+        told = flag_seen(from) >> told_bytes_shift;
+        read_data(from, value, bytes);
+    }
+    end_turn(false);
+    return told;
+}
+
+void NodeComm::skip_turn() noexcept {
+    begin_turn();
+    end_turn(false);
+}
+
+// Peers may still have to read what this rank told last: the box is used again only when they have
+// closed theirs.
+NodeCommHold take_node_comm(MPI_Comm comm) noexcept {
+    const std::lock_guard lock(mutex);
+    const auto found = entries().find(comm);
+    if (found == entries().end()) return nullptr;
+    epoch.fetch_add(1, std::memory_order_acq_rel);
+    NodeCommHold taken;
+    try {
+        taken = std::make_shared<Entry>(std::move(found->second));
+    } catch (const std::bad_alloc&) {
+        // Closed now: nothing stays of a communicator that the library may still refuse to free.
+    }
+    entries().erase(found);
+    return taken;
+}
+
+void return_node_comm(MPI_Comm comm, NodeCommHold ours) noexcept {
+    if (!ours) return;
+    const std::lock_guard lock(mutex);
+    try {
+        entries()[comm] = std::move(*static_cast<Entry*>(ours.get()));
+    } catch (const std::bad_alloc&) {
+    }
+}
+
+void forget_node_comms() noexcept {
+    {
+        const std::lock_guard lock(mutex);
+        epoch.fetch_add(1, std::memory_order_acq_rel);
+        entries().clear();
+    }
+    release_arenas();
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arenas: boxes are given out once, come back only when all have closed theirs, and are found by
+// others only where they are.
+#include <catch2/catch.hpp>
+
+#include <set>
+
+#include "intranode/arena.hpp"
+
+using namespace vecmpi;
+
+namespace {
+
+struct Taken {
+    Box* box = nullptr;
+    uint32_t index = 0;
+    uint64_t token = 0;
+};
+
+Taken take() {
+    Taken taken;
+    taken.box = take_box(&taken.index, &taken.token);
+    return taken;
+}
+
+// Another rank's box of the same communicator, here in ordinary memory.
+struct Peer {
+    Box box{};
+    explicit Peer(uint64_t token) { box.token = token; }
+    BoxOfRank entry() { return {&box, box.token}; }
+};
+
+}  // namespace
+
+TEST_CASE("an arena's boxes are given out once, and clear", "[intranode]") {
+    REQUIRE(take().box == nullptr);  // there is no arena yet
+    ArenaAddress address;
+    REQUIRE(own_arena(&address));
+    REQUIRE((address.inode != 0 && address.descriptor >= 0));
+    std::set<Box*> boxes;
+    std::set<uint64_t> tokens;
+    std::vector<Taken> all;
+    for (uint32_t i = 0; i < boxes_per_arena; ++i) {
+        all.push_back(take());
+        REQUIRE(all.back().box != nullptr);
+        boxes.insert(all.back().box);
+        tokens.insert(all.back().token);
+        all.back().box->finished = 5;
+        all.back().box->lines[3][11].flag = 7;
+    }
+    REQUIRE((boxes.size() == boxes_per_arena && tokens.size() == boxes_per_arena));
+    REQUIRE(take().box == nullptr);
+    return_box(all[9].box);
+    const Taken again = take();
+    REQUIRE(again.box == all[9].box);
+    REQUIRE(again.token != all[9].token);
+    REQUIRE((again.box->finished == 0 && again.box->lines[3][11].flag == 0));
+    release_arenas();
+}
+
+TEST_CASE("a box comes back once all peers have closed theirs, or use them for something else",
+          "[intranode]") {
+    ArenaAddress address;
+    REQUIRE(own_arena(&address));
+    std::vector<Taken> all;
+    for (uint32_t i = 0; i < boxes_per_arena; ++i) all.push_back(take());
+    Peer closes(11), reuses(12);
+    const Taken mine = all.front();
+    retire_box(mine.box, {{mine.box, mine.token}, closes.entry(), reuses.entry()});
+    REQUIRE(take().box == nullptr);
+    closes.box.closed = 1;
+    REQUIRE(take().box == nullptr);
+    reuses.box.token = 13;
+    REQUIRE(take().box == mine.box);
+    release_arenas();
+}
+
+TEST_CASE("an arena is found by its address, and by no other", "[intranode]") {
+    ArenaAddress address;
+    REQUIRE(own_arena(&address));
+    const Taken mine = take();
+    Box* const seen = map_box(address, mine.index, mine.token);
+    REQUIRE(seen != nullptr);
+    REQUIRE(seen != mine.box);
+    mine.box->finished = 42;
+    REQUIRE(seen->finished == 42);
+    REQUIRE(map_box(address, mine.index, mine.token) == seen);  // mapped once
+    REQUIRE(map_box(address, mine.index, mine.token + 1) == nullptr);
+    REQUIRE(map_box(address, boxes_per_arena, mine.token) == nullptr);
+    ArenaAddress other = address;
+    other.inode += 1;
+    REQUIRE(map_box(other, mine.index, mine.token) == nullptr);
+    other = address;
+    other.descriptor = 0;  // whatever that is, it is no arena
+    other.inode += 1;
+    REQUIRE(map_box(other, mine.index, mine.token) == nullptr);
+    other = address;
+    other.process = -1;
+    REQUIRE(map_box(other, mine.index, mine.token) == nullptr);
+    release_arenas();
+}
