@@ -241,6 +241,9 @@ bool is_reducible(MPI_Op op, MPI_Datatype type) noexcept;
 // elements of `extent` bytes. Operators of the program are called.
 int reduce_elements(const void* left, const void* right, void* to, MPI_Count count,
                     MPI_Datatype type, MPI_Count extent, MPI_Op op) noexcept;
+// A buffer may then be memory that only the GPU reads, and the library knows what to do with it. Of
+// this process, now.
+bool gpu_runtime_is_loaded() noexcept;
 // Before a window is made and freed. While there is one the library accumulates as it does by
 // itself.
 void note_window_made() noexcept;

@@ -71,8 +71,8 @@ bool map_all(const std::vector<Card>& cards, int rank, Box* own,
     return true;
 }
 
-// 1. Are all on this node, with memory for the answers? 2. Who lies where? 3. Could everyone map
-// everyone? Null on all ranks where one of them could not.
+// 1. Are all on this node, with memory for the answers and no GPU, whose buffers we cannot read? 2.
+// Who lies where? 3. Could everyone map everyone? Null on all ranks where one of them could not.
 std::unique_ptr<NodeComm> make(MPI_Comm comm, int ranks) noexcept {
     prepare_to_poll();
     constexpr int most_ranks = 1 << Box::lines_of_turn;
@@ -86,7 +86,8 @@ std::unique_ptr<NodeComm> make(MPI_Comm comm, int ranks) noexcept {
     } catch (const std::bad_alloc&) {
     }
     const bool has_memory = boxes.size() == static_cast<size_t>(ranks);
-    if (ranks >= most_ranks || !all_can(comm, has_memory)) return nullptr;
+    if (ranks >= most_ranks || !all_can(comm, has_memory && !gpu_runtime_is_loaded()))
+        return nullptr;
     if (own_arena(&mine.arena)) own = take_box(&mine.box, &mine.token);
     int rank = 0;
     real.Comm_rank(comm, &rank);

@@ -281,7 +281,8 @@ class SignedOrder {
     bool seen_[std::size(unsigned_types)];
 };
 
-// A buffer may then be memory that only the GPU reads, and the library knows what to do with it.
+}  // namespace
+
 bool gpu_runtime_is_loaded() noexcept {
     try {
         for (const LoadedLibrary& library : loaded_libraries())
@@ -293,8 +294,6 @@ bool gpu_runtime_is_loaded() noexcept {
         return true;
     }
 }
-
-}  // namespace
 
 void adopt_arithmetic(const BoundLibrary& library, bool others_are_inside) noexcept {
     if (enabled || settings().isa == IsaChoice::off || !library.found) return;
