@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,9 +63,16 @@ uint64_t inode_of(int descriptor) noexcept {
     return known ? static_cast<uint64_t>(status.st_ino) : 0;
 }
 
+// Beyond this limit posix_fallocate would raise a signal.
+bool may_make_files() noexcept {
+    rlimit limit{};
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= arena_bytes;
+}
+
 // 1. Memory without a name. 2. Real pages, on this rank's NUMA node: a hole would be filled, or
 // not, when somebody writes there. 3. All boxes are free.
 bool make_arena(State& own) {
+    if (!may_make_files()) return false;
     const int descriptor = memfd_create("vecmpi", MFD_CLOEXEC);
     if (descriptor < 0) return false;
     if (posix_fallocate(descriptor, 0, arena_bytes) == 0) own.memory = map_shared(descriptor);

@@ -149,7 +149,7 @@ without_mpi() {
 
 mpich_programs() {
     local program
-    for program in c_point_to_point c_collectives c_objects outside thread_init sessions session_first forks mpi3_calls; do
+    for program in c_point_to_point c_collectives c_objects outside thread_init sessions session_first forks short_of_memory mpi3_calls; do
         build "$program" "$mpicc" "${c_flags[@]}" "$sources/$program.c" -lpthread
     done
     build by_handle "$mpicc" "${c_flags[@]}" "$sources/by_handle.c" -ldl
@@ -175,6 +175,7 @@ mpich_programs() {
     same "session around all" $(($(nproc) + 2)) ./session_first
     same "past the entries" 1 ./by_handle
     same "fork" 2 ./forks
+    same "no large files" 3 ./short_of_memory
     same_process "no launcher" ./mpi3_calls
 }
 

@@ -7,7 +7,9 @@
 //   free    communicators that are freed while others still have to read
 //   many    more communicators than fit
 //   refused calls that the library refuses on one rank
+//   killed  a rank that dies in the middle
 //   inside  a call from a callback on one rank, outside of one on the others
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -260,6 +262,13 @@ void refused_calls() {
     MPI_Comm_free(&last);
 }
 
+void stream_until_one_dies() {
+    for (int i = 0;; ++i) {
+        check_sum_of_ones(MPI_COMM_WORLD);
+        if (i == 200 && world.rank == world.size - 1) raise(SIGKILL);
+    }
+}
+
 int barrier_on_world(MPI_Comm, int, void*, void*) { return MPI_Barrier(MPI_COMM_WORLD); }
 
 void calls_from_callbacks() {
@@ -289,6 +298,7 @@ int main(int argc, char** argv) {
     if (world.argument == "free") communicators_that_go();
     if (world.argument == "many") more_communicators_than_fit();
     if (world.argument == "refused") refused_calls();
+    if (world.argument == "killed") stream_until_one_dies();
     if (world.argument == "inside") calls_from_callbacks();
     return end();
 }
