@@ -120,10 +120,14 @@ uint64_t random_token() noexcept {
 }
 
 void clear(Box* box) noexcept {
-    box->finished.store(0, std::memory_order_relaxed);
+    const auto clear_lines = [](auto& sets) noexcept {
+        for (auto& set : sets)
+            for (Line& line : set) std::atomic_ref(line.flag).store(0, std::memory_order_relaxed);
+    };
+    for (auto& finished : box->finished) finished.store(0, std::memory_order_relaxed);
     box->closed.store(0, std::memory_order_relaxed);
-    for (auto& set : box->lines)
-        for (Line& line : set) std::atomic_ref(line.flag).store(0, std::memory_order_relaxed);
+    clear_lines(box->butterfly);
+    clear_lines(box->one_way);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "vecmpi/kernels.hpp"
+#include "butterfly.hpp"
 
 namespace vecmpi {
 
@@ -20,18 +20,27 @@ constexpr size_t box_bytes = 4096;
 constexpr uint32_t boxes_per_arena = 256;
 constexpr size_t arena_bytes = box_bytes * boxes_per_arena;
 
-// A rank writes its own boxes only. All zeros at first.
+// Calls in which not every rank hears of every other one.
+enum class OneWay : unsigned { reduce, bcast };
+constexpr unsigned number_of_one_way = 2;
+
+// A rank writes its own boxes only. All zeros at first. Calls that are refused on one rank alone
+// are as if not made, so kinds of calls that MPICH tells apart by tags have lines and turns of
+// their own.
 struct Box {
-    static constexpr unsigned line_sets = 4;       // turns whose lines can be told apart
-    static constexpr unsigned lines_of_turn = 12;  // of one rank: 2048 ranks a node and more
+    // Lines that one rank needs for a turn of the butterfly: 2048 ranks a node and more.
+    static constexpr unsigned butterfly_lines = 12;
+    // Turns of a Reduce or Bcast, one line each, before somebody has to look who has read them.
+    static constexpr unsigned one_way_turns = 16;
     // Which communicator it serves now; random. Released last: who sees it sees a box that is
     // clear.
     std::atomic<uint64_t> token;
     // This rank looks at nobody's box of this communicator any more. Released.
     std::atomic<uint32_t> closed;
-    // The last turn of which this rank has read all that it had to. Released.
-    alignas(64) std::atomic<uint64_t> finished;
-    Line lines[line_sets][lines_of_turn];
+    // The last turn of each kind of which this rank has read all that it had to. Released.
+    alignas(64) std::atomic<uint64_t> finished[number_of_one_way];
+    Line butterfly[butterfly_depth][butterfly_lines];
+    Line one_way[number_of_one_way][one_way_turns];
 };
 static_assert(sizeof(Box) <= box_bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collectives that one node serves. Each: 1. is there a NodeComm? 2. Does the data fit into a
-// line, and may the library not refuse the call? 3. One turn.
+// The collectives that one node serves. Each: 1. Can there be a NodeComm? 2. Do the data fit into a
+// line, and would the library not refuse the call? 3. One turn of it, if it is there.
 #include <cstring>
 
 #include "node_comm.hpp"
@@ -147,17 +147,12 @@ void count_served(Call call, size_t bytes) noexcept {
     count_call(static_cast<size_t>(call), Path::on_node, bytes);
 }
 
-// This rank's arguments are wrong and the others' may be right: the library says so, and later
-// calls find all ranks at the same turn.
-std::optional<int> refused_by_library(NodeComm& node) noexcept {
-    node.skip_turn();
-    return std::nullopt;
-}
-
 }  // namespace
 
 std::optional<int> intranode_barrier(Call call, MPI_Comm comm) noexcept {
-    NodeComm* const node = node_comm_for(call, comm);
+    const NodeSite site = node_site(comm);
+    if (site.declined()) return std::nullopt;
+    NodeComm* const node = node_comm_for(site, call, comm);
     if (node == nullptr) return std::nullopt;
     Line nothing;
     node->allreduce(nothing, 0, no_data);
@@ -168,12 +163,13 @@ std::optional<int> intranode_barrier(Call call, MPI_Comm comm) noexcept {
 std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* recvbuf,
                                        MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                                        MPI_Comm comm) noexcept {
-    NodeComm* const node = node_comm_for(call, comm);
-    if (node == nullptr) return std::nullopt;
+    const NodeSite site = node_site(comm);
+    if (site.declined()) return std::nullopt;
     const size_t bytes = bytes_in_line(count, datatype, op);
     if (bytes == 0 || !is_ours(settings().allreduce, bytes)) return std::nullopt;
-    if (sendbuf == nullptr || !is_buffer(recvbuf) || sendbuf == recvbuf)
-        return refused_by_library(*node);
+    if (sendbuf == nullptr || !is_buffer(recvbuf) || sendbuf == recvbuf) return std::nullopt;
+    NodeComm* const node = node_comm_for(site, call, comm);
+    if (node == nullptr) return std::nullopt;
     Line value;
     std::memcpy(data_of(value, bytes), sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, bytes);
     node->allreduce(value, bytes, Combine{count, datatype, op, bytes});
@@ -185,14 +181,15 @@ std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* rec
 std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
                                     MPI_Datatype datatype, MPI_Op op, int root,
                                     MPI_Comm comm) noexcept {
-    NodeComm* const node = node_comm_for(call, comm);
-    if (node == nullptr || root < 0 || root >= node->ranks()) return std::nullopt;
+    const NodeSite site = node_site(comm);
+    if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
     const size_t bytes = bytes_in_line(count, datatype, op);
-    const bool is_root = node->rank() == root;
-    if (bytes == 0 || !is_ours(settings().reduce, bytes)) return std::nullopt;
-    if (sendbuf == nullptr ||
-        (is_root ? !is_buffer(recvbuf) || sendbuf == recvbuf : sendbuf == MPI_IN_PLACE))
-        return refused_by_library(*node);
+    const bool is_root = site.rank == root;
+    if (bytes == 0 || !is_ours(settings().reduce, bytes) || sendbuf == nullptr) return std::nullopt;
+    if (is_root ? !is_buffer(recvbuf) || sendbuf == recvbuf : sendbuf == MPI_IN_PLACE)
+        return std::nullopt;
+    NodeComm* const node = node_comm_for(site, call, comm);
+    if (node == nullptr) return std::nullopt;
     Line value;
     std::memcpy(data_of(value, bytes), sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, bytes);
     node->reduce(value, bytes, root, Combine{count, datatype, op, bytes});
@@ -204,12 +201,14 @@ std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbu
 // Only the number of bytes is the same on all ranks: what lies otherwise in memory is packed.
 std::optional<int> intranode_bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype datatype,
                                    int root, MPI_Comm comm) noexcept {
-    NodeComm* const node = node_comm_for(call, comm);
-    if (node == nullptr || root < 0 || root >= node->ranks()) return std::nullopt;
+    const NodeSite site = node_site(comm);
+    if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
     const MovedData data(buffer, count, datatype, comm);
     if (data.bytes() == 0 || !is_ours(settings().bcast, data.bytes())) return std::nullopt;
-    if (data.is_refused()) return refused_by_library(*node);
-    const bool is_root = node->rank() == root;
+    if (data.is_refused()) return std::nullopt;
+    NodeComm* const node = node_comm_for(site, call, comm);
+    if (node == nullptr) return std::nullopt;
+    const bool is_root = site.rank == root;
     Line value;
     int error = is_root ? data.pack(value) : MPI_SUCCESS;
     const size_t told = node->bcast(value, data.bytes(), root);

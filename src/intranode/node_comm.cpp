@@ -75,7 +75,7 @@ bool map_all(const std::vector<Card>& cards, int rank, Box* own,
 // Who lies where? 3. Could everyone map everyone? Null on all ranks where one of them could not.
 std::unique_ptr<NodeComm> make(MPI_Comm comm, int ranks) noexcept {
     prepare_to_poll();
-    constexpr int most_ranks = 1 << Box::lines_of_turn;
+    constexpr int most_ranks = 1 << Box::butterfly_lines;
     std::vector<Card> cards;
     std::vector<BoxOfRank> boxes;
     Card mine;
@@ -108,27 +108,50 @@ bool may_serve(MPI_Comm comm, int* ranks) noexcept {
     return !traits.inter && traits.world_only && traits.size > 1;
 }
 
+NodeSite site_of(NodeComm& node) noexcept { return {&node, false, node.rank(), node.ranks()}; }
+
 // Nothing is kept of what is no communicator of this kind.
-NodeComm* look_up(Call call, MPI_Comm comm) noexcept {
-    int ranks = 0;
-    if (settings().intranode == IntranodeMode::off || !may_serve(comm, &ranks)) return nullptr;
+NodeSite look_up(MPI_Comm comm) noexcept {
+    NodeSite site;
+    if (settings().intranode == IntranodeMode::off || !may_serve(comm, &site.ranks)) return site;
     const uint64_t seen = epoch.load(std::memory_order_acquire);
-    try {
-        bool must_make = false;
-        {
-            const std::lock_guard lock(mutex);
-            Entry& entry = entries()[comm];
-            if (entry.node || entry.refused) {
-                last_found = {comm, seen, entry.node.get()};
-                return entry.node.get();
-            }
-            must_make = ++entry.calls > calls_before();
+    {
+        const std::lock_guard lock(mutex);
+        const auto found = entries().find(comm);
+        if (found != entries().end() && (found->second.node || found->second.refused)) {
+            NodeComm* const node = found->second.node.get();
+            last_found = {comm, seen, node};
+            return node ? site_of(*node) : site;
         }
-        if (!must_make) return nullptr;
+    }
+    real.Comm_rank(comm, &site.rank);
+    site.undecided = true;
+    return site;
+}
+
+// True for the call that makes the NodeComm.
+bool count_call(MPI_Comm comm) {
+    const std::lock_guard lock(mutex);
+    return ++entries()[comm].calls > calls_before();
+}
+
+}  // namespace
+
+NodeSite node_site(MPI_Comm comm) noexcept {
+    if (!engine_runs()) return {};
+    if (last_found.comm == comm && last_found.epoch == epoch.load(std::memory_order_acquire))
+        return last_found.node ? site_of(*last_found.node) : NodeSite{};
+    return look_up(comm);
+}
+
+NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm) noexcept {
+    if (site.node != nullptr) return site.node;
+    try {
+        if (!count_call(comm)) return nullptr;
         std::unique_ptr<NodeComm> made;
         {
             const DirectCall scope(call);
-            made = make(comm, ranks);
+            made = make(comm, site.ranks);
         }
         count(made ? Counter::node_comms : Counter::decline_no_arena);
         const std::lock_guard lock(mutex);
@@ -141,15 +164,6 @@ NodeComm* look_up(Call call, MPI_Comm comm) noexcept {
     }
 }
 
-}  // namespace
-
-NodeComm* node_comm_for(Call call, MPI_Comm comm) noexcept {
-    if (!engine_runs()) return nullptr;
-    if (last_found.comm == comm && last_found.epoch == epoch.load(std::memory_order_acquire))
-        return last_found.node;
-    return look_up(call, comm);
-}
-
 NodeComm::NodeComm(int rank, std::vector<BoxOfRank> boxes, LineWidth width) noexcept
     : plan_{static_cast<int>(boxes.size()), rank}, boxes_(std::move(boxes)) {
     for (size_t bytes = 0; bytes <= line_data_bytes; ++bytes)
@@ -157,38 +171,40 @@ NodeComm::NodeComm(int rank, std::vector<BoxOfRank> boxes, LineWidth width) noex
 }
 
 NodeComm::~NodeComm() {
-    Box* const mine = &own();
-    retire_box(mine, std::move(boxes_));
+    Box* const own = &box(rank());
+    retire_box(own, std::move(boxes_));
 }
 
-// Lines of line_sets turns ago are written again: everyone must have read them.
-uint64_t NodeComm::begin_turn() noexcept {
-    ++turn_;
-    constexpr uint64_t turns_between_polls = 16;
-    if (turn_ % turns_between_polls == 0) make_progress();
-    if (turn_ > all_finished_ + Box::line_sets) [[unlikely]]
-        await_finished(turn_ - Box::line_sets);
-    return turn_;
+// A call that finds all flags set would never let the library go on with other messages.
+void NodeComm::poll_now_and_then() noexcept {
+    constexpr uint32_t calls_between_polls = 16;
+    if (++calls_ % calls_between_polls == 0) make_progress();
 }
 
-// all_began: this rank has seen that every rank began this turn, so they have finished the one
-// before.
-void NodeComm::end_turn(bool all_began) noexcept {
-    own().finished.store(turn_, std::memory_order_release);  // pairs with await_finished()
-    if (all_began) all_finished_ = turn_ - 1;
-}
-
-void NodeComm::await_finished(uint64_t turn) noexcept {
+// A line is written again: everyone must have read it.
+uint64_t NodeComm::begin(OneWay kind) noexcept {
+    poll_now_and_then();
+    const auto at = static_cast<unsigned>(kind);
+    Turns& turns = one_way_[at];
+    const uint64_t turn = ++turns.last;
+    if (turn <= turns.all_finished + Box::one_way_turns) return turn;
+    const uint64_t awaited = turn - Box::one_way_turns;
     uint64_t least = UINT64_MAX;
     for (const BoxOfRank& one : boxes_) {
         uint64_t finished = 0;
         wait_for_memory([&]() noexcept {
-            finished = one.box->finished.load(std::memory_order_acquire);
-            return finished >= turn;
+            finished = one.box->finished[at].load(std::memory_order_acquire);  // pairs with end()
+            return finished >= awaited;
         });
         least = std::min(least, finished);
     }
-    all_finished_ = least;
+    turns.all_finished = least;
+    return turn;
+}
+
+void NodeComm::end(OneWay kind) noexcept {
+    const auto at = static_cast<unsigned>(kind);
+    box(rank()).finished[at].store(one_way_[at].last, std::memory_order_release);
 }
 
 void NodeComm::await(const Line& line, uint64_t turn) noexcept {
@@ -196,8 +212,8 @@ void NodeComm::await(const Line& line, uint64_t turn) noexcept {
 }
 
 size_t NodeComm::bcast(Line& value, size_t bytes, int root) noexcept {
-    const uint64_t turn = begin_turn();
-    Line& from = line(turn, root, 0);
+    const uint64_t turn = begin(OneWay::bcast);
+    Line& from = line(OneWay::bcast, turn, root);
     size_t told = bytes;
     if (rank() == root) {
         value.flag = flag_of(turn, bytes);
@@ -207,13 +223,8 @@ size_t NodeComm::bcast(Line& value, size_t bytes, int root) noexcept {
         told = flag_seen(from) >> told_bytes_shift;
         read_data(from, value, bytes);
     }
-    end_turn(false);
+    end(OneWay::bcast);
     return told;
-}
-
-void NodeComm::skip_turn() noexcept {
-    begin_turn();
-    end_turn(false);
 }
 
 // Peers may still have to read what this rank told last: the box is used again only when they have

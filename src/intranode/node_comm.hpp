@@ -23,7 +23,7 @@ class NodeComm {
     int rank() const noexcept { return plan_.me; }
     int ranks() const noexcept { return plan_.participants; }
 
-    // Each takes one turn. One thread at a time; data as in Line, `bytes` of them.
+    // Each takes one turn of its kind. One thread at a time; data as in Line, `bytes` of them.
     // The value of every rank becomes that of all, combined as by run_butterfly().
     template <class Combine>
     void allreduce(Line& value, size_t bytes, const Combine& combine) noexcept;
@@ -34,62 +34,75 @@ class NodeComm {
     // The root's value becomes that of all. Returns how many bytes the root told: as many, unless
     // the program is wrong.
     size_t bcast(Line& value, size_t bytes, int root) noexcept;
-    // The library refuses this rank's call, and not the others': their turn is to stay the same.
-    void skip_turn() noexcept;
 
   private:
-    uint64_t begin_turn() noexcept;
-    void end_turn(bool all_began) noexcept;
-    void await_finished(uint64_t turn) noexcept;
+    struct Turns {
+        uint64_t last = 0;
+        uint64_t all_finished = 0;  // by all ranks, as far as is known
+    };
+    void poll_now_and_then() noexcept;
+    uint64_t begin(OneWay kind) noexcept;
+    void end(OneWay kind) noexcept;
     static void await(const Line& line, uint64_t turn) noexcept;
-    Line& line(uint64_t turn, int rank, int number) const noexcept {
-        return boxes_[static_cast<size_t>(rank)]
-            .box->lines[turn % Box::line_sets][static_cast<size_t>(number)];
+    Box& box(int rank) const noexcept { return *boxes_[static_cast<size_t>(rank)].box; }
+    Line& line(OneWay kind, uint64_t turn, int rank) const noexcept {
+        return box(rank).one_way[static_cast<unsigned>(kind)][turn % Box::one_way_turns];
     }
-    Box& own() const noexcept { return *boxes_[static_cast<size_t>(plan_.me)].box; }
 
     const ButterflyPlan plan_;
     std::vector<BoxOfRank> boxes_;  // by rank
     StoreLine stores_[line_data_bytes + 1];
-    uint64_t turn_ = 0;
-    uint64_t all_finished_ = 0;  // all ranks have finished this turn, as far as is known
+    uint64_t butterflies_ = 0;
+    Turns one_way_[number_of_one_way];
+    uint32_t calls_ = 0;
 };
 
-// Null: the library's collective, or another of ours. The same on all ranks: the first few blocking
-// collectives on a communicator only count, the next one makes it, collectively.
-NodeComm* node_comm_for(Call call, MPI_Comm comm) noexcept;
+// What is known of a communicator before a call on it.
+struct NodeSite {
+    NodeComm* node = nullptr;
+    bool undecided = false;  // no NodeComm yet, but perhaps from some call on
+    int rank = 0, ranks = 0;
+    bool declined() const noexcept { return node == nullptr && !undecided; }
+};
+NodeSite node_site(MPI_Comm comm) noexcept;
+// For a call that can run on the node and that the library would not refuse: the same ones on all
+// ranks. The first few only count, the next one makes the NodeComm, collectively. Null: the
+// library's collective, or another of ours, on all ranks.
+NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm) noexcept;
 
 // ---- one turn
 
 template <class Combine>
 void NodeComm::allreduce(Line& value, size_t bytes, const Combine& combine) noexcept {
-    const uint64_t turn = begin_turn();
+    poll_now_and_then();
+    const uint64_t turn = ++butterflies_;
     run_butterfly(
         plan_, turn, value, bytes, stores_[bytes],
-        [&](int rank, int number) noexcept -> Line& { return line(turn, rank, number); }, combine,
-        [&](const Line& awaited) noexcept { await(awaited, turn); });
-    end_turn(true);
+        [&](int rank, int number) noexcept -> Line& {
+            return box(rank).butterfly[turn % butterfly_depth][number];
+        },
+        combine, [&](const Line& awaited) noexcept { await(awaited, turn); });
 }
 
 template <class Combine>
 void NodeComm::reduce(Line& value, size_t bytes, int root, const Combine& combine) noexcept {
-    const uint64_t turn = begin_turn();
+    const uint64_t turn = begin(OneWay::reduce);
     const int relative = (rank() - root + ranks()) % ranks();
     Line heard;
     for (int bit = 1; bit < ranks(); bit <<= 1) {
         if ((relative & bit) != 0) {
             value.flag = turn;
-            stores_[bytes](&line(turn, rank(), 0), &value);
+            stores_[bytes](&line(OneWay::reduce, turn, rank()), &value);
             break;
         }
         const int source = relative | bit;
         if (source >= ranks()) continue;
-        const Line& from = line(turn, (source + root) % ranks(), 0);
+        const Line& from = line(OneWay::reduce, turn, (source + root) % ranks());
         await(from, turn);
         read_data(from, heard, bytes);
         combine(heard, value, value);
     }
-    end_turn(false);
+    end(OneWay::reduce);
 }
 
 }  // namespace vecmpi

@@ -45,8 +45,8 @@ TEST_CASE("an arena's boxes are given out once, and clear", "[intranode]") {
         REQUIRE(all.back().box != nullptr);
         boxes.insert(all.back().box);
         tokens.insert(all.back().token);
-        all.back().box->finished = 5;
-        all.back().box->lines[3][11].flag = 7;
+        all.back().box->finished[1] = 5;
+        all.back().box->one_way[1][15].flag = 7;
     }
     REQUIRE((boxes.size() == boxes_per_arena && tokens.size() == boxes_per_arena));
     REQUIRE(take().box == nullptr);
@@ -54,7 +54,7 @@ TEST_CASE("an arena's boxes are given out once, and clear", "[intranode]") {
     const Taken again = take();
     REQUIRE(again.box == all[9].box);
     REQUIRE(again.token != all[9].token);
-    REQUIRE((again.box->finished == 0 && again.box->lines[3][11].flag == 0));
+    REQUIRE((again.box->finished[1] == 0 && again.box->one_way[1][15].flag == 0));
     release_arenas();
 }
 
@@ -82,8 +82,8 @@ TEST_CASE("an arena is found by its address, and by no other", "[intranode]") {
     Box* const seen = map_box(address, mine.index, mine.token);
     REQUIRE(seen != nullptr);
     REQUIRE(seen != mine.box);
-    mine.box->finished = 42;
-    REQUIRE(seen->finished == 42);
+    mine.box->finished[0] = 42;
+    REQUIRE(seen->finished[0] == 42);
     REQUIRE(map_box(address, mine.index, mine.token) == seen);  // mapped once
     REQUIRE(map_box(address, mine.index, mine.token + 1) == nullptr);
     REQUIRE(map_box(address, boxes_per_arena, mine.token) == nullptr);
