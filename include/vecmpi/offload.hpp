@@ -234,7 +234,8 @@ bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype
                       MPI_Op op) noexcept;
 // The library reduced so without an error: the next one may be the kernel's.
 void note_reduced_by_library(MPI_Op op, MPI_Datatype type) noexcept;
-// True for a predefined op on a predefined type that it is defined for. Equal on all ranks.
+// True for a predefined op on a predefined type, where we have a kernel and the library accepts the
+// pair. Equal on all ranks.
 bool is_reducible(MPI_Op op, MPI_Datatype type) noexcept;
 // to = left op right, with the bits that MPI_Reduce_local(left, right) would leave in right. `to`
 // may be left or right; otherwise it must not overlap them. The library accepts op and type, and

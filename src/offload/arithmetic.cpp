@@ -281,6 +281,24 @@ class SignedOrder {
     bool seen_[std::size(unsigned_types)];
 };
 
+// The library refuses pairs that MPI does not define, MPI_MAX on MPI_BYTE for example. It is asked
+// once. Relaxed: who finds nothing asks again.
+enum class Accepted : uint8_t { unknown, yes, no };
+constinit std::atomic<Accepted> accepted[last_op + 1][type_indices]{};
+
+bool library_accepts(MPI_Op op, MPI_Datatype type) noexcept {
+    std::atomic<Accepted>& known = accepted[op_index(op)][type_index(type)];
+    Accepted answer = known.load(std::memory_order_relaxed);
+    if (answer == Accepted::unknown) {
+        alignas(16) unsigned char in[64] = {}, inout[64] = {};
+        const QuietErrors question;
+        answer =
+            real.Reduce_local(in, inout, 1, type, op) == MPI_SUCCESS ? Accepted::yes : Accepted::no;
+        known.store(answer, std::memory_order_relaxed);
+    }
+    return answer == Accepted::yes;
+}
+
 }  // namespace
 
 bool gpu_runtime_is_loaded() noexcept {
@@ -340,7 +358,8 @@ bool is_reducible(MPI_Op op, MPI_Datatype type) noexcept {
     const size_t index = type_index(type);
     return reducible_types.type[index] == type &&
            reduce_kernel(kernel_op(op), reducible_types.element[index], Isa::scalar).into !=
-               nullptr;
+               nullptr &&
+           library_accepts(op, type);
 }
 
 int reduce_elements(const void* left, const void* right, void* to, MPI_Count count,
