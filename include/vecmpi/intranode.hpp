@@ -5,7 +5,6 @@
 
 #include <mpi.h>
 
-#include <memory>
 #include <optional>
 
 #include "vecmpi/mpi_calls.hpp"
@@ -31,12 +30,21 @@ std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbu
 std::optional<int> intranode_bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype datatype,
                                    int root, MPI_Comm comm) noexcept;
 
-// What stands beside a communicator of the program's. Taken before that is freed; dropped after, or
-// returned where the library refused.
-using NodeCommHold = std::shared_ptr<void>;
-NodeCommHold take_node_comm(MPI_Comm comm) noexcept;
-void return_node_comm(MPI_Comm comm, NodeCommHold ours) noexcept;
-// Before MPI_Finalize.
+// Stands where the library frees a communicator. The program's delete callbacks run in there, and
+// collectives that they make on it are this thread's still; nobody else finds what stood beside it,
+// since the next communicator may get its handle. Given up in the end, unless it stays.
+class NodeCommDeparture {
+  public:
+    explicit NodeCommDeparture(MPI_Comm comm) noexcept;
+    ~NodeCommDeparture();
+    NodeCommDeparture(const NodeCommDeparture&) = delete;
+    NodeCommDeparture& operator=(const NodeCommDeparture&) = delete;
+    void stay() noexcept;  // the library refused
+
+  private:
+    struct Departing* departing_;
+};
+// After the real MPI_Finalize, whose callbacks may make collectives.
 void forget_node_comms() noexcept;
 
 }  // namespace vecmpi

@@ -113,6 +113,9 @@ class DirectCall {
     bool marks_inside_;
 };
 
+// For a call that runs without the library: it comes after all that this thread posted before.
+void issue_what_was_posted() noexcept;
+
 // True inside a real function that we called on this thread: hand the call on untouched.
 bool is_reentrant() noexcept;
 
@@ -327,6 +330,8 @@ class QuietErrors {
     QuietErrors& operator=(const QuietErrors&) = delete;
 };
 bool errors_are_quiet() noexcept;
+void note_errors_can_be_quiet() noexcept;  // src/intercept found the way to prevent it
+bool errors_can_be_quiet() noexcept;
 // Before a communicator is freed or its error handler changes.
 void forget_comm_traits() noexcept;
 // The communicator's error handler may be another one now.

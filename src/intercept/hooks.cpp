@@ -177,11 +177,11 @@ int freeing(MPI_Comm* comm, LibraryFree library_free) {
     if (comm == nullptr) return library_free(comm);
     const MPI_Comm freed = *comm;
     PrivateCommHold ours = take_private_comm(freed);
-    NodeCommHold on_node = take_node_comm(freed);
+    NodeCommDeparture on_node(freed);
     const int rc = library_free(comm);
     if (rc != MPI_SUCCESS) {
         return_private_comm(freed, std::move(ours));
-        return_node_comm(freed, std::move(on_node));
+        on_node.stay();
     }
     return rc;
 }
@@ -230,9 +230,9 @@ int serve_Finalize() noexcept {
     if (is_reentrant() || !engine_runs()) return real.Finalize();
     print_report();
     forget_private_comms();
-    forget_node_comms();
     quiesce_engine();
     const int rc = real.Finalize();
+    forget_node_comms();
     bind_entries(false);
     stop_engine();
     stop_resting_in_library();

@@ -28,8 +28,9 @@ void keep_questions_quiet() noexcept {
     raise_in_library =
         reinterpret_cast<RaiseFunction>(dlsym(bind_real_functions().handle, raise_symbol));
     if (raise_in_library == nullptr) return;
-    replace_import(reinterpret_cast<const void*>(real.Comm_test_inter), raise_symbol,
-                   reinterpret_cast<const void*>(raise_unless_quiet));
+    if (replace_import(reinterpret_cast<const void*>(real.Comm_test_inter), raise_symbol,
+                       reinterpret_cast<const void*>(raise_unless_quiet)))
+        note_errors_can_be_quiet();
 }
 
 }  // namespace vecmpi

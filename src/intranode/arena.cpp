@@ -219,7 +219,8 @@ void release_arenas() noexcept {
     own.free.clear();
     if (own.memory != nullptr) {
         munmap(own.memory, arena_bytes);
-        close(own.address.descriptor);
+        // The program may have closed it, and have another file there.
+        if (inode_of(own.address.descriptor) == own.address.inode) close(own.address.descriptor);
     }
     own.memory = nullptr;
     own.tried = false;

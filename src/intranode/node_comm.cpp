@@ -13,18 +13,41 @@
 
 namespace vecmpi {
 
-namespace {
-
 struct Entry {
     std::unique_ptr<NodeComm> node;
     uint32_t calls = 0;  // blocking collectives so far, while it is not decided
     bool refused = false;
 };
 
+// A communicator that this thread is freeing; inside its callbacks it may free others.
+struct Departing {
+    MPI_Comm comm;
+    Entry entry;
+    Departing* outer;
+    bool stays = false;
+};
+
+namespace {
+
+thread_local constinit Departing* departing __attribute__((tls_model("initial-exec"))) = nullptr;
+
 std::mutex mutex;  // of the entries
 std::unordered_map<MPI_Comm, Entry>& entries() {
     static auto* const map = new std::unordered_map<MPI_Comm, Entry>;  // outlives all callers
     return *map;
+}
+
+// Null: nothing is known of it. With the lock.
+Entry* find_entry(MPI_Comm comm) noexcept {
+    for (Departing* one = departing; one != nullptr; one = one->outer)
+        if (one->comm == comm) return &one->entry;
+    const auto found = entries().find(comm);
+    return found == entries().end() ? nullptr : &found->second;
+}
+
+Entry& entry_of(MPI_Comm comm) {
+    Entry* const known = find_entry(comm);
+    return known ? *known : entries()[comm];
 }
 
 // What a thread found last. Acquire/release: who sees the epoch unchanged sees a NodeComm that
@@ -110,20 +133,27 @@ bool may_serve(MPI_Comm comm, int* ranks) noexcept {
 
 NodeSite site_of(NodeComm& node) noexcept { return {&node, false, node.rank(), node.ranks()}; }
 
-// Nothing is kept of what is no communicator of this kind.
+// Nothing is kept of what is no communicator of this kind. One that was served stays so in the
+// callbacks of MPI_Finalize, where nothing is agreed any more.
 NodeSite look_up(MPI_Comm comm) noexcept {
     NodeSite site;
-    if (settings().intranode == IntranodeMode::off || !may_serve(comm, &site.ranks)) return site;
+    if (settings().intranode == IntranodeMode::off) return site;
     const uint64_t seen = epoch.load(std::memory_order_acquire);
+    bool counted = false;
     {
         const std::lock_guard lock(mutex);
-        const auto found = entries().find(comm);
-        if (found != entries().end() && (found->second.node || found->second.refused)) {
-            NodeComm* const node = found->second.node.get();
+        const Entry* const entry = find_entry(comm);
+        if (entry != nullptr && (entry->node || entry->refused)) {
+            NodeComm* const node = entry->node.get();
             last_found = {comm, seen, node};
             return node ? site_of(*node) : site;
         }
+        counted = entry != nullptr && entry->calls != 0;
     }
+    if (counted)
+        real.Comm_size(comm, &site.ranks);
+    else if (!may_serve(comm, &site.ranks))
+        return site;
     real.Comm_rank(comm, &site.rank);
     site.undecided = true;
     return site;
@@ -132,7 +162,7 @@ NodeSite look_up(MPI_Comm comm) noexcept {
 // True for the call that makes the NodeComm.
 bool count_call(MPI_Comm comm) {
     const std::lock_guard lock(mutex);
-    return ++entries()[comm].calls > calls_before();
+    return ++entry_of(comm).calls > calls_before();
 }
 
 }  // namespace
@@ -145,7 +175,10 @@ NodeSite node_site(MPI_Comm comm) noexcept {
 }
 
 NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm) noexcept {
-    if (site.node != nullptr) return site.node;
+    if (site.node != nullptr) {
+        issue_what_was_posted();
+        return site.node;
+    }
     try {
         if (!count_call(comm)) return nullptr;
         std::unique_ptr<NodeComm> made;
@@ -155,7 +188,7 @@ NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm) noexcept
         }
         count(made ? Counter::node_comms : Counter::decline_no_arena);
         const std::lock_guard lock(mutex);
-        Entry& entry = entries()[comm];
+        Entry& entry = entry_of(comm);
         entry.refused = made == nullptr;
         entry.node = std::move(made);
         return entry.node.get();
@@ -229,28 +262,34 @@ size_t NodeComm::bcast(Line& value, size_t bytes, int root) noexcept {
 
 // Peers may still have to read what this rank told last: the box is used again only when they have
 // closed theirs.
-NodeCommHold take_node_comm(MPI_Comm comm) noexcept {
+NodeCommDeparture::NodeCommDeparture(MPI_Comm comm) noexcept
+    : departing_(new (std::nothrow) Departing{comm, {}, departing}) {
     const std::lock_guard lock(mutex);
-    const auto found = entries().find(comm);
-    if (found == entries().end()) return nullptr;
     epoch.fetch_add(1, std::memory_order_acq_rel);
-    NodeCommHold taken;
-    try {
-        taken = std::make_shared<Entry>(std::move(found->second));
-    } catch (const std::bad_alloc&) {
-        // Closed now: nothing stays of a communicator that the library may still refuse to free.
+    const auto found = entries().find(comm);
+    if (found != entries().end()) {
+        if (departing_ != nullptr) departing_->entry = std::move(found->second);
+        entries().erase(found);
     }
-    entries().erase(found);
-    return taken;
+    if (departing_ != nullptr) departing = departing_;
 }
 
-void return_node_comm(MPI_Comm comm, NodeCommHold ours) noexcept {
-    if (!ours) return;
-    const std::lock_guard lock(mutex);
-    try {
-        entries()[comm] = std::move(*static_cast<Entry*>(ours.get()));
-    } catch (const std::bad_alloc&) {
+NodeCommDeparture::~NodeCommDeparture() {
+    if (departing_ == nullptr) return;
+    {
+        const std::lock_guard lock(mutex);
+        epoch.fetch_add(1, std::memory_order_acq_rel);
+        departing = departing_->outer;
+        try {
+            if (departing_->stays) entries()[departing_->comm] = std::move(departing_->entry);
+        } catch (const std::bad_alloc&) {
+        }
     }
+    delete departing_;
+}
+
+void NodeCommDeparture::stay() noexcept {
+    if (departing_ != nullptr) departing_->stays = true;
 }
 
 void forget_node_comms() noexcept {

@@ -282,21 +282,21 @@ class SignedOrder {
 };
 
 // The library refuses pairs that MPI does not define, MPI_MAX on MPI_BYTE for example. It is asked
-// once. Relaxed: who finds nothing asks again.
+// once, where that raises no error. Relaxed: who finds nothing asks again.
 enum class Accepted : uint8_t { unknown, yes, no };
 constinit std::atomic<Accepted> accepted[last_op + 1][type_indices]{};
 
 bool library_accepts(MPI_Op op, MPI_Datatype type) noexcept {
     std::atomic<Accepted>& known = accepted[op_index(op)][type_index(type)];
     Accepted answer = known.load(std::memory_order_relaxed);
-    if (answer == Accepted::unknown) {
+    if (answer == Accepted::unknown && errors_can_be_quiet()) {
         alignas(16) unsigned char in[64] = {}, inout[64] = {};
         const QuietErrors question;
         answer =
             real.Reduce_local(in, inout, 1, type, op) == MPI_SUCCESS ? Accepted::yes : Accepted::no;
         known.store(answer, std::memory_order_relaxed);
     }
-    return answer == Accepted::yes;
+    return answer != Accepted::no;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ std::atomic<uint64_t> cache[cache_entries];
 std::atomic<uint32_t> cache_epoch{0};
 std::atomic<bool> dynamic_processes{false};
 std::atomic<bool> sessions{false};
+std::atomic<bool> can_be_quiet{false};
 thread_local constinit int quiet __attribute__((tls_model("initial-exec"))) = 0;
 
 constexpr int largest_cached_size = (1 << 26) - 1;
@@ -109,6 +110,8 @@ CommTraits ask_library(MPI_Comm comm) noexcept {
 QuietErrors::QuietErrors() noexcept { ++quiet; }
 QuietErrors::~QuietErrors() { --quiet; }
 bool errors_are_quiet() noexcept { return quiet != 0; }
+void note_errors_can_be_quiet() noexcept { can_be_quiet.store(true, std::memory_order_relaxed); }
+bool errors_can_be_quiet() noexcept { return can_be_quiet.load(std::memory_order_relaxed); }
 
 CommTraits comm_traits(MPI_Comm comm) noexcept {
     const auto key = static_cast<uint32_t>(comm);

@@ -659,7 +659,10 @@ std::mutex polled_mutex;
 void poll_library() noexcept {
     MPI_Request request = polled.load(std::memory_order_relaxed);
     int flag;
-    if (request != MPI_REQUEST_NULL) real.Test(&request, &flag, MPI_STATUS_IGNORE);
+    if (request != MPI_REQUEST_NULL)
+        real.Test(&request, &flag, MPI_STATUS_IGNORE);
+    else  // in a callback of MPI_Finalize
+        real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 }
 }  // namespace
 

@@ -317,7 +317,11 @@ void Engine::run_until(Attempt attempt) noexcept {
     // From a callback: we hold the engine already. A callback of Testsome cannot wait for a request
     // that this very Testsome looks at; no MPI function that calls back allows that.
     if (this_thread.owns_engine) {
-        while (!attempt(true)) step();
+        for (Ladder ladder(wait); !attempt(true);)
+            if (step())
+                ladder.reset();
+            else
+                rest(ladder);
         return;
     }
     if (queues && alone() && !has_work()) {

@@ -199,6 +199,10 @@ DirectCall::DirectCall(Call call, Reentry reentry) noexcept : marks_inside_(fals
     count_call(call_index(call), Path::direct, 0);
 }
 
+void issue_what_was_posted() noexcept {
+    if (engine->queues && !engine->all_issued() && !is_reentrant()) engine->wait_until_issued();
+}
+
 DirectCall::~DirectCall() noexcept { this_thread.inside -= marks_inside_; }
 
 }  // namespace vecmpi

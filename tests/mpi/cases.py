@@ -67,6 +67,7 @@ CASES = [
     Case("small_collectives", "many", ranks=(2, 3)),
     Case("small_collectives", "refused", ranks=(2, 3, 4, 5)),
     Case("small_collectives", "killed", ranks=(2, 4), aborts=True),
+    Case("small_collectives", "last", ranks=(2, 3, 4)),
     Case("small_collectives", "inside", ranks=(2, 3, 4, 5)),
     Case("same_bits", schedules=True),
     Case("reduce_bits"),

@@ -8,6 +8,7 @@
 //   many    more communicators than fit
 //   refused calls that the library refuses on one rank
 //   killed  a rank that dies in the middle
+//   last    the last call, from within MPI_Finalize on one rank
 //   inside  a call from a callback on one rank, outside of one on the others
 #include <signal.h>
 #include <unistd.h>
@@ -278,6 +279,44 @@ void stream_until_one_dies() {
 }
 
 int barrier_on_world(MPI_Comm, int, void*, void*) { return MPI_Barrier(MPI_COMM_WORLD); }
+int barrier_on_dying(MPI_Comm comm, int, void*, void*) { return MPI_Barrier(comm); }
+
+// The handle comes back with another group: nothing may stay of what the callback did.
+void calls_on_a_dying_communicator() {
+    int key = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, barrier_on_dying, &key, nullptr);
+    for (int round = 0; round < 30; ++round) {
+        MPI_Comm part;
+        MPI_Comm_split(MPI_COMM_WORLD, world.rank < 2 ? 0 : MPI_UNDEFINED, 0, &part);
+        if (part != MPI_COMM_NULL) {
+            if (round % 2) warm_up(part);
+            const bool calls_back = round % 3 != 0 || world.rank == round % 2;
+            if (calls_back) MPI_Comm_set_attr(part, key, nullptr);
+            if (!calls_back) MPI_Barrier(part);
+            MPI_Comm_free(&part);
+        }
+        MPI_Comm whole;
+        MPI_Comm_dup(MPI_COMM_WORLD, &whole);
+        for (int i = 0; i < 25; ++i) check_sum_of_ones(whole);
+        MPI_Comm_free(&whole);
+    }
+    MPI_Comm_free_keyval(&key);
+}
+
+// One rank makes the last call from within MPI_Finalize.
+void last_call_in_finalize() {
+    int key = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, barrier_on_world, &key, nullptr);
+    warm_up(MPI_COMM_WORLD);
+    topic("results").add(1);
+    print_topics();
+    if (world.rank == world.size - 1)
+        MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+    else
+        MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Comm_free_keyval(&key);
+    MPI_Finalize();
+}
 
 void calls_from_callbacks() {
     warm_up(MPI_COMM_WORLD);
@@ -307,6 +346,13 @@ int main(int argc, char** argv) {
     if (world.argument == "many") more_communicators_than_fit();
     if (world.argument == "refused") refused_calls();
     if (world.argument == "killed") stream_until_one_dies();
-    if (world.argument == "inside") calls_from_callbacks();
+    if (world.argument == "inside") {
+        calls_from_callbacks();
+        calls_on_a_dying_communicator();
+    }
+    if (world.argument == "last") {
+        last_call_in_finalize();
+        return 0;
+    }
     return end();
 }
