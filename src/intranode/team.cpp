@@ -176,11 +176,11 @@ void vecmpi_team::reduce_short(int thread, void* values, size_t count, size_t by
     // Data end where the flag begins; whole words, so that elements keep their place.
     const size_t begin = line_data_bytes - (bytes + 7) / 8 * 8;
     Line value;
-    std::memcpy(value.data + begin, values, bytes);
+    copy_bytes(value.data + begin, values, bytes);
     take_turn(thread, value, bytes, [&](const Line& left, const Line& right, Line& into) noexcept {
         kernel.to(left.data + begin, right.data + begin, into.data + begin, count);
     });
-    std::memcpy(values, value.data + begin, bytes);
+    copy_bytes(values, value.data + begin, bytes);
 }
 
 // Each thread reduces a slice of all threads' values, in their order, and puts the result into the
