@@ -279,6 +279,8 @@ inline void cpu_pause() noexcept {
 #endif
 }
 
+uint64_t monotonic_us() noexcept;  // since the machine started
+
 // How far and how fast the ladder is climbed. A step is one unsuccessful look by the caller.
 struct WaitPolicy {
     uint32_t spins = 0;     // looks that follow at once

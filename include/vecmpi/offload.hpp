@@ -253,8 +253,41 @@ bool gpu_runtime_is_loaded() noexcept;
 void note_window_made() noexcept;
 void note_window_freed() noexcept;
 
-// ---- packed bytes
-// --------------------------------------------------------------------------------
+// ---- facts of arguments -------------------------------------------------------------------
+
+// Object kind in bits 29-26 of an MPICH handle; kind 0 in bits 31-30 is an invalid handle.
+constexpr bool handle_is(int handle, unsigned object) noexcept {
+    const auto value = static_cast<unsigned>(handle);
+    return (value >> 30) != 0 && ((value >> 26) & 0xfu) == object;
+}
+constexpr bool is_comm_handle(MPI_Comm comm) noexcept { return handle_is(comm, 1); }
+constexpr bool is_type_handle(MPI_Datatype type) noexcept { return handle_is(type, 3); }
+constexpr bool is_op_handle(MPI_Op op) noexcept { return handle_is(op, 6); }
+constexpr bool is_builtin_type(MPI_Datatype type) noexcept {
+    return (static_cast<unsigned>(type) >> 26) == 0x13u;
+}
+constexpr size_t builtin_type_bytes(MPI_Datatype type) noexcept {
+    return (static_cast<unsigned>(type) >> 8) & 0xffu;
+}
+constexpr bool is_builtin_op(MPI_Op op) noexcept {
+    return (static_cast<unsigned>(op) >> 26) == 0x16u;
+}
+
+MPI_Count size_of(MPI_Datatype type) noexcept;
+struct TypeShape {
+    MPI_Count bytes = 0;
+    MPI_Count extent = 0;
+    bool builtin = false;  // its bytes in memory are its packed bytes
+};
+TypeShape shape_of(MPI_Datatype type) noexcept;
+// Found out by packing nothing: the library itself refuses a type that is not committed, before any
+// rank waits.
+bool is_committed(MPI_Datatype type, MPI_Comm comm) noexcept;
+
+// A null buffer that is no MPI_BOTTOM: the library's to refuse. (A part of it would not be null.)
+bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
+// The same of one that is written to, where MPI_IN_PLACE means nothing.
+bool is_refused_output(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
 
 // A program's buffer of any datatype that Pack and Unpack accept. They refuse MPI_BOTTOM: a type
 // with absolute addresses is shifted, so that it counts from an anchor. Only where real.Pack_c is
@@ -332,6 +365,8 @@ class QuietErrors {
 bool errors_are_quiet() noexcept;
 void note_errors_can_be_quiet() noexcept;  // src/intercept found the way to prevent it
 bool errors_can_be_quiet() noexcept;
+// Collective over comm, blocking, by the library: can all ranks, and did all give the same number?
+bool all_can(MPI_Comm comm, bool can, uint64_t same_number = 0) noexcept;
 // Before a communicator is freed or its error handler changes.
 void forget_comm_traits() noexcept;
 // The communicator's error handler may be another one now.

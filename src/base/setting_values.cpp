@@ -183,16 +183,20 @@ bool read_on_off(std::string_view text, bool& value) {
     return read_word(text, words, value);
 }
 
-bool read_offload(std::string_view text, OffloadMode& value) {
-    static constexpr Word<OffloadMode> words[] = {
-        {"auto", OffloadMode::automatic}, {"on", OffloadMode::on}, {"off", OffloadMode::off}};
+namespace {
+template <class Mode>
+bool read_auto_on_off(std::string_view text, Mode& value) {
+    static constexpr Word<Mode> words[] = {
+        {"auto", Mode::automatic}, {"on", Mode::on}, {"off", Mode::off}};
     return read_word(text, words, value);
 }
+}  // namespace
 
+bool read_offload(std::string_view text, OffloadMode& value) {
+    return read_auto_on_off(text, value);
+}
 bool read_intranode(std::string_view text, IntranodeMode& value) {
-    static constexpr Word<IntranodeMode> words[] = {
-        {"auto", IntranodeMode::automatic}, {"on", IntranodeMode::on}, {"off", IntranodeMode::off}};
-    return read_word(text, words, value);
+    return read_auto_on_off(text, value);
 }
 
 bool read_cpus(std::string_view text, CpuChoice& value) {

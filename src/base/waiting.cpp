@@ -46,6 +46,8 @@ timespec deadline_after(uint64_t timeout_us) noexcept {
 
 }  // namespace
 
+uint64_t monotonic_us() noexcept { return microseconds_of(CLOCK_MONOTONIC); }
+
 WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept {
     switch (mode) {
         case WaitMode::spin:
@@ -103,7 +105,7 @@ bool is_crowded(uint64_t switches, uint64_t ran_us, uint64_t elapsed_us) noexcep
 bool CrowdedCpu::check() noexcept {
     constexpr uint64_t span_us = 5000;
     constexpr uint32_t most_spans = 10;
-    const uint64_t now_us = microseconds_of(CLOCK_MONOTONIC);
+    const uint64_t now_us = monotonic_us();
     const bool first = began_us_ == 0;
     if (!first && now_us - began_us_ < span_us) return false;
     rusage usage{};
@@ -127,7 +129,7 @@ bool CrowdedCpu::check() noexcept {
 }
 
 bool CrowdedCpu::may_be_over() noexcept {
-    const uint64_t now_us = microseconds_of(CLOCK_MONOTONIC);
+    const uint64_t now_us = monotonic_us();
     if (now_us - noticed_us_ < patience_us_) return false;
     patience_us_ = std::min(2 * patience_us_, longest_patience_us);
     tried_us_ = now_us;

@@ -63,6 +63,15 @@ inline bool shows_turn(const Line& line, uint64_t turn) noexcept {
     return (flag_seen(line) ^ turn) << (64 - told_bytes_shift) == 0;
 }
 
+// Where `bytes` of data begin: they end where the flag begins, in whole words, so that elements
+// keep their place.
+inline unsigned char* data_of(Line& line, size_t bytes) noexcept {
+    return line.data + line_data_bytes - (bytes + 7) / 8 * 8;
+}
+inline const unsigned char* data_of(const Line& line, size_t bytes) noexcept {
+    return data_of(const_cast<Line&>(line), bytes);
+}
+
 // The data of a line whose flag was seen. Relaxed: the flag's acquire orders them.
 inline void read_data(const Line& line, Line& into, size_t bytes) noexcept {
     auto* const there = reinterpret_cast<uint64_t*>(const_cast<Line*>(&line));

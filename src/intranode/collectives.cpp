@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collectives that one node serves. Each: 1. Can there be a NodeComm? 2. Do the data fit into a
-// line, and would the library not refuse the call? 3. One turn of it, if it is there.
+// The collectives that one node serves. Each: 1. Do the data fit into a line? Large ones must not
+// pay for a look at the communicator. 2. Can there be a NodeComm, and would the library not refuse
+// the call? 3. One turn of it, if it is there.
 #include <cstring>
 
 #include "node_comm.hpp"
@@ -20,23 +21,11 @@ struct KnownReduction {
 };
 thread_local constinit KnownReduction known_reduction __attribute__((tls_model("initial-exec")));
 
-bool is_predefined_type(MPI_Datatype type) noexcept {
-    return static_cast<unsigned>(type) >> 26 == 0x13u;
-}
-
-MPI_Count size_of(MPI_Datatype type) noexcept {
-    if (is_predefined_type(type)) return static_cast<unsigned>(type) >> 8 & 0xff;
-    MPI_Count bytes = 0;
-    real.Type_size_x(type, &bytes);
-    return bytes;
-}
-
 uint32_t look_at_reduction(MPI_Op op, MPI_Datatype type) noexcept {
     uint32_t element = 0;
     if (is_reducible(op, type)) {
-        MPI_Count lower_bound = 0, extent = 0;
-        real.Type_get_extent_x(type, &lower_bound, &extent);
-        if (extent == size_of(type)) element = static_cast<uint32_t>(extent);
+        const TypeShape shape = shape_of(type);
+        if (shape.extent == shape.bytes) element = static_cast<uint32_t>(shape.bytes);
     }
     known_reduction = {op, type, element};
     return element;
@@ -52,14 +41,6 @@ size_t bytes_in_line(MPI_Count elements, MPI_Datatype type, MPI_Op op) noexcept 
                                  : look_at_reduction(op, type);
     const size_t bytes = static_cast<size_t>(elements) * element;
     return bytes <= line_data_bytes ? bytes : 0;
-}
-
-// Data end where the flag begins; whole words, so that elements keep their place.
-unsigned char* data_of(Line& line, size_t bytes) noexcept {
-    return line.data + line_data_bytes - (bytes + 7) / 8 * 8;
-}
-const unsigned char* data_of(const Line& line, size_t bytes) noexcept {
-    return data_of(const_cast<Line&>(line), bytes);
 }
 
 struct Combine {
@@ -78,26 +59,21 @@ bool is_ours(const PathRanges& paths, size_t bytes) noexcept {
     return paths.at(bytes) == CollectivePath::automatic;
 }
 
-bool is_buffer(const void* buffer) noexcept { return buffer != nullptr && buffer != MPI_IN_PLACE; }
-
 // A buffer whose bytes move through a line.
 class MovedData {
   public:
     MovedData(void* buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm) noexcept
-        : buffer_(buffer), type_(type), comm_(comm), is_dense_(is_predefined_type(type)) {
-        if (count <= 0 || !is_datatype(type) || !real.Pack_c) return;
+        : buffer_(buffer), type_(type), comm_(comm), is_dense_(is_builtin_type(type)) {
+        if (count <= 0 || !is_type_handle(type) || !real.Pack_c) return;
         const MPI_Count element = size_of(type);
         if (element <= 0 || count > static_cast<MPI_Count>(line_data_bytes) / element) return;
         count_ = count;
         bytes_ = static_cast<size_t>(count * element);
     }
     size_t bytes() const noexcept { return bytes_; }  // 0: not one that a line carries
-    // By the library, before any rank waits: a null buffer that is no MPI_BOTTOM, a type that is
-    // not committed.
+    // By the library, on this rank alone perhaps, before it waits for others.
     bool is_refused() const noexcept {
-        if (buffer_ == MPI_IN_PLACE) return true;
-        if (is_dense_) return buffer_ == nullptr;
-        return !is_committed() || (buffer_ == nullptr && begins_at_zero());
+        return is_refused_output(buffer_, count_, type_) || !is_committed(type_, comm_);
     }
     int pack(Line& line) const noexcept {
         if (is_dense_) {
@@ -117,24 +93,6 @@ class MovedData {
     }
 
   private:
-    static bool is_datatype(MPI_Datatype type) noexcept {
-        const auto bits = static_cast<unsigned>(type);
-        return (bits >> 30) != 0 && ((bits >> 26) & 0xfu) == 3;
-    }
-    // Asked by packing nothing: the library refuses the program's call otherwise, not ours.
-    bool is_committed() const noexcept {
-        char nothing = 0;
-        int position = 0;
-        const QuietErrors question;
-        return real.Pack(&nothing, 0, type_, &nothing, 0, &position, comm_) == MPI_SUCCESS;
-    }
-
-    bool begins_at_zero() const noexcept {
-        MPI_Count lower_bound = 0, extent = 0;
-        real.Type_get_true_extent_x(type_, &lower_bound, &extent);
-        return lower_bound == 0;
-    }
-
     void* buffer_;
     MPI_Count count_ = 0;
     MPI_Datatype type_;
@@ -163,11 +121,13 @@ std::optional<int> intranode_barrier(Call call, MPI_Comm comm) noexcept {
 std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* recvbuf,
                                        MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                                        MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
-    if (site.declined()) return std::nullopt;
     const size_t bytes = bytes_in_line(count, datatype, op);
     if (bytes == 0 || !is_ours(settings().allreduce, bytes)) return std::nullopt;
-    if (sendbuf == nullptr || !is_buffer(recvbuf) || sendbuf == recvbuf) return std::nullopt;
+    if (sendbuf == recvbuf || is_refused(sendbuf, count, datatype) ||
+        is_refused_output(recvbuf, count, datatype))
+        return std::nullopt;
+    const NodeSite site = node_site(comm);
+    if (site.declined()) return std::nullopt;
     NodeComm* const node = node_comm_for(site, call, comm);
     if (node == nullptr) return std::nullopt;
     Line value;
@@ -181,12 +141,14 @@ std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* rec
 std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
                                     MPI_Datatype datatype, MPI_Op op, int root,
                                     MPI_Comm comm) noexcept {
+    const size_t bytes = bytes_in_line(count, datatype, op);
+    if (bytes == 0 || !is_ours(settings().reduce, bytes)) return std::nullopt;
     const NodeSite site = node_site(comm);
     if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
-    const size_t bytes = bytes_in_line(count, datatype, op);
     const bool is_root = site.rank == root;
-    if (bytes == 0 || !is_ours(settings().reduce, bytes) || sendbuf == nullptr) return std::nullopt;
-    if (is_root ? !is_buffer(recvbuf) || sendbuf == recvbuf : sendbuf == MPI_IN_PLACE)
+    if (is_refused(sendbuf, count, datatype) ||
+        (is_root ? sendbuf == recvbuf || is_refused_output(recvbuf, count, datatype)
+                 : sendbuf == MPI_IN_PLACE))
         return std::nullopt;
     NodeComm* const node = node_comm_for(site, call, comm);
     if (node == nullptr) return std::nullopt;
@@ -201,11 +163,10 @@ std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbu
 // Only the number of bytes is the same on all ranks: what lies otherwise in memory is packed.
 std::optional<int> intranode_bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype datatype,
                                    int root, MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
-    if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
     const MovedData data(buffer, count, datatype, comm);
     if (data.bytes() == 0 || !is_ours(settings().bcast, data.bytes())) return std::nullopt;
-    if (data.is_refused()) return std::nullopt;
+    const NodeSite site = node_site(comm);
+    if (site.declined() || root < 0 || root >= site.ranks || data.is_refused()) return std::nullopt;
     NodeComm* const node = node_comm_for(site, call, comm);
     if (node == nullptr) return std::nullopt;
     const bool is_root = site.rank == root;

@@ -3,20 +3,12 @@
 #include "line_test.hpp"
 
 #include <algorithm>
-#include <ctime>
 
 namespace vecmpi {
 namespace {
 
 constexpr size_t line_words = sizeof(Line) / sizeof(uint64_t);
 constexpr uint32_t fails = 1, passes = 2;
-
-uint64_t microseconds_now() noexcept {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1000000 +
-           static_cast<uint64_t>(time.tv_nsec) / 1000;
-}
 
 uint64_t* words_of(Line& line) noexcept { return reinterpret_cast<uint64_t*>(&line); }
 
@@ -58,7 +50,7 @@ void write_test_lines(Line& line, LineWidth width) noexcept {
 
 LineTest read_test_lines(const Line& line, uint64_t patience_us) noexcept {
     constexpr uint64_t looks_between_clocks = 1024;
-    const uint64_t begun_us = microseconds_now();
+    const uint64_t begun_us = monotonic_us();
     LineTest test;
     uint64_t last = 0;
     for (uint64_t look = 1; last != line_test_stores; ++look) {
@@ -72,7 +64,7 @@ LineTest read_test_lines(const Line& line, uint64_t patience_us) noexcept {
                 torn |= word(line, i, std::memory_order_relaxed) < flag;
             test.torn += torn;
         }
-        if (look % looks_between_clocks == 0 && microseconds_now() - begun_us > patience_us) break;
+        if (look % looks_between_clocks == 0 && monotonic_us() - begun_us > patience_us) break;
     }
     return test;
 }

@@ -3,7 +3,6 @@
 #include "node_comm.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <mutex>
 #include <new>
 #include <unordered_map>
@@ -72,15 +71,6 @@ struct Card {
 };
 static_assert(std::is_trivially_copyable_v<Card>);
 
-// Are all ranks ready, and on one node? A maximum of x and of ~x tells whether all had the same x.
-bool all_can(MPI_Comm comm, bool can) noexcept {
-    const uint64_t node = hash_of_node_name();
-    const uint64_t mine[] = {!can, node, ~node};
-    uint64_t most[std::size(mine)] = {1, 0, 0};
-    real.Allreduce(mine, most, std::size(mine), MPI_UINT64_T, MPI_MAX, comm);
-    return most[0] == 0 && most[1] == ~most[2];
-}
-
 bool map_all(const std::vector<Card>& cards, int rank, Box* own,
              std::vector<BoxOfRank>& boxes) noexcept {
     for (size_t r = 0; r < cards.size(); ++r) {
@@ -109,7 +99,8 @@ std::unique_ptr<NodeComm> make(MPI_Comm comm, int ranks) noexcept {
     } catch (const std::bad_alloc&) {
     }
     const bool has_memory = boxes.size() == static_cast<size_t>(ranks);
-    if (ranks >= most_ranks || !all_can(comm, has_memory && !gpu_runtime_is_loaded()))
+    if (ranks >= most_ranks ||
+        !all_can(comm, has_memory && !gpu_runtime_is_loaded(), hash_of_node_name()))
         return nullptr;
     if (own_arena(&mine.arena)) own = take_box(&mine.box, &mine.token);
     int rank = 0;
@@ -124,8 +115,7 @@ std::unique_ptr<NodeComm> make(MPI_Comm comm, int ranks) noexcept {
 }
 
 bool may_serve(MPI_Comm comm, int* ranks) noexcept {
-    const auto bits = static_cast<unsigned>(comm);
-    if ((bits >> 30) == 0 || ((bits >> 26) & 0xfu) != 1) return false;  // no communicator
+    if (!is_comm_handle(comm)) return false;
     const CommTraits traits = comm_traits(comm);
     *ranks = traits.size;
     return !traits.inter && traits.world_only && traits.size > 1;

@@ -20,36 +20,22 @@ namespace {
 
 using namespace vecmpi;
 
-struct TypeRow {
-    vecmpi_team_type type;
-    ElementType element;
-};
-constexpr TypeRow types[] = {
-    {VECMPI_TEAM_INT32, ElementType::i32}, {VECMPI_TEAM_UINT32, ElementType::u32},
-    {VECMPI_TEAM_INT64, ElementType::i64}, {VECMPI_TEAM_UINT64, ElementType::u64},
-    {VECMPI_TEAM_FLOAT, ElementType::f32}, {VECMPI_TEAM_DOUBLE, ElementType::f64},
-};
-
-struct OpRow {
-    vecmpi_team_op op;
-    ReduceOp reduce;
-};
-constexpr OpRow ops[] = {
-    {VECMPI_TEAM_MAX, ReduceOp::max},   {VECMPI_TEAM_MIN, ReduceOp::min},
-    {VECMPI_TEAM_SUM, ReduceOp::sum},   {VECMPI_TEAM_PROD, ReduceOp::prod},
-    {VECMPI_TEAM_BAND, ReduceOp::band}, {VECMPI_TEAM_BOR, ReduceOp::bor},
-    {VECMPI_TEAM_BXOR, ReduceOp::bxor},
-};
+// In the order of vecmpi/team.h.
+constexpr ElementType types[] = {ElementType::i32, ElementType::u32, ElementType::i64,
+                                 ElementType::u64, ElementType::f32, ElementType::f64};
+constexpr ReduceOp ops[] = {ReduceOp::max,  ReduceOp::min, ReduceOp::sum, ReduceOp::prod,
+                            ReduceOp::band, ReduceOp::bor, ReduceOp::bxor};
 constexpr size_t number_of_types = std::size(types), number_of_ops = std::size(ops);
+static_assert(number_of_types == VECMPI_TEAM_DOUBLE + 1 && number_of_ops == VECMPI_TEAM_BXOR + 1);
 
 // The kernels of all pairs, by the numbers of vecmpi/team.h.
 using Kernels = std::array<std::array<ReduceKernel, number_of_ops>, number_of_types>;
 
 Kernels look_up_kernels() noexcept {
     Kernels kernels{};
-    for (const TypeRow& type : types)
-        for (const OpRow& op : ops)
-            kernels[type.type][op.op] = reduce_kernel(op.reduce, type.element, best_isa());
+    for (size_t type = 0; type < number_of_types; ++type)
+        for (size_t op = 0; op < number_of_ops; ++op)
+            kernels[type][op] = reduce_kernel(ops[op], types[type], best_isa());
     return kernels;
 }
 
@@ -87,7 +73,7 @@ class CpuUnion {
 // tests again.
 std::atomic<uint8_t> tested_width{0};
 
-size_t bytes_of(vecmpi_team_type type) noexcept { return element_bytes(types[type].element); }
+size_t bytes_of(vecmpi_team_type type) noexcept { return element_bytes(types[type]); }
 
 }  // namespace
 
@@ -173,14 +159,12 @@ void vecmpi_team::meet(int thread) noexcept {
 
 void vecmpi_team::reduce_short(int thread, void* values, size_t count, size_t bytes,
                                const ReduceKernel& kernel) noexcept {
-    // Data end where the flag begins; whole words, so that elements keep their place.
-    const size_t begin = line_data_bytes - (bytes + 7) / 8 * 8;
     Line value;
-    copy_bytes(value.data + begin, values, bytes);
+    copy_bytes(data_of(value, bytes), values, bytes);
     take_turn(thread, value, bytes, [&](const Line& left, const Line& right, Line& into) noexcept {
-        kernel.to(left.data + begin, right.data + begin, into.data + begin, count);
+        kernel.to(data_of(left, bytes), data_of(right, bytes), data_of(into, bytes), count);
     });
-    copy_bytes(values, value.data + begin, bytes);
+    copy_bytes(values, data_of(value, bytes), bytes);
 }
 
 // Each thread reduces a slice of all threads' values, in their order, and puts the result into the

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 
 namespace vecmpi {
 
@@ -41,27 +40,21 @@ void wait_for(MPI_Request* request, const WaitPolicy& policy, LookFailed look_fa
     }
 }
 
-double seconds_now() noexcept {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
 // A rank without vecmpi never takes part, so this wait would end no job and say nothing. From a few
 // ranks only, whichever of them have vecmpi: 0, 1, 2, 4, 8 and so on.
 void wait_for_all_ranks(MPI_Request* request, int rank, const WaitPolicy& policy) noexcept {
-    constexpr double patience = 10;
+    constexpr unsigned patience_s = 10;
     const bool speaks = (rank & (rank - 1)) == 0;
-    const double begun = seconds_now();
+    const uint64_t begun_us = monotonic_us();
     bool said = false;
     wait_for(request, policy, [&]() noexcept {
-        if (!speaks || said || seconds_now() - begun < patience) return;
+        if (!speaks || said || monotonic_us() - begun_us < patience_s * 1000000) return;
         said = true;
         log_line(LogLevel::error,
-                 "rank %d has waited for %.0f s in MPI_Init for all ranks to agree on vecmpi's "
+                 "rank %d has waited for %u s in MPI_Init for all ranks to agree on vecmpi's "
                  "settings: every rank must be preloaded, with the same VECMPI (VECMPI=off on all "
                  "ranks, or no preload, runs without it)",
-                 rank, patience);
+                 rank, patience_s);
     });
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the paths need to know of a communicator, asked once and kept in a small cache. Never keeps
 // a handle alive.
+#include <iterator>
+
 #include "engine.hpp"
 #include "plausible.hpp"
 #include "queueing.hpp"
@@ -111,6 +113,15 @@ QuietErrors::QuietErrors() noexcept { ++quiet; }
 QuietErrors::~QuietErrors() { --quiet; }
 bool errors_are_quiet() noexcept { return quiet != 0; }
 void note_errors_can_be_quiet() noexcept { can_be_quiet.store(true, std::memory_order_relaxed); }
+bool all_can(MPI_Comm comm, bool can, uint64_t same_number) noexcept {
+    // A maximum of x and of ~x tells whether all had the same x.
+    const uint64_t mine[] = {!can, same_number, ~same_number};
+    uint64_t most[std::size(mine)] = {1, 0, 0};
+    return real.Allreduce(mine, most, std::size(mine), MPI_UINT64_T, MPI_MAX, comm) ==
+               MPI_SUCCESS &&
+           most[0] == 0 && most[1] == ~most[2];
+}
+
 bool errors_can_be_quiet() noexcept { return can_be_quiet.load(std::memory_order_relaxed); }
 
 CommTraits comm_traits(MPI_Comm comm) noexcept {

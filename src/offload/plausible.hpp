@@ -8,24 +8,6 @@
 
 namespace vecmpi {
 
-// Object kind in bits 29-26 of an MPICH handle; kind 0 in bits 31-30 is an invalid handle.
-constexpr bool handle_is(int handle, unsigned object) noexcept {
-    const auto value = static_cast<unsigned>(handle);
-    return (value >> 30) != 0 && ((value >> 26) & 0xfu) == object;
-}
-constexpr bool is_comm_handle(MPI_Comm comm) noexcept { return handle_is(comm, 1); }
-constexpr bool is_type_handle(MPI_Datatype type) noexcept { return handle_is(type, 3); }
-constexpr bool is_op_handle(MPI_Op op) noexcept { return handle_is(op, 6); }
-constexpr bool is_builtin_type(MPI_Datatype type) noexcept {
-    return (static_cast<unsigned>(type) >> 26) == 0x13u;
-}
-constexpr size_t builtin_type_bytes(MPI_Datatype type) noexcept {
-    return (static_cast<unsigned>(type) >> 8) & 0xffu;
-}
-constexpr bool is_builtin_op(MPI_Op op) noexcept {
-    return (static_cast<unsigned>(op) >> 26) == 0x16u;
-}
-
 // Bytes of the buffer of a call; 0 where the type does not tell.
 constexpr size_t payload_bytes(const CallFacts& facts) noexcept {
     if (facts.vector_form || facts.count <= 0 || !is_builtin_type(facts.type)) return 0;

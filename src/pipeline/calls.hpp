@@ -26,22 +26,8 @@ Buffer<T> allocate(size_t elements) noexcept {
 // handler decides.
 int out_of_memory(MPI_Comm comm) noexcept;
 
-struct TypeShape {
-    MPI_Count bytes = 0;
-    MPI_Count extent = 0;
-    bool builtin = false;  // its bytes in memory are its packed bytes
-};
-bool is_valid_type(MPI_Datatype type) noexcept;
-MPI_Count size_of(MPI_Datatype type) noexcept;
-TypeShape shape_of(MPI_Datatype type) noexcept;
-
 bool is_user_op(MPI_Op op) noexcept;  // made by MPI_Op_create
 bool is_commutative(MPI_Op op) noexcept;
-
-// A null buffer that is no MPI_BOTTOM: the library's to refuse. (A part of it would not be null.)
-bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
-// The same of one that is written to, where MPI_IN_PLACE means nothing.
-bool is_refused_output(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
 
 // MPI_BOTTOM is null, and moves like any other buffer.
 inline void* advanced(const void* buffer, MPI_Count bytes) noexcept {

@@ -269,7 +269,7 @@ std::optional<int> scheduled_allgather(const CollectiveForm& form, const void* s
                                        MPI_Comm comm) noexcept {
     const bool in_place = sendbuf == MPI_IN_PLACE;
     if (!gathered || !real.Pack_c) return std::nullopt;
-    if (!in_place && (sendcount < 0 || !is_valid_type(sendtype))) return std::nullopt;
+    if (!in_place && (sendcount < 0 || !is_type_handle(sendtype))) return std::nullopt;
     if (!in_place && is_refused(sendbuf, sendcount, sendtype)) return std::nullopt;
     if (!in_place && may_be_refused(traits, sendtype, comm)) return std::nullopt;
     int rank = 0;

@@ -33,12 +33,6 @@ std::unordered_map<MPI_Comm, Entry>& entries() {
 size_t made = 0;
 std::atomic<int> wanted{0};  // entries that are; read without the lock
 
-// Every rank can, or none does.
-bool all_can(MPI_Comm comm, bool mine) noexcept {
-    int can = mine, all = 0;
-    return real.Allreduce(&can, &all, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS && all != 0;
-}
-
 MPI_Comm create_same_group(MPI_Comm comm) noexcept {
     MPI_Group group = MPI_GROUP_NULL;
     MPI_Comm created = MPI_COMM_NULL;

@@ -293,7 +293,7 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept {
     const auto traits = traits_to_cut(comm, recvtype, recvcount);
     const bool in_place = sendbuf == MPI_IN_PLACE;
-    if (!traits || (!in_place && !is_valid_type(sendtype)) || !real.Iallgatherv_c)
+    if (!traits || (!in_place && !is_type_handle(sendtype)) || !real.Iallgatherv_c)
         return std::nullopt;
     if (is_refused_output(recvbuf, recvcount, recvtype) ||
         (!in_place &&
