@@ -86,6 +86,7 @@ struct Settings {
     unsigned segments = 0;     // 0: auto
     size_t segment_bytes = 0;  // 0: auto
     IntranodeMode intranode = IntranodeMode::automatic;
+    size_t single_copy = 0;  // 0: auto; SIZE_MAX: off
     PathRanges allreduce, bcast, reduce, reduce_scatter, allgather;
     NetworkSetting network;
     bool reproducible = false;

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "vecmpi/mpi_calls.hpp"
+#include "vecmpi/offload.hpp"
 
 namespace vecmpi {
 
@@ -29,6 +29,18 @@ std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbu
 
 std::optional<int> intranode_bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype datatype,
                                    int root, MPI_Comm comm) noexcept;
+
+std::optional<int> intranode_reduce_scatter(Call call, const void* sendbuf, void* recvbuf,
+                                            RankArray recvcounts, MPI_Datatype datatype, MPI_Op op,
+                                            MPI_Comm comm) noexcept;
+
+std::optional<int> intranode_reduce_scatter_block(Call call, const void* sendbuf, void* recvbuf,
+                                                  MPI_Count recvcount, MPI_Datatype datatype,
+                                                  MPI_Op op, MPI_Comm comm) noexcept;
+
+std::optional<int> intranode_allgather(Call call, const void* sendbuf, MPI_Count sendcount,
+                                       MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                                       MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
 // Stands where the library frees a communicator. The program's delete callbacks run in there, and
 // collectives that they make on it are this thread's still; nobody else finds what stood beside it,

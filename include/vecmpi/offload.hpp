@@ -273,6 +273,28 @@ constexpr bool is_builtin_op(MPI_Op op) noexcept {
     return (static_cast<unsigned>(op) >> 26) == 0x16u;
 }
 
+// An array argument, one entry a rank: of int, or MPI_Count or MPI_Aint in the large-count forms.
+class RankArray {
+  public:
+    template <class Integer>
+    RankArray(const Integer* values) noexcept : values_(values), wide_(sizeof(Integer) == 8) {
+        static_assert(std::is_integral_v<Integer> &&
+                      (sizeof(Integer) == 4 || sizeof(Integer) == 8));
+    }
+    MPI_Count operator[](int rank) const noexcept {
+        if (wide_) return static_cast<MPI_Count>(static_cast<const int64_t*>(values_)[rank]);
+        return static_cast<const int32_t*>(values_)[rank];
+    }
+    bool missing() const noexcept { return values_ == nullptr; }
+    const int* as_ints() const noexcept {  // null where they are wider
+        return wide_ ? nullptr : static_cast<const int*>(values_);
+    }
+
+  private:
+    const void* values_;
+    bool wide_;
+};
+
 MPI_Count size_of(MPI_Datatype type) noexcept;
 struct TypeShape {
     MPI_Count bytes = 0;

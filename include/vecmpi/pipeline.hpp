@@ -9,9 +9,8 @@
 
 #include <memory>
 #include <optional>
-#include <type_traits>
 
-#include "vecmpi/mpi_calls.hpp"
+#include "vecmpi/offload.hpp"
 
 namespace vecmpi {
 
@@ -21,28 +20,6 @@ struct CollectiveForm {
     Call call;
     Kind kind = Kind::blocking;
     MPI_Request* request = nullptr;  // nonblocking, persistent
-};
-
-// An array argument, one entry a rank: of int, or MPI_Count or MPI_Aint in the large-count forms.
-class RankArray {
-  public:
-    template <class Integer>
-    RankArray(const Integer* values) noexcept : values_(values), wide_(sizeof(Integer) == 8) {
-        static_assert(std::is_integral_v<Integer> &&
-                      (sizeof(Integer) == 4 || sizeof(Integer) == 8));
-    }
-    MPI_Count operator[](int rank) const noexcept {
-        if (wide_) return static_cast<MPI_Count>(static_cast<const int64_t*>(values_)[rank]);
-        return static_cast<const int32_t*>(values_)[rank];
-    }
-    bool missing() const noexcept { return values_ == nullptr; }
-    const int* as_ints() const noexcept {  // null where they are wider
-        return wide_ ? nullptr : static_cast<const int*>(values_);
-    }
-
-  private:
-    const void* values_;
-    bool wide_;
 };
 
 // Each serves one call whole and returns its error code, or declines before it touched data:

@@ -252,6 +252,11 @@ bool read_bytes(std::string_view text, size_t& value) {
     return true;
 }
 
+bool read_single_copy(std::string_view text, size_t& value) {
+    static constexpr Word<size_t> words[] = {{"off", SIZE_MAX}};
+    return read_word(text, words, value) || read_bytes(text, value);
+}
+
 bool read_allreduce(std::string_view text, PathRanges& value) {
     return read_ranges(text, of_allreduce, value);
 }

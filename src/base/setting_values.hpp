@@ -23,6 +23,7 @@ bool read_wait(std::string_view text, WaitMode& value);
 bool read_isa(std::string_view text, IsaChoice& value);
 bool read_count(std::string_view text, unsigned& value);
 bool read_bytes(std::string_view text, size_t& value);
+bool read_single_copy(std::string_view text, size_t& value);
 // Ranges of the paths that this collective knows.
 bool read_allreduce(std::string_view text, PathRanges& value);
 bool read_reduce(std::string_view text, PathRanges& value);

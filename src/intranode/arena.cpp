@@ -20,6 +20,7 @@ namespace {
 
 struct Retired {
     Box* own;
+    uint32_t bay;
     std::vector<BoxOfRank> all;
 };
 
@@ -35,6 +36,8 @@ struct State {
     char* memory = nullptr;  // the own arena
     ArenaAddress address;
     std::vector<uint32_t> free;  // boxes
+    std::vector<uint32_t> free_bays;
+    uint32_t bays_with_pages = 0;  // the first ones
     std::vector<Retired> retired;
     std::vector<Mapped> mapped;
 };
@@ -45,6 +48,12 @@ State& state() noexcept {
 
 Box* box_at(char* arena, uint32_t index) noexcept {
     return reinterpret_cast<Box*>(arena + size_t{index} * box_bytes);
+}
+
+constexpr size_t bay_offset(uint32_t index) noexcept { return boxes_bytes + index * bay_bytes; }
+
+Bay* bay_at(char* arena, uint32_t index) noexcept {
+    return reinterpret_cast<Bay*>(arena + bay_offset(index));
 }
 
 // A forked child has neither the memory nor any business with it.
@@ -69,13 +78,18 @@ bool may_make_files() noexcept {
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= arena_bytes;
 }
 
-// 1. Memory without a name. 2. Real pages, on this rank's NUMA node: a hole would be filled, or
-// not, when somebody writes there. 3. All boxes are free.
+// Real pages, on this rank's NUMA node: a hole would be filled, or not, when somebody writes there.
+bool give_pages(int descriptor, size_t first, size_t bytes) noexcept {
+    return posix_fallocate(descriptor, static_cast<off_t>(first), static_cast<off_t>(bytes)) == 0;
+}
+
+// 1. Memory without a name. 2. Pages for the boxes. 3. All boxes are free.
 bool make_arena(State& own) {
     if (!may_make_files()) return false;
     const int descriptor = memfd_create("vecmpi", MFD_CLOEXEC);
     if (descriptor < 0) return false;
-    if (posix_fallocate(descriptor, 0, arena_bytes) == 0) own.memory = map_shared(descriptor);
+    if (ftruncate(descriptor, arena_bytes) == 0 && give_pages(descriptor, 0, boxes_bytes))
+        own.memory = map_shared(descriptor);
     if (own.memory == nullptr) {
         close(descriptor);
         return false;
@@ -107,6 +121,7 @@ void reclaim(State& own) {
             continue;
         }
         own.free.push_back(index_of(own, own.retired[i].own));
+        if (own.retired[i].bay != no_bay) own.free_bays.push_back(own.retired[i].bay);
         own.retired[i] = std::move(own.retired.back());
         own.retired.pop_back();
     }
@@ -117,6 +132,21 @@ uint64_t random_token() noexcept {
     while (token == 0)
         if (getrandom(&token, sizeof token, 0) != sizeof token) return 0;
     return token;
+}
+
+void clear(Bay* bay) noexcept {
+    for (auto& lane : bay->signals)
+        for (Bay::SignalLine& line : lane) line.round.store(0, std::memory_order_relaxed);
+}
+
+// The next bay of the arena that was never used. The program may have closed the descriptor.
+bool make_bay(State& own) {
+    if (own.bays_with_pages == bays_per_arena || !may_make_files()) return false;
+    if (inode_of(own.address.descriptor) != own.address.inode) return false;
+    if (!give_pages(own.address.descriptor, bay_offset(own.bays_with_pages), bay_bytes))
+        return false;
+    own.free_bays.push_back(own.bays_with_pages++);
+    return true;
 }
 
 void clear(Box* box) noexcept {
@@ -173,12 +203,52 @@ void return_box(Box* own_box) noexcept {
     }
 }
 
-void retire_box(Box* own_box, std::vector<BoxOfRank> all) noexcept {
+uint32_t take_bay() noexcept {
+    State& own = state();
+    const std::lock_guard lock(own.mutex);
+    if (own.memory == nullptr) return no_bay;
+    try {
+        if (own.free_bays.empty()) reclaim(own);
+        if (own.free_bays.empty() && !make_bay(own)) return no_bay;
+    } catch (const std::bad_alloc&) {
+        if (own.free_bays.empty()) return no_bay;
+    }
+    const uint32_t index = own.free_bays.back();
+    own.free_bays.pop_back();
+    clear(bay_at(own.memory, index));
+    return index;
+}
+
+void return_bay(uint32_t index) noexcept {
+    State& own = state();
+    const std::lock_guard lock(own.mutex);
+    try {
+        own.free_bays.push_back(index);
+    } catch (const std::bad_alloc&) {
+        // One bay less.
+    }
+}
+
+Bay* bay_beside(const Box* box, uint32_t index) noexcept {
+    if (index >= bays_per_arena) return nullptr;
+    State& own = state();
+    const std::lock_guard lock(own.mutex);
+    const auto holds_box = [=](const char* memory) noexcept {
+        const auto* const at = reinterpret_cast<const char*>(box);
+        return memory != nullptr && at >= memory && at < memory + boxes_bytes;
+    };
+    if (holds_box(own.memory)) return bay_at(own.memory, index);
+    for (const Mapped& known : own.mapped)
+        if (holds_box(known.memory)) return bay_at(known.memory, index);
+    return nullptr;
+}
+
+void retire_box(Box* own_box, uint32_t bay, std::vector<BoxOfRank> all) noexcept {
     own_box->closed.store(1, std::memory_order_release);
     State& own = state();
     const std::lock_guard lock(own.mutex);
     try {
-        own.retired.push_back({own_box, std::move(all)});
+        own.retired.push_back({own_box, bay, std::move(all)});
     } catch (const std::bad_alloc&) {
     }
 }
@@ -217,6 +287,8 @@ void release_arenas() noexcept {
     own.mapped.clear();
     own.retired.clear();
     own.free.clear();
+    own.free_bays.clear();
+    own.bays_with_pages = 0;
     if (own.memory != nullptr) {
         munmap(own.memory, arena_bytes);
         // The program may have closed it, and have another file there.

@@ -6,19 +6,26 @@
 // Glossary
 //   arena   one rank's shared memory
 //   box     the part of an arena that serves one communicator
+//   bay     another part, for a communicator with larger data (bay.hpp)
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <vector>
 
+#include "bay.hpp"
 #include "butterfly.hpp"
 
 namespace vecmpi {
 
 constexpr size_t box_bytes = 4096;
 constexpr uint32_t boxes_per_arena = 256;
-constexpr size_t arena_bytes = box_bytes * boxes_per_arena;
+constexpr size_t boxes_bytes = box_bytes * boxes_per_arena;
+constexpr uint32_t bays_per_arena = 13;
+constexpr uint32_t no_bay = UINT32_MAX;
+// Its bays get pages when they are taken for the first time.
+constexpr size_t arena_bytes = boxes_bytes + bay_bytes * bays_per_arena;
+static_assert(arena_bytes <= size_t{4} << 20);
 
 // Calls in which not every rank hears of every other one.
 enum class OneWay : unsigned { reduce, bcast };
@@ -62,9 +69,15 @@ bool own_arena(ArenaAddress* address) noexcept;
 Box* take_box(uint32_t* index, uint64_t* token) noexcept;
 // A box that was not used, since not all ranks could.
 void return_box(Box* own) noexcept;
-// The own box serves no communicator any more; it comes back once all peers have closed theirs.
-// Peers that were mapped stay mapped. all: by rank, the own among them.
-void retire_box(Box* own, std::vector<BoxOfRank> all) noexcept;
+// A bay of the own arena, clear; no_bay where all are in use or the system has no pages for it.
+uint32_t take_bay() noexcept;
+void return_bay(uint32_t own) noexcept;  // one that was not used
+// A bay of the arena that this box lies in.
+Bay* bay_beside(const Box* box, uint32_t index) noexcept;
+// The own box, and the bay if there is one, serve no communicator any more; they come back once all
+// peers have closed their boxes. Peers that were mapped stay mapped. all: by rank, the own among
+// them.
+void retire_box(Box* own, uint32_t bay, std::vector<BoxOfRank> all) noexcept;
 
 // Maps the arena of another process, or finds it mapped. Null where the system refuses, or where
 // another arena lies there than the address says.

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collectives that one node serves. Each: 1. Do the data fit into a line? Large ones must not
-// pay for a look at the communicator. 2. Can there be a NodeComm, and would the library not refuse
-// the call? 3. One turn of it, if it is there.
+// The collectives that one node serves. Each: 1. How many bytes, and are they ours? 2. Can there be
+// a NodeComm, and would the library not refuse the call? 3. What fits into a line takes one turn of
+// the NodeComm, if it is there; the rest goes through its bays.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "node_comm.hpp"
 #include "vecmpi/intranode.hpp"
@@ -31,16 +35,15 @@ uint32_t look_at_reduction(MPI_Op op, MPI_Datatype type) noexcept {
     return element;
 }
 
-// Bytes of a reduction that a line carries; 0: none. VECMPI_REPRODUCIBLE sums in one order, on one
+// Of a reduction; 0: the library's, or nothing to do. VECMPI_REPRODUCIBLE sums in one order, on one
 // node and over several.
-size_t bytes_in_line(MPI_Count elements, MPI_Datatype type, MPI_Op op) noexcept {
-    if (elements <= 0 || elements > static_cast<MPI_Count>(line_data_bytes)) return 0;
-    if (settings().reproducible) return 0;
+size_t bytes_of_reduction(MPI_Count elements, MPI_Datatype type, MPI_Op op) noexcept {
+    if (elements <= 0 || settings().reproducible) return 0;
     const uint32_t element = known_reduction.op == op && known_reduction.type == type
                                  ? known_reduction.element
                                  : look_at_reduction(op, type);
-    const size_t bytes = static_cast<size_t>(elements) * element;
-    return bytes <= line_data_bytes ? bytes : 0;
+    if (elements > PTRDIFF_MAX / std::max<int64_t>(element, 1)) return 0;
+    return static_cast<size_t>(elements) * element;
 }
 
 struct Combine {
@@ -54,46 +57,91 @@ struct Combine {
     }
 };
 
-// Where the user named a path, that one runs.
+bool fits_line(size_t bytes) noexcept { return bytes <= line_data_bytes; }
+
+// Where the user named a path or segments, those run.
 bool is_ours(const PathRanges& paths, size_t bytes) noexcept {
-    return paths.at(bytes) == CollectivePath::automatic;
+    if (bytes == 0 || paths.at(bytes) != CollectivePath::automatic) return false;
+    return fits_line(bytes) || (settings().segments == 0 && settings().segment_bytes == 0);
 }
 
-// A buffer whose bytes move through a line.
+// No bays: not on the node.
+BaysToUse bays_for(const NodeSite& site, Call call, MPI_Comm comm, LargeKind kind,
+                   size_t bytes) noexcept {
+    NodeComm* const node = node_comm_for(site, call, comm, bytes);
+    return node == nullptr ? BaysToUse{} : node->bays_for(call, comm, kind, bytes);
+}
+
+// The communicator's error handler hears of an error.
+int served(Call call, size_t bytes, MPI_Comm comm, int error = MPI_SUCCESS) noexcept {
+    count_call(static_cast<size_t>(call), Path::on_node, bytes);
+    if (error != MPI_SUCCESS) real.Comm_call_errhandler(comm, error);
+    return error;
+}
+
+struct Freed {
+    void operator()(unsigned char* memory) const noexcept { std::free(memory); }
+};
+using Bytes = std::unique_ptr<unsigned char[], Freed>;
+
+unsigned char* as_bytes(const void* buffer) noexcept {
+    return static_cast<unsigned char*>(const_cast<void*>(buffer));
+}
+
+Reduction reduction_of(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype type,
+                       MPI_Op op, size_t bytes) noexcept {
+    return {as_bytes(sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf),
+            as_bytes(recvbuf),
+            count,
+            type,
+            op,
+            bytes / static_cast<size_t>(count)};
+}
+
+// A buffer whose bytes move. Ranks may describe the same bytes by different types: what lies
+// otherwise in memory is packed.
 class MovedData {
   public:
-    MovedData(void* buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm) noexcept
-        : buffer_(buffer), type_(type), comm_(comm), is_dense_(is_builtin_type(type)) {
+    MovedData(const void* buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm) noexcept
+        : buffer_(as_bytes(buffer)), type_(type), comm_(comm), is_dense_(is_builtin_type(type)) {
         if (count <= 0 || !is_type_handle(type) || !real.Pack_c) return;
         const MPI_Count element = size_of(type);
-        if (element <= 0 || count > static_cast<MPI_Count>(line_data_bytes) / element) return;
+        if (element <= 0 || count > PTRDIFF_MAX / element) return;
         count_ = count;
         bytes_ = static_cast<size_t>(count * element);
     }
-    size_t bytes() const noexcept { return bytes_; }  // 0: not one that a line carries
+    size_t bytes() const noexcept { return bytes_; }  // 0: none, or not ours
+    bool is_dense() const noexcept { return is_dense_; }
     // By the library, on this rank alone perhaps, before it waits for others.
-    bool is_refused() const noexcept {
+    bool is_refused_as_output() const noexcept {
         return is_refused_output(buffer_, count_, type_) || !is_committed(type_, comm_);
     }
-    int pack(Line& line) const noexcept {
-        if (is_dense_) {
-            std::memcpy(data_of(line, bytes_), buffer_, bytes_);
-            return MPI_SUCCESS;
-        }
-        return PackableBuffer(buffer_, count_, type_)
-            .pack(data_of(line, bytes_), static_cast<MPI_Count>(bytes_), comm_);
+    bool is_refused_as_input() const noexcept {
+        return is_refused(buffer_, count_, type_) || !is_committed(type_, comm_);
     }
-    int unpack(const Line& line) const noexcept {
-        if (is_dense_) {
-            std::memcpy(buffer_, data_of(line, bytes_), bytes_);
-            return MPI_SUCCESS;
-        }
-        return PackableBuffer(buffer_, count_, type_)
-            .unpack(data_of(line, bytes_), static_cast<MPI_Count>(bytes_), comm_);
+    int pack(unsigned char* to) const noexcept {
+        if (!is_dense_)
+            return PackableBuffer(buffer_, count_, type_)
+                .pack(to, static_cast<MPI_Count>(bytes_), comm_);
+        std::memcpy(to, buffer_, bytes_);
+        return MPI_SUCCESS;
+    }
+    int unpack(const unsigned char* from) const noexcept {
+        if (!is_dense_)
+            return PackableBuffer(buffer_, count_, type_)
+                .unpack(from, static_cast<MPI_Count>(bytes_), comm_);
+        std::memcpy(buffer_, from, bytes_);
+        return MPI_SUCCESS;
+    }
+    // Where the bytes lie as they move: the buffer itself, or else *memory. Null: out of memory.
+    unsigned char* place(Bytes* memory) const noexcept {
+        if (is_dense_) return buffer_;
+        memory->reset(static_cast<unsigned char*>(std::malloc(bytes_)));
+        return memory->get();
     }
 
   private:
-    void* buffer_;
+    unsigned char* buffer_;
     MPI_Count count_ = 0;
     MPI_Datatype type_;
     MPI_Comm comm_;
@@ -101,8 +149,42 @@ class MovedData {
     bool is_dense_;
 };
 
-void count_served(Call call, size_t bytes) noexcept {
-    count_call(static_cast<size_t>(call), Path::on_node, bytes);
+int bcast_in_line(NodeComm& node, const MovedData& data, int root, size_t* told) noexcept {
+    Line value;
+    unsigned char* const bytes = data_of(value, data.bytes());
+    const bool is_root = node.rank() == root;
+    const int error = is_root ? data.pack(bytes) : MPI_SUCCESS;
+    *told = node.bcast(value, data.bytes(), root);
+    return is_root || *told != data.bytes() ? error : data.unpack(bytes);
+}
+
+int bcast_by_bays(const BaysToUse& use, const MovedData& data, bool is_root, int root,
+                  size_t* told) noexcept {
+    Bytes memory;
+    unsigned char* bytes = data.place(&memory);
+    int error = bytes == nullptr ? MPI_ERR_NO_MEM : MPI_SUCCESS;
+    if (memory && is_root) error = data.pack(bytes);
+    const int moved =
+        use.bays->bcast(error == MPI_SUCCESS ? bytes : nullptr, data.bytes(), root, told, use.way);
+    if (is_root) *told = data.bytes();
+    if (error != MPI_SUCCESS || moved != MPI_SUCCESS) return error != MPI_SUCCESS ? error : moved;
+    return memory && !is_root && *told == data.bytes() ? data.unpack(bytes) : error;
+}
+
+template <class Serve>
+std::optional<int> reduce_scatter_on_node(Call call, const void* sendbuf, void* recvbuf,
+                                          MPI_Count total, MPI_Count own, MPI_Datatype type,
+                                          MPI_Op op, const NodeSite& site, MPI_Comm comm,
+                                          const Serve& serve) noexcept {
+    const size_t bytes = bytes_of_reduction(total, type, op);
+    if (!is_ours(settings().reduce_scatter, bytes) || fits_line(bytes)) return std::nullopt;
+    if (sendbuf == recvbuf || is_refused(sendbuf, total, type) ||
+        is_refused_output(recvbuf, own, type))
+        return std::nullopt;
+    const BaysToUse use = bays_for(site, call, comm, LargeKind::reduce_scatter, bytes);
+    if (use.bays == nullptr) return std::nullopt;
+    return served(call, bytes, comm,
+                  serve(use, reduction_of(sendbuf, recvbuf, total, type, op, bytes)));
 }
 
 }  // namespace
@@ -110,39 +192,44 @@ void count_served(Call call, size_t bytes) noexcept {
 std::optional<int> intranode_barrier(Call call, MPI_Comm comm) noexcept {
     const NodeSite site = node_site(comm);
     if (site.declined()) return std::nullopt;
-    NodeComm* const node = node_comm_for(site, call, comm);
+    NodeComm* const node = node_comm_for(site, call, comm, 0);
     if (node == nullptr) return std::nullopt;
     Line nothing;
     node->allreduce(nothing, 0, no_data);
-    count_served(call, 0);
-    return MPI_SUCCESS;
+    return served(call, 0, comm);
 }
 
 std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* recvbuf,
                                        MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                                        MPI_Comm comm) noexcept {
-    const size_t bytes = bytes_in_line(count, datatype, op);
-    if (bytes == 0 || !is_ours(settings().allreduce, bytes)) return std::nullopt;
+    const size_t bytes = bytes_of_reduction(count, datatype, op);
+    if (!is_ours(settings().allreduce, bytes)) return std::nullopt;
     if (sendbuf == recvbuf || is_refused(sendbuf, count, datatype) ||
         is_refused_output(recvbuf, count, datatype))
         return std::nullopt;
     const NodeSite site = node_site(comm);
     if (site.declined()) return std::nullopt;
-    NodeComm* const node = node_comm_for(site, call, comm);
+    if (!fits_line(bytes)) {
+        const BaysToUse use = bays_for(site, call, comm, LargeKind::allreduce, bytes);
+        if (use.bays == nullptr) return std::nullopt;
+        return served(call, bytes, comm,
+                      use.bays->allreduce(
+                          reduction_of(sendbuf, recvbuf, count, datatype, op, bytes), use.way));
+    }
+    NodeComm* const node = node_comm_for(site, call, comm, bytes);
     if (node == nullptr) return std::nullopt;
     Line value;
     std::memcpy(data_of(value, bytes), sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, bytes);
     node->allreduce(value, bytes, Combine{count, datatype, op, bytes});
     std::memcpy(recvbuf, data_of(value, bytes), bytes);
-    count_served(call, bytes);
-    return MPI_SUCCESS;
+    return served(call, bytes, comm);
 }
 
 std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
                                     MPI_Datatype datatype, MPI_Op op, int root,
                                     MPI_Comm comm) noexcept {
-    const size_t bytes = bytes_in_line(count, datatype, op);
-    if (bytes == 0 || !is_ours(settings().reduce, bytes)) return std::nullopt;
+    const size_t bytes = bytes_of_reduction(count, datatype, op);
+    if (!is_ours(settings().reduce, bytes)) return std::nullopt;
     const NodeSite site = node_site(comm);
     if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
     const bool is_root = site.rank == root;
@@ -150,37 +237,105 @@ std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbu
         (is_root ? sendbuf == recvbuf || is_refused_output(recvbuf, count, datatype)
                  : sendbuf == MPI_IN_PLACE))
         return std::nullopt;
-    NodeComm* const node = node_comm_for(site, call, comm);
+    if (!fits_line(bytes)) {
+        const BaysToUse use = bays_for(site, call, comm, LargeKind::reduce, bytes);
+        if (use.bays == nullptr) return std::nullopt;
+        return served(call, bytes, comm,
+                      use.bays->reduce(reduction_of(sendbuf, is_root ? recvbuf : nullptr, count,
+                                                    datatype, op, bytes),
+                                       root));
+    }
+    NodeComm* const node = node_comm_for(site, call, comm, bytes);
     if (node == nullptr) return std::nullopt;
     Line value;
     std::memcpy(data_of(value, bytes), sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, bytes);
     node->reduce(value, bytes, root, Combine{count, datatype, op, bytes});
     if (is_root) std::memcpy(recvbuf, data_of(value, bytes), bytes);
-    count_served(call, bytes);
-    return MPI_SUCCESS;
+    return served(call, bytes, comm);
 }
 
-// Only the number of bytes is the same on all ranks: what lies otherwise in memory is packed.
+std::optional<int> intranode_reduce_scatter(Call call, const void* sendbuf, void* recvbuf,
+                                            RankArray recvcounts, MPI_Datatype datatype, MPI_Op op,
+                                            MPI_Comm comm) noexcept {
+    if (recvcounts.missing()) return std::nullopt;
+    const NodeSite site = node_site(comm);
+    if (site.declined()) return std::nullopt;
+    MPI_Count total = 0;
+    for (int rank = 0; rank < site.ranks; ++rank) {
+        if (recvcounts[rank] < 0) return std::nullopt;
+        total += recvcounts[rank];
+    }
+    return reduce_scatter_on_node(call, sendbuf, recvbuf, total, recvcounts[site.rank], datatype,
+                                  op, site, comm,
+                                  [&](const BaysToUse& use, const Reduction& what) noexcept {
+                                      return use.bays->reduce_scatter(what, recvcounts, use.way);
+                                  });
+}
+
+std::optional<int> intranode_reduce_scatter_block(Call call, const void* sendbuf, void* recvbuf,
+                                                  MPI_Count recvcount, MPI_Datatype datatype,
+                                                  MPI_Op op, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(comm);
+    if (site.declined() || recvcount <= 0 || recvcount > PTRDIFF_MAX / site.ranks)
+        return std::nullopt;
+    return reduce_scatter_on_node(
+        call, sendbuf, recvbuf, recvcount * site.ranks, recvcount, datatype, op, site, comm,
+        [&](const BaysToUse& use, const Reduction& what) noexcept {
+            return use.bays->reduce_scatter_block(what, recvcount, use.way);
+        });
+}
+
+// Only the number of bytes is the same on all ranks.
 std::optional<int> intranode_bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype datatype,
                                    int root, MPI_Comm comm) noexcept {
     const MovedData data(buffer, count, datatype, comm);
-    if (data.bytes() == 0 || !is_ours(settings().bcast, data.bytes())) return std::nullopt;
+    if (!is_ours(settings().bcast, data.bytes())) return std::nullopt;
     const NodeSite site = node_site(comm);
-    if (site.declined() || root < 0 || root >= site.ranks || data.is_refused()) return std::nullopt;
-    NodeComm* const node = node_comm_for(site, call, comm);
-    if (node == nullptr) return std::nullopt;
-    const bool is_root = site.rank == root;
-    Line value;
-    int error = is_root ? data.pack(value) : MPI_SUCCESS;
-    const size_t told = node->bcast(value, data.bytes(), root);
-    if (told != data.bytes()) {
-        error = told > data.bytes() ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER;
-        real.Comm_call_errhandler(comm, error);
-    } else if (!is_root) {
-        error = data.unpack(value);
+    if (site.declined() || root < 0 || root >= site.ranks || data.is_refused_as_output())
+        return std::nullopt;
+    size_t told = 0;
+    int error = MPI_SUCCESS;
+    if (fits_line(data.bytes())) {
+        NodeComm* const node = node_comm_for(site, call, comm, data.bytes());
+        if (node == nullptr) return std::nullopt;
+        error = bcast_in_line(*node, data, root, &told);
+    } else {
+        const BaysToUse use = bays_for(site, call, comm, LargeKind::bcast, data.bytes());
+        if (use.bays == nullptr) return std::nullopt;
+        error = bcast_by_bays(use, data, site.rank == root, root, &told);
     }
-    count_served(call, data.bytes());
-    return error;
+    if (error == MPI_SUCCESS && told != data.bytes())
+        error = told > data.bytes() ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER;
+    return served(call, data.bytes(), comm, error);
+}
+
+std::optional<int> intranode_allgather(Call call, const void* sendbuf, MPI_Count sendcount,
+                                       MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                                       MPI_Datatype recvtype, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(comm);
+    if (site.declined() || recvcount <= 0 || recvcount > PTRDIFF_MAX / site.ranks)
+        return std::nullopt;
+    const MovedData all(recvbuf, recvcount * site.ranks, recvtype, comm);
+    const size_t bytes = all.bytes() / static_cast<size_t>(site.ranks);
+    if (!is_ours(settings().allgather, bytes) || all.is_refused_as_output()) return std::nullopt;
+    const bool in_place = sendbuf == MPI_IN_PLACE;
+    const TypeShape shape = shape_of(recvtype);
+    auto* const own_place = as_bytes(recvbuf) + site.rank * recvcount * shape.extent;
+    const MovedData own = in_place ? MovedData(own_place, recvcount, recvtype, comm)
+                                   : MovedData(sendbuf, sendcount, sendtype, comm);
+    if (own.bytes() != bytes || own.is_refused_as_input()) return std::nullopt;
+    if (!in_place && sendbuf == own_place) return std::nullopt;  // the library's own error
+    const BaysToUse use = bays_for(site, call, comm, LargeKind::allgather, all.bytes());
+    if (use.bays == nullptr) return std::nullopt;
+    Bytes own_memory, all_memory;
+    unsigned char* const from = own.place(&own_memory);
+    unsigned char* const to = all.place(&all_memory);
+    if (from == nullptr || to == nullptr) return served(call, bytes, comm, MPI_ERR_NO_MEM);
+    int error = own_memory ? own.pack(from) : MPI_SUCCESS;
+    const int moved = use.bays->allgather(from, to, bytes, use.way);
+    if (error == MPI_SUCCESS) error = moved;
+    if (all_memory && error == MPI_SUCCESS) error = all.unpack(to);
+    return served(call, bytes, comm, error);
 }
 
 }  // namespace vecmpi

@@ -14,7 +14,7 @@ namespace vecmpi {
 
 struct Entry {
     std::unique_ptr<NodeComm> node;
-    uint32_t calls = 0;  // blocking collectives so far, while it is not decided
+    uint64_t calls = 0;  // blocking collectives so far, while it is not decided
     bool refused = false;
 };
 
@@ -59,9 +59,10 @@ struct LastFound {
 thread_local constinit LastFound last_found __attribute__((tls_model("initial-exec")));
 std::atomic<uint64_t> epoch{1};
 
-// Boxes cost three small collectives, and the first ones of a rank the arena: what some 20 calls
-// gain by them. A communicator that a program uses for a moment must not pay that.
-uint32_t calls_before() noexcept { return settings().intranode == IntranodeMode::on ? 0 : 20; }
+// Boxes cost three small collectives, and the first ones of a rank the arena: what some 20 small
+// calls gain by them. A communicator that a program uses for a moment must not pay that.
+uint64_t calls_before() noexcept { return settings().intranode == IntranodeMode::on ? 0 : 20; }
+constexpr size_t bytes_of_one_call = size_t{16} << 10;
 
 // What each rank tells the others.
 struct Card {
@@ -150,9 +151,11 @@ NodeSite look_up(MPI_Comm comm) noexcept {
 }
 
 // True for the call that makes the NodeComm.
-bool count_call(MPI_Comm comm) {
+bool count_call(MPI_Comm comm, size_t bytes) {
     const std::lock_guard lock(mutex);
-    return ++entry_of(comm).calls > calls_before();
+    uint64_t& calls = entry_of(comm).calls;
+    calls += 1 + bytes / bytes_of_one_call;
+    return calls > calls_before();
 }
 
 }  // namespace
@@ -164,13 +167,13 @@ NodeSite node_site(MPI_Comm comm) noexcept {
     return look_up(comm);
 }
 
-NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm) noexcept {
+NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t bytes) noexcept {
     if (site.node != nullptr) {
         issue_what_was_posted();
         return site.node;
     }
     try {
-        if (!count_call(comm)) return nullptr;
+        if (!count_call(comm, bytes)) return nullptr;
         std::unique_ptr<NodeComm> made;
         {
             const DirectCall scope(call);
@@ -195,7 +198,85 @@ NodeComm::NodeComm(int rank, std::vector<BoxOfRank> boxes, LineWidth width) noex
 
 NodeComm::~NodeComm() {
     Box* const own = &box(rank());
-    retire_box(own, std::move(boxes_));
+    retire_box(own, own_bay_, std::move(boxes_));
+}
+
+BaysToUse NodeComm::bays_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept {
+    if (has_bays_ == HasBays::undecided) {
+        const DirectCall scope(call);
+        make_bays(comm);
+        has_bays_ = bays_ ? HasBays::yes : HasBays::no;
+        count(bays_ ? Counter::node_bays : Counter::decline_no_bay);
+    }
+    if (!bays_) return {};
+    const Candidate way = way_for(call, comm, kind, bytes);
+    if (way == Candidate::library) {
+        count(Counter::decline_slower);
+        return {};
+    }
+    poll_now_and_then();
+    return {bays_.get(), way == Candidate::in_one_copy ? Way::in_one_copy : Way::in_rounds};
+}
+
+// Where the user said from which size on one copy is to be made, nothing is tried.
+Candidate NodeComm::way_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept {
+    const size_t from = settings().single_copy;
+    if (from != 0 && from != SIZE_MAX)
+        return bays_->allows_single_copy() && bytes >= from ? Candidate::in_one_copy
+                                                            : Candidate::in_rounds;
+    if (bytes < tried_bytes.front()) return Candidate::in_rounds;
+    std::optional<LargeChoice>& choice = choices_[static_cast<size_t>(kind)];
+    if (!choice) {
+        const DirectCall scope(call);
+        const bool library = settings().intranode == IntranodeMode::automatic;
+        choice = choose_ways(*bays_, comm, kind, library);
+    }
+    return choice->of(bytes);
+}
+
+namespace {
+// What each rank tells the others.
+struct BayCard {
+    PeerProcess process;
+    uint32_t bay = no_bay;
+};
+}  // namespace
+
+// 1. Who has which bay? 2. Does everyone see all of them? Without one on all ranks where one has
+// none. 3. May everyone read everyone's memory?
+void NodeComm::make_bays(MPI_Comm comm) noexcept {
+    const auto p = static_cast<size_t>(ranks());
+    if (ranks() > Bays::most_ranks) return;
+    std::vector<BayCard> cards;
+    std::vector<PeerProcess> processes;
+    std::vector<Bay*> found;
+    try {
+        cards.resize(p);
+        processes.resize(p);
+        found.resize(p);
+    } catch (const std::bad_alloc&) {
+    }
+    if (!all_can(comm, found.size() == p && !gpu_runtime_is_loaded())) return;
+    own_bay_ = take_bay();
+    const BayCard mine{this_process(), own_bay_};
+    real.Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, comm);
+    bool all_found = true, all_readable = settings().single_copy != SIZE_MAX;
+    for (size_t r = 0; r < p; ++r) {
+        processes[r] = cards[r].process;
+        found[r] = bay_beside(boxes_[r].box, cards[r].bay);
+        all_found = all_found && found[r] != nullptr;
+        all_readable = all_readable && is_readable(processes[r]);
+    }
+    try {
+        if (all_found) bays_ = std::make_unique<Bays>(rank(), std::move(found));
+    } catch (const std::bad_alloc&) {
+    }
+    if (!all_can(comm, bays_ != nullptr)) {
+        bays_.reset();
+        if (own_bay_ != no_bay) return_bay(std::exchange(own_bay_, no_bay));
+    } else if (all_can(comm, all_readable)) {
+        bays_->allow_single_copy(std::move(processes));
+    }
 }
 
 // A call that finds all flags set would never let the library go on with other messages.

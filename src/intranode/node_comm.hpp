@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What stands beside a communicator of the program's whose ranks share a node: boxes of all of them
-// and the turns taken on these. Every rank takes the same turns, since all call the same blocking
-// collectives of a communicator in the same order.
+// and the turns taken on these; bays, once it has larger data. Every rank takes the same turns,
+// since all call the same blocking collectives of a communicator in the same order.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "arena.hpp"
 #include "butterfly.hpp"
 #include "vecmpi/offload.hpp"
+#include "way_choice.hpp"
 
 namespace vecmpi {
+
+// For one call. Null on all ranks where the library serves it.
+struct BaysToUse {
+    Bays* bays = nullptr;
+    Way way = Way::in_rounds;
+};
 
 class NodeComm {
   public:
@@ -35,11 +43,18 @@ class NodeComm {
     // the program is wrong.
     size_t bcast(Line& value, size_t bytes, int root) noexcept;
 
+    // Before a call with more data than a line carries; the first one makes the bays, collectively,
+    // and the first large one of its kind finds out which way is the fastest.
+    BaysToUse bays_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept;
+
   private:
     struct Turns {
         uint64_t last = 0;
         uint64_t all_finished = 0;  // by all ranks, as far as is known
     };
+    enum class HasBays : uint8_t { undecided, yes, no };
+    void make_bays(MPI_Comm comm) noexcept;
+    Candidate way_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept;
     void poll_now_and_then() noexcept;
     uint64_t begin(OneWay kind) noexcept;
     void end(OneWay kind) noexcept;
@@ -55,6 +70,10 @@ class NodeComm {
     uint64_t butterflies_ = 0;
     Turns one_way_[number_of_one_way];
     uint32_t calls_ = 0;
+    HasBays has_bays_ = HasBays::undecided;
+    uint32_t own_bay_ = no_bay;
+    std::unique_ptr<Bays> bays_;
+    std::optional<LargeChoice> choices_[number_of_large_kinds];
 };
 
 // What is known of a communicator before a call on it.
@@ -66,9 +85,9 @@ struct NodeSite {
 };
 NodeSite node_site(MPI_Comm comm) noexcept;
 // For a call that can run on the node and that the library would not refuse: the same ones on all
-// ranks. The first few only count, the next one makes the NodeComm, collectively. Null: the
-// library's collective, or another of ours, on all ranks.
-NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm) noexcept;
+// ranks. The first few only count, one with much data for many; the next one makes the NodeComm,
+// collectively. Null: the library's collective, or another of ours, on all ranks.
+NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t bytes) noexcept;
 
 // ---- one turn
 

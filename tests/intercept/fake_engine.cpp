@@ -111,6 +111,18 @@ std::optional<int> intranode_reduce(Call call, const void*, void*, MPI_Count, MP
                                     int, MPI_Comm) noexcept {
     return asked_on_node(call);
 }
+std::optional<int> intranode_reduce_scatter(Call call, const void*, void*, RankArray, MPI_Datatype,
+                                            MPI_Op, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> intranode_reduce_scatter_block(Call call, const void*, void*, MPI_Count,
+                                                  MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> intranode_allgather(Call call, const void*, MPI_Count, MPI_Datatype, void*,
+                                       MPI_Count, MPI_Datatype, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
 std::optional<int> intranode_bcast(Call call, void*, MPI_Count, MPI_Datatype, int,
                                    MPI_Comm) noexcept {
     return asked_on_node(call);

@@ -33,9 +33,9 @@ def schedules(offload, allreduce, reduce, reduce_scatter, bcast, allgather, **mo
 
 MODES = {
     "auto": {},
-    # From the first call on, what else needs a stream of them.
-    "off": {"VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on"},
-    "on": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on"},
+    # From the first call on, what else needs a stream of them; and always, what else is chosen by measurement.
+    "off": {"VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on", "VECMPI_SINGLE_COPY": "off"},
+    "on": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on", "VECMPI_SINGLE_COPY": "1K"},
     "segments": {"VECMPI_OFFLOAD": "on", "VECMPI_SEGMENTS": "4", **SEGMENTED},
     "bytes": {"VECMPI_OFFLOAD": "off", "VECMPI_SEGMENT_BYTES": "1K", **SEGMENTED},
 }

@@ -255,6 +255,9 @@ TEST_CASE("Every setting takes what it accepts", "[base][settings]") {
     CHECK(settings.report.file == "/tmp/Report.json");
     CHECK(settings.log == LogLevel::debug);
     CHECK(parse({"VECMPI_SEGMENT_BYTES=64K"}).settings.segment_bytes == 65536);
+    CHECK(parse({"VECMPI_SINGLE_COPY=64K"}).settings.single_copy == 65536);
+    CHECK(parse({"VECMPI_SINGLE_COPY=Off"}).settings.single_copy == SIZE_MAX);
+    CHECK(parse({"VECMPI_SINGLE_COPY=auto"}).settings.single_copy == 0);
     CHECK(parse({"VECMPI_CPU=None"}).settings.cpu.kind == CpuChoice::Kind::none);
     CHECK(parse({"VECMPI_REPORT=summary"}).settings.report.kind == ReportTarget::Kind::summary);
     // As getenv: the first entry of a name counts.
@@ -278,6 +281,8 @@ TEST_CASE("A bad value names variable, value and what is accepted", "[base][sett
                               "VECMPI_SEGMENT_BYTES=1023",
                               "VECMPI_SEGMENT_BYTES=max",
                               "VECMPI_SEGMENT_BYTES=99999999999G",
+                              "VECMPI_SINGLE_COPY=on",
+                              "VECMPI_SINGLE_COPY=512",
                               "VECMPI_ALLREDUCE=chain",
                               "VECMPI_NETWORK=10Gbit",
                               "VECMPI_ALLGATHER=mpi:2M-1M",

@@ -66,7 +66,7 @@ TEST_CASE("a box comes back once all peers have closed theirs, or use them for s
     for (uint32_t i = 0; i < boxes_per_arena; ++i) all.push_back(take());
     Peer closes(11), reuses(12);
     const Taken mine = all.front();
-    retire_box(mine.box, {{mine.box, mine.token}, closes.entry(), reuses.entry()});
+    retire_box(mine.box, no_bay, {{mine.box, mine.token}, closes.entry(), reuses.entry()});
     REQUIRE(take().box == nullptr);
     closes.box.closed = 1;
     REQUIRE(take().box == nullptr);
@@ -98,4 +98,39 @@ TEST_CASE("an arena is found by its address, and by no other", "[intranode]") {
     other.process = -1;
     REQUIRE(map_box(other, mine.index, mine.token) == nullptr);
     release_arenas();
+}
+
+TEST_CASE("bays get pages when they are taken, and come back with their box", "[intranode]") {
+    REQUIRE(take_bay() == no_bay);  // there is no arena yet
+    ArenaAddress address;
+    REQUIRE(own_arena(&address));
+    const Taken mine = take();
+    Box* const seen = map_box(address, mine.index, mine.token);
+    std::set<uint32_t> bays;
+    uint32_t last = no_bay;
+    for (uint32_t i = 0; i < bays_per_arena; ++i) {
+        last = take_bay();
+        REQUIRE(last < bays_per_arena);
+        bays.insert(last);
+        Bay* const here = bay_beside(mine.box, last);
+        Bay* const there = bay_beside(seen, last);
+        REQUIRE((here != nullptr && there != nullptr && here != there));
+        here->large[3][100] = static_cast<unsigned char>(i + 1);
+        REQUIRE(there->large[3][100] == i + 1);
+        here->signals[1][2].round = 9;
+    }
+    REQUIRE(bays.size() == bays_per_arena);
+    REQUIRE(take_bay() == no_bay);
+    REQUIRE(bay_beside(mine.box, bays_per_arena) == nullptr);
+    REQUIRE(bay_beside(nullptr, 0) == nullptr);
+    Peer closes(11);
+    retire_box(mine.box, last, {{mine.box, mine.token}, closes.entry()});
+    REQUIRE(take_bay() == no_bay);
+    closes.box.closed = 1;
+    REQUIRE(take_bay() == last);
+    REQUIRE(bay_beside(mine.box, last)->signals[1][2].round == 0);
+    return_bay(3);
+    REQUIRE(take_bay() == 3);
+    release_arenas();
+    REQUIRE(take_bay() == no_bay);
 }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Signals of lanes: told, awaited.
+#include "bay.hpp"
+
+#include <algorithm>
+
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+
+void Lane::await_free(uint64_t round) noexcept {
+    const uint64_t slots = shape_of(kind_).slots;
+    if (round <= all_read_ + slots) return;
+    uint64_t least = UINT64_MAX;
+    for (int rank = 0; rank < ranks(); ++rank)
+        least = std::min(least, await(Signal::read, rank, round - slots));
+    all_read_ = least;
+}
+
+void Lane::tell(Signal signal, uint64_t round) noexcept {
+    told(me_, signal).store(round, std::memory_order_release);  // pairs with await() of the others
+}
+
+uint64_t Lane::await(Signal signal, int rank, uint64_t round) const noexcept {
+    const std::atomic<uint64_t>& from = told(rank, signal);
+    uint64_t seen = 0;
+    wait_for_memory([&]() noexcept {
+        seen = from.load(std::memory_order_acquire);  // pairs with tell()
+        return seen >= round;
+    });
+    return seen;
+}
+
+void Lane::await_all(Signal signal, uint64_t round) const noexcept {
+    for (int i = 1; i < ranks(); ++i) await(signal, (me_ + i) % ranks(), round);
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives through the bays of all ranks of a communicator: everybody puts its data into its own
+// bay, in rounds, and reads those of the others. Reductions are cut into slices, one a rank, or,
+// where they are small, done by all. Where the system lets them, ranks read large data right where
+// it lies in the others' memory (single_copy.cpp). One thread at a time.
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "bay.hpp"
+#include "combining.hpp"
+#include "peer_memory.hpp"
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+
+// What one rank gives to a reduction: dense elements of a predefined type.
+struct Reduction {
+    const unsigned char* input = nullptr;
+    unsigned char* output = nullptr;  // may be the input; unused where this rank gets no result
+    MPI_Count elements = 0;
+    MPI_Datatype type = MPI_BYTE;
+    MPI_Op op = MPI_SUM;
+    size_t element_bytes = 0;
+
+    size_t bytes() const noexcept { return static_cast<size_t>(elements) * element_bytes; }
+};
+
+// How the data move: through slots of bays, or read where they lie.
+enum class Way : uint8_t { in_rounds, in_one_copy };
+
+// Elements [first, first + count) of the vector.
+struct Slice {
+    int64_t first = 0;
+    int64_t count = 0;
+};
+
+class Bays {
+  public:
+    // A slice of a slot must hold the largest element.
+    static constexpr int most_ranks = 512;
+    // bays: by rank, at most most_ranks. Throws bad_alloc.
+    Bays(int rank, std::vector<Bay*> bays);
+    Bays(const Bays&) = delete;
+    Bays& operator=(const Bays&) = delete;
+
+    int ranks() const noexcept { return static_cast<int>(bays_.size()); }
+
+    // Each returns an error code: another process's memory may turn out not to be readable. Way:
+    // the same on all ranks; in_one_copy only where that is allowed.
+    int allreduce(const Reduction& what, Way way) noexcept;
+    int reduce(const Reduction& what, int root) noexcept;
+    // The output is this rank's slice: counts[rank] elements.
+    int reduce_scatter(const Reduction& what, RankArray counts, Way way) noexcept;
+    int reduce_scatter_block(const Reduction& what, MPI_Count count, Way way) noexcept;
+    // *told: how many bytes the root has: as many, unless the program is wrong. A null buffer: this
+    // rank has failed; on the root that means 0 bytes.
+    int bcast(unsigned char* buffer, size_t bytes, int root, size_t* told, Way way) noexcept;
+    // own: `bytes` bytes; they may lie in their place of all, which has that many of each rank.
+    int allgather(const unsigned char* own, unsigned char* all, size_t bytes, Way way) noexcept;
+
+    // All ranks can read all of these, by rank.
+    void allow_single_copy(std::vector<PeerProcess> peers) noexcept { peers_ = std::move(peers); }
+    bool allows_single_copy() const noexcept { return !peers_.empty(); }
+
+  private:
+    friend class SlicedRun;
+    // What a rank lets the others read.
+    struct Card {
+        uint64_t input = 0, output = 0;  // addresses
+        uint64_t bytes = 0;              // of each
+    };
+    bool open_memory(const void* input, const void* output, size_t bytes, bool willing) noexcept;
+    bool may_read(const Card& card, int rank) const noexcept;
+    int allreduce_in_one_copy(const Reduction& what) noexcept;
+    int scatter_in_one_copy(const Reduction& what) noexcept;
+    bool reduce_own_slice(const Reduction& what, const CombiningOrder& order,
+                          unsigned char* to) noexcept;
+    int bcast_in_one_copy(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
+    int allgather_in_one_copy(unsigned char* all, size_t bytes) noexcept;
+    bool read_in_parts(int rank, uint64_t from, unsigned char* to, size_t bytes) noexcept;
+
+    void bcast_in_rounds(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
+    void allgather_in_rounds(const unsigned char* own, unsigned char* all, size_t bytes) noexcept;
+    Lane& lane_for(size_t bytes) noexcept {
+        return lanes_[bytes <= shape_of(LaneKind::small).slot_bytes ? 0 : 1];
+    }
+    Lane& lane_for_slices(size_t bytes) noexcept;
+    int me() const noexcept { return lanes_[0].rank(); }
+    void reduce_directly(const Reduction& what, const CombiningOrder& order,
+                         bool gets_result) noexcept;
+    template <class Value>
+    void combine(const Reduction& what, const CombiningOrder& order, int64_t elements,
+                 size_t at_once_bytes, unsigned char* to, const Value& value) noexcept;
+    void cut_evenly(int64_t elements) noexcept;
+    int scatter(const Reduction& what, Way way) noexcept;
+    const CombiningOrder& order_of_scatter(size_t bytes) const noexcept;
+
+    const std::vector<Bay*> bays_;  // by rank
+    Lane lanes_[number_of_lanes];
+    std::vector<Slice> slices_;  // of the call under way
+    std::unique_ptr<unsigned char[]> kept_;
+    const CombiningOrder doubling_, halving_, pairwise_;
+    CombiningOrder binomial_;  // for the last root
+    int binomial_root_ = -1;
+    std::vector<PeerProcess> peers_;       // by rank; empty: nobody reads their memory
+    std::vector<Card> cards_;              // by rank, of the call under way
+    std::vector<unsigned char> verdicts_;  // by rank
+};
+
+// ---- inside
+
+// Two of them and a result stay in the first cache.
+constexpr size_t piece_bytes = size_t{8} << 10;
+// Three stay in the second, and it is worth a system call.
+constexpr size_t remote_piece_bytes = size_t{64} << 10;
+
+// value(rank, first, n, spare) -> where n of the rank's values lie, from element `first` on.
+template <class Value>
+void Bays::combine(const Reduction& what, const CombiningOrder& order, int64_t elements,
+                   size_t at_once_bytes, unsigned char* to, const Value& value) noexcept {
+    const auto in_piece = static_cast<int64_t>(at_once_bytes / what.element_bytes);
+    for (int64_t first = 0; first < elements; first += in_piece) {
+        const int64_t n = std::min(in_piece, elements - first);
+        combine_values(
+            order, kept_.get(), at_once_bytes, to + static_cast<size_t>(first) * what.element_bytes,
+            [&](int rank, unsigned char* spare) noexcept { return value(rank, first, n, spare); },
+            [&](const unsigned char* left, const unsigned char* right,
+                unsigned char* into) noexcept {
+                reduce_elements(left, right, into, n, what.type,
+                                static_cast<MPI_Count>(what.element_bytes), what.op);
+            });
+    }
+}
+
+}  // namespace vecmpi
