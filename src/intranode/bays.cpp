@@ -188,8 +188,11 @@ int Bays::allreduce(const Reduction& what, Way way) noexcept {
         return MPI_SUCCESS;
     }
     cut_evenly(what.elements);
-    if (way == Way::in_one_copy && open_memory(what.input, what.output, what.bytes(), true))
-        return allreduce_in_one_copy(what);
+    if (way == Way::in_one_copy) {
+        const Outcome outcome = allreduce_in_one_copy(what);
+        if (outcome != Outcome::not_readable)
+            return outcome == Outcome::done ? MPI_SUCCESS : MPI_ERR_OTHER;
+    }
     SlicedRun(*this, what, doubling_, SlicedRun::Result::on_all, 0).run();
     return MPI_SUCCESS;
 }
@@ -219,11 +222,8 @@ const CombiningOrder& Bays::order_of_scatter(size_t bytes) const noexcept {
     return bytes < pairwise_from ? halving_ : pairwise_;
 }
 
-// In place the result lies where others still read the input.
 int Bays::scatter(const Reduction& what, Way way) noexcept {
-    if (way == Way::in_one_copy &&
-        open_memory(what.input, what.input, what.bytes(), what.input != what.output))
-        return scatter_in_one_copy(what);
+    if (way == Way::in_one_copy && scatter_in_one_copy(what) == Outcome::done) return MPI_SUCCESS;
     SlicedRun(*this, what, order_of_scatter(what.bytes()), SlicedRun::Result::in_slices, 0).run();
     return MPI_SUCCESS;
 }
@@ -244,18 +244,15 @@ int Bays::reduce_scatter_block(const Reduction& what, MPI_Count count, Way way) 
 }
 
 int Bays::bcast(unsigned char* buffer, size_t bytes, int root, size_t* told, Way way) noexcept {
-    if (way == Way::in_one_copy && open_memory(buffer, buffer, bytes, buffer != nullptr))
-        return bcast_in_one_copy(buffer, bytes, root, told);
+    if (way == Way::in_one_copy && bcast_in_one_copy(buffer, bytes, root, told) == Outcome::done)
+        return MPI_SUCCESS;
     bcast_in_rounds(buffer, bytes, root, told);
     return MPI_SUCCESS;
 }
 
 int Bays::allgather(const unsigned char* own, unsigned char* all, size_t bytes, Way way) noexcept {
-    unsigned char* const own_place = all + static_cast<size_t>(me()) * bytes;
-    if (way == Way::in_one_copy && open_memory(own, own, bytes, true)) {
-        if (own_place != own) std::memcpy(own_place, own, bytes);
-        return allgather_in_one_copy(all, bytes);
-    }
+    if (way == Way::in_one_copy && allgather_in_one_copy(own, all, bytes) == Outcome::done)
+        return MPI_SUCCESS;
     allgather_in_rounds(own, all, bytes);
     return MPI_SUCCESS;
 }

@@ -73,16 +73,20 @@ class Bays {
     // What a rank lets the others read.
     struct Card {
         uint64_t input = 0, output = 0;  // addresses
-        uint64_t bytes = 0;              // of each
+        uint64_t bytes = 0;              // of each; 0: nobody may
     };
-    bool open_memory(const void* input, const void* output, size_t bytes, bool willing) noexcept;
-    bool may_read(const Card& card, int rank) const noexcept;
-    int allreduce_in_one_copy(const Reduction& what) noexcept;
-    int scatter_in_one_copy(const Reduction& what) noexcept;
+    // not_readable: nothing is lost, and all ranks say so.
+    enum class Outcome : uint8_t { done, not_readable, failed };
+    void tell_card(const Card& mine) noexcept;
+    bool all_say(bool yes) noexcept;
+    bool may_read_all() const noexcept;
+    Outcome allreduce_in_one_copy(const Reduction& what) noexcept;
+    Outcome scatter_in_one_copy(const Reduction& what) noexcept;
     bool reduce_own_slice(const Reduction& what, const CombiningOrder& order,
                           unsigned char* to) noexcept;
-    int bcast_in_one_copy(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
-    int allgather_in_one_copy(unsigned char* all, size_t bytes) noexcept;
+    Outcome bcast_in_one_copy(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
+    Outcome allgather_in_one_copy(const unsigned char* own, unsigned char* all,
+                                  size_t bytes) noexcept;
     bool read_in_parts(int rank, uint64_t from, unsigned char* to, size_t bytes) noexcept;
 
     void bcast_in_rounds(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collectives in which ranks read large data where it lies in the others' memory. Each: 1. All tell
-// where, and try whether they may read it: memory of a device, say, nobody may. Unless all can, the
-// data go through the bays. 2. Everybody reads. 3. Nobody leaves before all have read.
+// where. 2. Everybody reads. 3. Nobody leaves before all have read; where somebody could not
+// (memory of a device, say), nobody has, and the data go through the bays.
 #include <algorithm>
 
 #include "bays.hpp"
+#include "vecmpi/kernels.hpp"
 
 namespace vecmpi {
 
@@ -15,26 +16,30 @@ constexpr size_t bytes_between_polls = size_t{512} << 10;
 
 uint64_t address_of(const void* buffer) noexcept { return reinterpret_cast<uintptr_t>(buffer); }
 
-int error_unless(bool fine) noexcept { return fine ? MPI_SUCCESS : MPI_ERR_OTHER; }
-
 }  // namespace
 
-// A mapping is readable as a whole or not at all: its ends tell.
-bool Bays::may_read(const Card& card, int rank) const noexcept {
-    const uint64_t last = card.bytes - 1;
-    return are_readable(peers_[static_cast<size_t>(rank)],
-                        {card.input, card.input + last, card.output, card.output + last});
-}
-
-bool Bays::open_memory(const void* input, const void* output, size_t bytes, bool willing) noexcept {
-    const Card mine{address_of(input), address_of(output), bytes};
+void Bays::tell_card(const Card& mine) noexcept {
     allgather_in_rounds(reinterpret_cast<const unsigned char*>(&mine),
                         reinterpret_cast<unsigned char*>(cards_.data()), sizeof mine);
-    unsigned char can = willing;
-    for (int rank = 0; rank < ranks() && can != 0; ++rank)
-        if (rank != me()) can = may_read(cards_[static_cast<size_t>(rank)], rank);
-    allgather_in_rounds(&can, verdicts_.data(), sizeof can);
+}
+
+bool Bays::all_say(bool yes) noexcept {
+    const unsigned char mine = yes;
+    allgather_in_rounds(&mine, verdicts_.data(), sizeof mine);
     return std::find(verdicts_.begin(), verdicts_.end(), 0) == verdicts_.end();
+}
+
+// A mapping is readable as a whole or not at all: its ends tell.
+bool Bays::may_read_all() const noexcept {
+    for (int rank = 0; rank < ranks(); ++rank) {
+        const auto peer = static_cast<size_t>(rank);
+        const Card& card = cards_[peer];
+        const uint64_t last = card.bytes - 1;
+        if (rank != me() && !are_readable(peers_[peer], {card.input, card.input + last, card.output,
+                                                         card.output + last}))
+            return false;
+    }
+    return true;
 }
 
 bool Bays::read_in_parts(int rank, uint64_t from, unsigned char* to, size_t bytes) noexcept {
@@ -56,15 +61,20 @@ bool Bays::reduce_own_slice(const Reduction& what, const CombiningOrder& order,
                 const size_t at = static_cast<size_t>(own.first + first) * what.element_bytes;
                 if (rank == me()) return what.input + at;
                 const auto peer = static_cast<size_t>(rank);
-                fine = read_memory(peers_[peer], cards_[peer].input + at, spare,
-                                   static_cast<size_t>(n) * what.element_bytes) &&
-                       fine;
+                fine = fine && read_memory(peers_[peer], cards_[peer].input + at, spare,
+                                           static_cast<size_t>(n) * what.element_bytes);
                 return static_cast<const unsigned char*>(spare);
             });
     return fine;
 }
 
-int Bays::allreduce_in_one_copy(const Reduction& what) noexcept {
+// In place the input is gone once the slices are reduced: whether all can read is found out before.
+Bays::Outcome Bays::allreduce_in_one_copy(const Reduction& what) noexcept {
+    tell_card({address_of(what.input), address_of(what.output), what.bytes()});
+    const bool in_place = std::any_of(cards_.begin(), cards_.end(), [](const Card& card) noexcept {
+        return card.input == card.output;
+    });
+    if (in_place && !all_say(may_read_all())) return Outcome::not_readable;
     Lane& lane = lanes_[1];
     const uint64_t round = lane.begin(1);
     const auto place = [&](int rank) noexcept {
@@ -76,49 +86,50 @@ int Bays::allreduce_in_one_copy(const Reduction& what) noexcept {
         const int rank = (me() + i) % ranks();
         const auto peer = static_cast<size_t>(rank);
         lane.await(Signal::reduced, rank, round);
-        fine = read_in_parts(rank, cards_[peer].output + place(rank), what.output + place(rank),
-                             static_cast<size_t>(slices_[peer].count) * what.element_bytes) &&
-               fine;
+        fine = fine &&
+               read_in_parts(rank, cards_[peer].output + place(rank), what.output + place(rank),
+                             static_cast<size_t>(slices_[peer].count) * what.element_bytes);
     }
     lane.tell(Signal::read, round);
-    lane.await_all(Signal::read, round);
-    return error_unless(fine);
+    if (all_say(fine)) return Outcome::done;
+    return in_place ? Outcome::failed : Outcome::not_readable;
 }
 
-int Bays::scatter_in_one_copy(const Reduction& what) noexcept {
-    Lane& lane = lanes_[1];
-    const uint64_t round = lane.begin(1);
+// In place the result would lie where others still read the input.
+Bays::Outcome Bays::scatter_in_one_copy(const Reduction& what) noexcept {
+    const bool willing = what.input != what.output;
+    tell_card({address_of(what.input), 0, willing});
+    const bool all_willing = std::all_of(cards_.begin(), cards_.end(),
+                                         [](const Card& card) noexcept { return card.bytes != 0; });
+    if (!all_willing) return Outcome::not_readable;
     const bool fine = reduce_own_slice(what, order_of_scatter(what.bytes()), what.output);
-    lane.tell(Signal::read, round);
-    lane.await_all(Signal::read, round);
-    return error_unless(fine);
+    return all_say(fine) ? Outcome::done : Outcome::not_readable;
 }
 
-int Bays::bcast_in_one_copy(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept {
-    Lane& lane = lanes_[1];
-    const uint64_t round = lane.begin(1);
-    const Card& from = cards_[static_cast<size_t>(root)];
-    *told = from.bytes;
+Bays::Outcome Bays::bcast_in_one_copy(unsigned char* buffer, size_t bytes, int root,
+                                      size_t* told) noexcept {
+    Card card{address_of(buffer), 0, buffer == nullptr ? 0 : bytes};
+    size_t card_bytes = 0;
+    bcast_in_rounds(reinterpret_cast<unsigned char*>(&card), sizeof card, root, &card_bytes);
+    *told = card.bytes;
     bool fine = true;
-    if (me() != root && from.bytes == bytes) fine = read_in_parts(root, from.input, buffer, bytes);
-    lane.tell(Signal::read, round);
-    if (me() == root) lane.await_all(Signal::read, round);
-    return error_unless(fine);
+    if (me() != root && card.bytes == bytes && buffer != nullptr)
+        fine = read_in_parts(root, card.input, buffer, bytes);
+    return all_say(fine) ? Outcome::done : Outcome::not_readable;
 }
 
-int Bays::allgather_in_one_copy(unsigned char* all, size_t bytes) noexcept {
-    Lane& lane = lanes_[1];
-    const uint64_t round = lane.begin(1);
+Bays::Outcome Bays::allgather_in_one_copy(const unsigned char* own, unsigned char* all,
+                                          size_t bytes) noexcept {
+    tell_card({address_of(own), 0, bytes});
+    unsigned char* const own_place = all + static_cast<size_t>(me()) * bytes;
+    if (own_place != own) copy_bytes(own_place, own, bytes);
     bool fine = true;
     for (int i = 1; i < ranks(); ++i) {
         const int rank = (me() + i) % ranks();
-        fine = read_in_parts(rank, cards_[static_cast<size_t>(rank)].input,
-                             all + static_cast<size_t>(rank) * bytes, bytes) &&
-               fine;
+        fine = fine && read_in_parts(rank, cards_[static_cast<size_t>(rank)].input,
+                                     all + static_cast<size_t>(rank) * bytes, bytes);
     }
-    lane.tell(Signal::read, round);
-    lane.await_all(Signal::read, round);
-    return error_unless(fine);
+    return all_say(fine) ? Outcome::done : Outcome::not_readable;
 }
 
 }  // namespace vecmpi

@@ -152,6 +152,7 @@ mpich_programs() {
     for program in c_point_to_point c_collectives c_objects outside thread_init sessions session_first forks short_of_memory mpi3_calls; do
         build "$program" "$mpicc" "${c_flags[@]}" "$sources/$program.c" -lpthread
     done
+    build unreadable "$mpicc" "${c_flags[@]}" -rdynamic "$sources/unreadable.c"
     build by_handle "$mpicc" "${c_flags[@]}" "$sources/by_handle.c" -ldl
     build cxx_threads "$mpicxx" -std=c++20 -O1 "${c_flags[@]}" "$sources/cxx_threads.cpp" -lpthread
     same "C point-to-point" 2 ./c_point_to_point
@@ -176,6 +177,10 @@ mpich_programs() {
     same "past the entries" 1 ./by_handle
     same "fork" 2 ./forks
     same "no large files" 3 ./short_of_memory
+    same "others' memory unreadable" 2 ./unreadable always
+    same "others' memory unreadable" 3 ./unreadable always
+    same "others' memory unreadable now and then" 2 ./unreadable
+    same "others' memory unreadable now and then" 3 ./unreadable
     same_process "no launcher" ./mpi3_calls
 }
 
