@@ -68,33 +68,33 @@ char* map_shared(int descriptor) noexcept {
 uint64_t inode_of(int descriptor) noexcept {
     struct stat status {};
     const bool known =
-        fstat(descriptor, &status) == 0 && static_cast<size_t>(status.st_size) == arena_bytes;
+        fstat(descriptor, &status) == 0 && static_cast<size_t>(status.st_size) >= boxes_bytes;
     return known ? static_cast<uint64_t>(status.st_ino) : 0;
 }
 
 // Beyond this limit posix_fallocate would raise a signal.
-bool may_make_files() noexcept {
+bool may_make_files(size_t bytes) noexcept {
     rlimit limit{};
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= arena_bytes;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
 }
 
 // Real pages, on this rank's NUMA node: a hole would be filled, or not, when somebody writes there.
 bool give_pages(int descriptor, size_t first, size_t bytes) noexcept {
+    if (!may_make_files(first + bytes)) return false;
     return posix_fallocate(descriptor, static_cast<off_t>(first), static_cast<off_t>(bytes)) == 0;
 }
 
 // 1. Memory without a name. 2. Pages for the boxes. 3. All boxes are free.
 bool make_arena(State& own) {
-    if (!may_make_files()) return false;
     const int descriptor = memfd_create("vecmpi", MFD_CLOEXEC);
     if (descriptor < 0) return false;
-    if (ftruncate(descriptor, arena_bytes) == 0 && give_pages(descriptor, 0, boxes_bytes))
-        own.memory = map_shared(descriptor);
+    if (give_pages(descriptor, 0, boxes_bytes)) own.memory = map_shared(descriptor);
     if (own.memory == nullptr) {
         close(descriptor);
         return false;
     }
     own.address = {inode_of(descriptor), getpid(), descriptor};
+    own.free_bays.reserve(bays_per_arena);
     for (uint32_t index = boxes_per_arena; index-- > 0;) own.free.push_back(index);
     return true;
 }
@@ -141,7 +141,7 @@ void clear(Bay* bay) noexcept {
 
 // The next bay of the arena that was never used. The program may have closed the descriptor.
 bool make_bay(State& own) {
-    if (own.bays_with_pages == bays_per_arena || !may_make_files()) return false;
+    if (own.bays_with_pages == bays_per_arena) return false;
     if (inode_of(own.address.descriptor) != own.address.inode) return false;
     if (!give_pages(own.address.descriptor, bay_offset(own.bays_with_pages), bay_bytes))
         return false;

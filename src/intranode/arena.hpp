@@ -23,7 +23,7 @@ constexpr uint32_t boxes_per_arena = 256;
 constexpr size_t boxes_bytes = box_bytes * boxes_per_arena;
 constexpr uint32_t bays_per_arena = 13;
 constexpr uint32_t no_bay = UINT32_MAX;
-// Its bays get pages when they are taken for the first time.
+// Mapped as a whole; the file grows with the bays that were ever taken.
 constexpr size_t arena_bytes = boxes_bytes + bay_bytes * bays_per_arena;
 static_assert(arena_bytes <= size_t{4} << 20);
 
@@ -83,7 +83,7 @@ void retire_box(Box* own, uint32_t bay, std::vector<BoxOfRank> all) noexcept;
 // another arena lies there than the address says.
 Box* map_box(const ArenaAddress& address, uint32_t index, uint64_t token) noexcept;
 
-// Before MPI_Finalize: nothing is used any more.
+// After MPI_Finalize: nothing is used any more.
 void release_arenas() noexcept;
 
 }  // namespace vecmpi

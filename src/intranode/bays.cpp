@@ -293,6 +293,13 @@ void Bays::bcast_in_rounds(unsigned char* buffer, size_t bytes, int root,
     *told_bytes = told;
 }
 
+void Bays::copy_own_block(const unsigned char* own, unsigned char* all,
+                          size_t bytes) const noexcept {
+    if (own == nullptr || all == nullptr) return;
+    unsigned char* const place = all + static_cast<size_t>(me()) * bytes;
+    if (place != own) std::memcpy(place, own, bytes);
+}
+
 void Bays::allgather_in_rounds(const unsigned char* own, unsigned char* all,
                                size_t bytes) noexcept {
     Lane& lane = lane_for(bytes);
@@ -302,17 +309,17 @@ void Bays::allgather_in_rounds(const unsigned char* own, unsigned char* all,
     const auto here = [=](uint64_t k) noexcept { return std::min(in_round, bytes - k * in_round); };
     const auto give = [&](uint64_t k) noexcept {
         lane.await_free(first + k);
-        std::memcpy(lane.slot(me(), first + k), own + k * in_round, here(k));
+        if (own != nullptr) std::memcpy(lane.slot(me(), first + k), own + k * in_round, here(k));
         lane.tell(Signal::filled, first + k);
     };
     give(0);
-    unsigned char* const own_place = all + static_cast<size_t>(me()) * bytes;
-    if (own_place != own) std::memcpy(own_place, own, bytes);
+    copy_own_block(own, all, bytes);
     for (uint64_t k = 0; k < rounds; ++k) {
         if (k + 1 < rounds) give(k + 1);
         for (int i = 1; i < ranks(); ++i) {
             const int rank = (me() + i) % ranks();
             lane.await(Signal::filled, rank, first + k);
+            if (all == nullptr) continue;
             std::memcpy(all + static_cast<size_t>(rank) * bytes + k * in_round,
                         lane.slot(rank, first + k), here(k));
         }

@@ -61,7 +61,8 @@ class Bays {
     // *told: how many bytes the root has: as many, unless the program is wrong. A null buffer: this
     // rank has failed; on the root that means 0 bytes.
     int bcast(unsigned char* buffer, size_t bytes, int root, size_t* told, Way way) noexcept;
-    // own: `bytes` bytes; they may lie in their place of all, which has that many of each rank.
+    // own: `bytes` bytes; they may lie in their place of all, which has that many of each rank. A
+    // null one: this rank has failed, and takes part without.
     int allgather(const unsigned char* own, unsigned char* all, size_t bytes, Way way) noexcept;
 
     // All ranks can read all of these, by rank.
@@ -78,6 +79,7 @@ class Bays {
     // not_readable: nothing is lost, and all ranks say so.
     enum class Outcome : uint8_t { done, not_readable, failed };
     void tell_card(const Card& mine) noexcept;
+    bool all_let_read() const noexcept;
     bool all_say(bool yes) noexcept;
     bool may_read_all() const noexcept;
     Outcome allreduce_in_one_copy(const Reduction& what) noexcept;
@@ -87,6 +89,7 @@ class Bays {
     Outcome bcast_in_one_copy(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
     Outcome allgather_in_one_copy(const unsigned char* own, unsigned char* all,
                                   size_t bytes) noexcept;
+    void copy_own_block(const unsigned char* own, unsigned char* all, size_t bytes) const noexcept;
     bool read_in_parts(int rank, uint64_t from, unsigned char* to, size_t bytes) noexcept;
 
     void bcast_in_rounds(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;

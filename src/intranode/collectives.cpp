@@ -59,10 +59,16 @@ struct Combine {
 
 bool fits_line(size_t bytes) noexcept { return bytes <= line_data_bytes; }
 
-// Where the user named a path or segments, those run.
+// Where the user named a path or segments, those run; a line is never cut.
+bool may_be_cut_by_user() noexcept {
+    return settings().segments != 0 || settings().segment_bytes != 0;
+}
 bool is_ours(const PathRanges& paths, size_t bytes) noexcept {
+    return bytes != 0 && paths.at(bytes) == CollectivePath::automatic && !may_be_cut_by_user();
+}
+bool is_ours_or_line(const PathRanges& paths, size_t bytes) noexcept {
     if (bytes == 0 || paths.at(bytes) != CollectivePath::automatic) return false;
-    return fits_line(bytes) || (settings().segments == 0 && settings().segment_bytes == 0);
+    return fits_line(bytes) || !may_be_cut_by_user();
 }
 
 // No bays: not on the node.
@@ -203,7 +209,7 @@ std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* rec
                                        MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                                        MPI_Comm comm) noexcept {
     const size_t bytes = bytes_of_reduction(count, datatype, op);
-    if (!is_ours(settings().allreduce, bytes)) return std::nullopt;
+    if (!is_ours_or_line(settings().allreduce, bytes)) return std::nullopt;
     if (sendbuf == recvbuf || is_refused(sendbuf, count, datatype) ||
         is_refused_output(recvbuf, count, datatype))
         return std::nullopt;
@@ -229,7 +235,7 @@ std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbu
                                     MPI_Datatype datatype, MPI_Op op, int root,
                                     MPI_Comm comm) noexcept {
     const size_t bytes = bytes_of_reduction(count, datatype, op);
-    if (!is_ours(settings().reduce, bytes)) return std::nullopt;
+    if (!is_ours_or_line(settings().reduce, bytes)) return std::nullopt;
     const NodeSite site = node_site(comm);
     if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
     const bool is_root = site.rank == root;
@@ -289,7 +295,7 @@ std::optional<int> intranode_reduce_scatter_block(Call call, const void* sendbuf
 std::optional<int> intranode_bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype datatype,
                                    int root, MPI_Comm comm) noexcept {
     const MovedData data(buffer, count, datatype, comm);
-    if (!is_ours(settings().bcast, data.bytes())) return std::nullopt;
+    if (!is_ours_or_line(settings().bcast, data.bytes())) return std::nullopt;
     const NodeSite site = node_site(comm);
     if (site.declined() || root < 0 || root >= site.ranks || data.is_refused_as_output())
         return std::nullopt;
@@ -324,14 +330,19 @@ std::optional<int> intranode_allgather(Call call, const void* sendbuf, MPI_Count
     const MovedData own = in_place ? MovedData(own_place, recvcount, recvtype, comm)
                                    : MovedData(sendbuf, sendcount, sendtype, comm);
     if (own.bytes() != bytes || own.is_refused_as_input()) return std::nullopt;
-    if (!in_place && sendbuf == own_place) return std::nullopt;  // the library's own error
+    // The library's own error, by its own test.
+    const MPI_Count place = site.rank * recvcount * shape.bytes;
+    if (sendtype == recvtype && sendcount == recvcount &&
+        sendbuf == static_cast<const char*>(recvbuf) + place)
+        return std::nullopt;
     const BaysToUse use = bays_for(site, call, comm, LargeKind::allgather, all.bytes());
     if (use.bays == nullptr) return std::nullopt;
     Bytes own_memory, all_memory;
     unsigned char* const from = own.place(&own_memory);
     unsigned char* const to = all.place(&all_memory);
-    if (from == nullptr || to == nullptr) return served(call, bytes, comm, MPI_ERR_NO_MEM);
-    int error = own_memory ? own.pack(from) : MPI_SUCCESS;
+    int error = MPI_SUCCESS;
+    if (from == nullptr || to == nullptr) error = MPI_ERR_NO_MEM;
+    if (own_memory && error == MPI_SUCCESS) error = own.pack(from);
     const int moved = use.bays->allgather(from, to, bytes, use.way);
     if (error == MPI_SUCCESS) error = moved;
     if (all_memory && error == MPI_SUCCESS) error = all.unpack(to);

@@ -231,7 +231,10 @@ Candidate NodeComm::way_for(Call call, MPI_Comm comm, LargeKind kind, size_t byt
         const bool library = settings().intranode == IntranodeMode::automatic;
         choice = choose_ways(*bays_, comm, kind, library);
     }
-    return choice->of(bytes);
+    // What was found on another communicator may not be allowed on this one.
+    const Candidate found = choice->of(bytes);
+    return found == Candidate::in_one_copy && !bays_->allows_single_copy() ? Candidate::in_rounds
+                                                                           : found;
 }
 
 namespace {

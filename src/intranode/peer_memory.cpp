@@ -10,10 +10,16 @@
 
 namespace vecmpi {
 
+namespace {
+uint64_t random_word() noexcept {
+    uint64_t word = 0;
+    if (getrandom(&word, sizeof word, GRND_NONBLOCK) == sizeof word) return word;
+    return reinterpret_cast<uintptr_t>(&word);
+}
+}  // namespace
+
 PeerProcess this_process() noexcept {
-    static uint64_t word = 0;
-    if (word == 0 && getrandom(&word, sizeof word, GRND_NONBLOCK) != sizeof word)
-        word = reinterpret_cast<uintptr_t>(&word);
+    static const uint64_t word = random_word();
     return {reinterpret_cast<uintptr_t>(&word), word, getpid()};
 }
 

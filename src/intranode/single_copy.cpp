@@ -23,6 +23,11 @@ void Bays::tell_card(const Card& mine) noexcept {
                         reinterpret_cast<unsigned char*>(cards_.data()), sizeof mine);
 }
 
+bool Bays::all_let_read() const noexcept {
+    return std::all_of(cards_.begin(), cards_.end(),
+                       [](const Card& card) noexcept { return card.bytes != 0; });
+}
+
 bool Bays::all_say(bool yes) noexcept {
     const unsigned char mine = yes;
     allgather_in_rounds(&mine, verdicts_.data(), sizeof mine);
@@ -56,13 +61,18 @@ bool Bays::reduce_own_slice(const Reduction& what, const CombiningOrder& order,
                             unsigned char* to) noexcept {
     const Slice own = slices_[static_cast<size_t>(me())];
     bool fine = true;
+    size_t read_bytes = 0;
     combine(what, order, own.count, remote_piece_bytes, to,
             [&](int rank, int64_t first, int64_t n, unsigned char* spare) noexcept {
                 const size_t at = static_cast<size_t>(own.first + first) * what.element_bytes;
                 if (rank == me()) return what.input + at;
                 const auto peer = static_cast<size_t>(rank);
-                fine = fine && read_memory(peers_[peer], cards_[peer].input + at, spare,
-                                           static_cast<size_t>(n) * what.element_bytes);
+                const size_t bytes = static_cast<size_t>(n) * what.element_bytes;
+                if ((read_bytes += bytes) >= bytes_between_polls) {
+                    read_bytes = 0;
+                    make_progress();
+                }
+                fine = fine && read_memory(peers_[peer], cards_[peer].input + at, spare, bytes);
                 return static_cast<const unsigned char*>(spare);
             });
     return fine;
@@ -97,11 +107,8 @@ Bays::Outcome Bays::allreduce_in_one_copy(const Reduction& what) noexcept {
 
 // In place the result would lie where others still read the input.
 Bays::Outcome Bays::scatter_in_one_copy(const Reduction& what) noexcept {
-    const bool willing = what.input != what.output;
-    tell_card({address_of(what.input), 0, willing});
-    const bool all_willing = std::all_of(cards_.begin(), cards_.end(),
-                                         [](const Card& card) noexcept { return card.bytes != 0; });
-    if (!all_willing) return Outcome::not_readable;
+    tell_card({address_of(what.input), 0, what.input == what.output ? 0 : what.bytes()});
+    if (!all_let_read()) return Outcome::not_readable;
     const bool fine = reduce_own_slice(what, order_of_scatter(what.bytes()), what.output);
     return all_say(fine) ? Outcome::done : Outcome::not_readable;
 }
@@ -120,11 +127,11 @@ Bays::Outcome Bays::bcast_in_one_copy(unsigned char* buffer, size_t bytes, int r
 
 Bays::Outcome Bays::allgather_in_one_copy(const unsigned char* own, unsigned char* all,
                                           size_t bytes) noexcept {
-    tell_card({address_of(own), 0, bytes});
-    unsigned char* const own_place = all + static_cast<size_t>(me()) * bytes;
-    if (own_place != own) copy_bytes(own_place, own, bytes);
+    tell_card({address_of(own), 0, own == nullptr ? 0 : bytes});
+    if (!all_let_read()) return Outcome::not_readable;
+    copy_own_block(own, all, bytes);
     bool fine = true;
-    for (int i = 1; i < ranks(); ++i) {
+    for (int i = 1; i < ranks() && all != nullptr; ++i) {
         const int rank = (me() + i) % ranks();
         fine = fine && read_in_parts(rank, cards_[static_cast<size_t>(rank)].input,
                                      all + static_cast<size_t>(rank) * bytes, bytes);

@@ -26,8 +26,11 @@ constexpr uint32_t not_known = UINT32_MAX;
 std::atomic<uint32_t> known[number_of_large_kinds] = {not_known, not_known, not_known, not_known,
                                                       not_known};
 
-uint32_t packed(const LargeChoice& choice) noexcept {
-    uint32_t bits = 0;
+// How many ranks it was found on: more of them share the memory, and what they wait for.
+constexpr int ranks_shift = 8;
+
+uint32_t packed(const LargeChoice& choice, int ranks) noexcept {
+    uint32_t bits = static_cast<uint32_t>(ranks) << ranks_shift;
     for (size_t i = 0; i < choice.at.size(); ++i)
         bits |= static_cast<uint32_t>(choice.at[i]) << (2 * i);
     return bits;
@@ -197,12 +200,13 @@ Candidate LargeChoice::of(size_t bytes) const noexcept {
 LargeChoice choose_ways(Bays& bays, MPI_Comm comm, LargeKind kind, bool library) noexcept {
     std::atomic<uint32_t>& process_knows = known[static_cast<size_t>(kind)];
     uint32_t bits = told_by_first(bays, process_knows.load(std::memory_order_relaxed));
-    if (bits == not_known) {
+    if (bits >> ranks_shift != static_cast<uint32_t>(bays.ranks())) {
         const std::unique_ptr<unsigned char[]> memory(
             new (std::nothrow) unsigned char[2 * tried_bytes.back()]);
         if (number_of(bays, memory != nullptr) != bays.ranks()) return {};
         std::memset(memory.get(), 0, 2 * tried_bytes.back());
-        bits = told_by_first(bays, packed(Trial(bays, comm, kind, memory.get()).run(library)));
+        bits = told_by_first(
+            bays, packed(Trial(bays, comm, kind, memory.get()).run(library), bays.ranks()));
     }
     process_knows.store(bits, std::memory_order_relaxed);
     return unpacked(bits);

@@ -32,8 +32,9 @@ struct LargeChoice {
     Candidate of(size_t bytes) const noexcept;
 };
 
-// Collective over the bays' ranks, which are those of comm, inside a DirectCall. Some milliseconds,
-// once in a process for each kind: what the first rank found holds for all. library: it is a
+// Collective over the bays' ranks, which are those of comm, inside a DirectCall. What the first
+// rank knows of this kind from another communicator of so many ranks holds for all; else some
+// milliseconds of trying. library: it is a
 // candidate. Without memory to try, in rounds.
 LargeChoice choose_ways(Bays& bays, MPI_Comm comm, LargeKind kind, bool library) noexcept;
 

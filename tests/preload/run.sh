@@ -179,6 +179,8 @@ mpich_programs() {
     same "no large files" 3 ./short_of_memory
     same "others' memory unreadable" 2 ./unreadable always
     same "others' memory unreadable" 3 ./unreadable always
+    same "others' memory unreadable later" 2 ./unreadable later
+    same "others' memory unreadable later" 3 ./unreadable later
     same "others' memory unreadable now and then" 2 ./unreadable
     same "others' memory unreadable now and then" 3 ./unreadable
     same_process "no launcher" ./mpi3_calls
