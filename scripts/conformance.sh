@@ -25,8 +25,8 @@ runs it plain and preloaded, and prints every test that passes plain and not pre
 
   --library PATH      library to preload (default: build/libvecmpi.so)
   --modes LIST        of off, on, segments; "none" runs plain only (default: off,on,segments)
-                        off       VECMPI_OFFLOAD=off VECMPI_INTRANODE=on
-                        on        VECMPI_OFFLOAD=on VECMPI_INTRANODE=on
+                        off       VECMPI_OFFLOAD=off VECMPI_INTRANODE=on VECMPI_SINGLE_COPY=off
+                        on        VECMPI_OFFLOAD=on VECMPI_INTRANODE=on VECMPI_SINGLE_COPY=1K
                         segments  VECMPI_OFFLOAD=on VECMPI_SEGMENTS=4 and VECMPI_ALLREDUCE, _BCAST,
                                   _REDUCE, _REDUCE_SCATTER, _ALLGATHER=segmented
   --dirs LIST         directories of test/mpi, e.g. coll,pt2pt,f08/coll (default: all that the suite runs)

@@ -21,8 +21,8 @@ from verdict import PASS
 
 SEGMENTED = ("ALLREDUCE", "BCAST", "REDUCE", "REDUCE_SCATTER", "ALLGATHER")
 MODE_SETTINGS = {
-    "off": {"VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on"},
-    "on": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on"},
+    "off": {"VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on", "VECMPI_SINGLE_COPY": "off"},
+    "on": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on", "VECMPI_SINGLE_COPY": "1K"},
     "segments": {"VECMPI_OFFLOAD": "on", "VECMPI_SEGMENTS": "4"}
     | {f"VECMPI_{name}": "segmented" for name in SEGMENTED},
 }
