@@ -39,6 +39,7 @@ MODES = {
     "segments": {"VECMPI_OFFLOAD": "on", "VECMPI_SEGMENTS": "4", **SEGMENTED},
     "bytes": {"VECMPI_OFFLOAD": "off", "VECMPI_SEGMENT_BYTES": "1K", **SEGMENTED},
 }
+SEGMENTED_MODES = ("segments", "bytes")
 # Every collective is a schedule of ours, by each algorithm: only for cases that have to do with them.
 SCHEDULES = {
     "ring": schedules("off", "ring", "chain", "ring", "chain", "ring", VECMPI_SEGMENTS="3"),
@@ -197,6 +198,8 @@ def run_case(options, tally, case, ranks, seed):
         return
     for mode in options.modes.split(","):
         if mode in SCHEDULES and not case.schedules:
+            continue
+        if mode in SEGMENTED_MODES and case.rounds:
             continue
         preloaded = run(options, case, ranks, seed, options.library, MODES[mode])
         why = ended_as_expected(case, preloaded) or difference(plain, preloaded)
