@@ -19,6 +19,10 @@ constexpr size_t most_read_directly = size_t{12} << 10;
 constexpr size_t binomial_up_to = 2048;
 constexpr size_t pairwise_from = size_t{512} << 10;
 
+// MPICH's pairwise exchange in place leaves the result in the place of the rank's slice as well,
+// and there are programs that look there.
+bool leaves_slice_in_place(size_t bytes) noexcept { return bytes >= pairwise_from; }
+
 }  // namespace
 
 Bays::Bays(int rank, std::vector<Bay*> bays)
@@ -150,6 +154,8 @@ class SlicedRun {
         if (others_collect_) lane_.tell(Signal::reduced, number(k));
         if (in_own_slot && (collects_ || result_ == Result::in_slices))
             std::memmove(output, to, bytes_of(own.count));
+        if (in_own_slot && result_ == Result::in_slices && leaves_slice_in_place(what_.bytes()))
+            std::memcpy(what_.output + bytes_of(own.first), to, bytes_of(own.count));
     }
 
     void collect(int64_t k) noexcept {
