@@ -8,15 +8,13 @@
 //   uneven  Reduce_scatter with blocks of any size, in place too
 //   killed  a rank that dies in the middle
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <vector>
 
-#include "battery.hpp"
+#include "streams.hpp"
 
 using namespace battery;
 
@@ -71,28 +69,6 @@ const std::vector<Reduced>& reduced() {
 
 const Reduced& any_reduced(Random& common) {
     return reduced()[static_cast<size_t>(common.below(static_cast<int>(reduced().size())))];
-}
-
-struct Comm {
-    MPI_Comm handle;
-    int rank, size;
-};
-
-Comm make_comm(int kind) {
-    Comm made{MPI_COMM_NULL, 0, 1};
-    switch (kind) {
-        case 0:
-            MPI_Comm_dup(MPI_COMM_WORLD, &made.handle);
-            break;
-        case 1:
-            MPI_Comm_split(MPI_COMM_WORLD, 0, -world.rank, &made.handle);
-            break;
-        default:
-            MPI_Comm_split(MPI_COMM_WORLD, world.rank % kind, world.rank, &made.handle);
-    }
-    MPI_Comm_rank(made.handle, &made.rank);
-    MPI_Comm_size(made.handle, &made.size);
-    return made;
 }
 
 // Most are small; the largest take many rounds of any memory that ranks may share.
@@ -233,10 +209,6 @@ void one_call(const Comm& comm, Random& common, Random& own, Digest& digest) {
     else if (which < 75) broadcast(comm, common, own, digest);
     else if (which < 95) gathered(comm, common, own, digest);
     else MPI_Barrier(comm.handle);
-}
-
-void lag(Random& own, int percent) {
-    if (own.chance(percent)) usleep(static_cast<unsigned>(own.between(1, 300)));
 }
 
 void random_stream() {

@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "battery.hpp"
+#include "streams.hpp"
 
 using namespace battery;
 
@@ -67,32 +67,6 @@ struct Values {
         }
     }
 };
-
-void lag(Random& own, int percent) {
-    if (own.chance(percent)) usleep(static_cast<unsigned>(own.between(1, 300)));
-}
-
-struct Comm {
-    MPI_Comm handle;
-    int rank, size;
-};
-
-Comm make_comm(int kind) {
-    Comm made{MPI_COMM_NULL, 0, 1};
-    switch (kind) {
-        case 0:
-            MPI_Comm_dup(MPI_COMM_WORLD, &made.handle);
-            break;
-        case 1:
-            MPI_Comm_split(MPI_COMM_WORLD, 0, -world.rank, &made.handle);
-            break;
-        default:
-            MPI_Comm_split(MPI_COMM_WORLD, world.rank % kind, world.rank, &made.handle);
-    }
-    MPI_Comm_rank(made.handle, &made.rank);
-    MPI_Comm_size(made.handle, &made.size);
-    return made;
-}
 
 void one_reduction(const Comm& comm, Random& common, Random& own, Digest& digest) {
     const Reduced& row = reduced()[static_cast<size_t>(common.below(static_cast<int>(reduced().size())))];

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What programs share that make long streams of collectives on communicators that come and go.
+#pragma once
+
+#include "battery.hpp"
+
+namespace battery {
+
+struct Comm {
+    MPI_Comm handle;
+    int rank, size;
+};
+
+// 0: a duplicate of the world; 1: the world in reverse order; else the ranks of the same rest by `kind`.
+Comm make_comm(int kind);
+
+// Sometimes this rank falls behind.
+void lag(Random& own, int percent);
+
+}  // namespace battery
