@@ -3,9 +3,12 @@
 // MPI calls.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,6 +127,21 @@ std::string format_bytes(uint64_t bytes);
 
 // A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
 std::string quote_json(std::string_view text);
+
+// ---- parts of a vector ---------------------------------------------------------------------
+
+// Elements [first, first + count) of the vector.
+struct Segment {
+    int64_t first = 0;
+    int64_t count = 0;
+};
+
+// The i-th of n nearly equal parts of `elements`: sizes differ by at most one, larger ones first.
+constexpr Segment segment(int64_t elements, unsigned n, unsigned i) noexcept {
+    const int64_t base = elements / n, extra = elements % n;
+    const int64_t index = i;
+    return {index * base + std::min(index, extra), base + (index < extra ? 1 : 0)};
+}
 
 // ---- log -----------------------------------------------------------------------------------
 
@@ -359,6 +377,18 @@ struct LoadedLibrary {
 std::vector<LoadedLibrary> loaded_libraries();
 // Handle of a library that is already loaded, or null. Never loads anything.
 void* handle_of_loaded(const LoadedLibrary& library) noexcept;
+
+// Memory of malloc, which fails without an exception: null.
+struct Freed {
+    void operator()(void* memory) const noexcept { std::free(memory); }
+};
+template <class T>
+using Buffer = std::unique_ptr<T[], Freed>;
+
+template <class T>
+Buffer<T> allocate(size_t elements) noexcept {
+    return Buffer<T>(static_cast<T*>(std::malloc(std::max<size_t>(elements, 1) * sizeof(T))));
+}
 
 // Memory that a forked child sees as zeros (MADV_WIPEONFORK), zeroed here too; null on failure.
 void* allocate_wiped_on_fork(size_t bytes) noexcept;

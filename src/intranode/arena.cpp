@@ -35,9 +35,9 @@ struct State {
     bool tried = false;
     char* memory = nullptr;  // the own arena
     ArenaAddress address;
-    std::vector<uint32_t> free;  // boxes
-    std::vector<uint32_t> free_bays;
-    uint32_t bays_with_pages = 0;  // the first ones
+    std::vector<uint32_t> free;       // boxes
+    std::vector<uint32_t> free_bays;  // with room for all
+    uint32_t bays_with_pages = 0;     // the first ones
     std::vector<Retired> retired;
     std::vector<Mapped> mapped;
 };
@@ -207,12 +207,8 @@ uint32_t take_bay() noexcept {
     State& own = state();
     const std::lock_guard lock(own.mutex);
     if (own.memory == nullptr) return no_bay;
-    try {
-        if (own.free_bays.empty()) reclaim(own);
-        if (own.free_bays.empty() && !make_bay(own)) return no_bay;
-    } catch (const std::bad_alloc&) {
-        if (own.free_bays.empty()) return no_bay;
-    }
+    if (own.free_bays.empty()) reclaim(own);
+    if (own.free_bays.empty() && !make_bay(own)) return no_bay;
     const uint32_t index = own.free_bays.back();
     own.free_bays.pop_back();
     clear(bay_at(own.memory, index));
@@ -222,11 +218,7 @@ uint32_t take_bay() noexcept {
 void return_bay(uint32_t index) noexcept {
     State& own = state();
     const std::lock_guard lock(own.mutex);
-    try {
-        own.free_bays.push_back(index);
-    } catch (const std::bad_alloc&) {
-        // One bay less.
-    }
+    own.free_bays.push_back(index);
 }
 
 Bay* bay_beside(const Box* box, uint32_t index) noexcept {

@@ -44,10 +44,8 @@ Lane& Bays::lane_for_slices(size_t bytes) noexcept {
 }
 
 void Bays::cut_evenly(int64_t elements) noexcept {
-    const int64_t base = elements / ranks(), extra = elements % ranks();
-    for (int64_t r = 0; r < ranks(); ++r)
-        slices_[static_cast<size_t>(r)] = {r * base + std::min(r, extra),
-                                           base + (r < extra ? 1 : 0)};
+    const auto parts = static_cast<unsigned>(ranks());
+    for (unsigned r = 0; r < parts; ++r) slices_[r] = segment(elements, parts, r);
 }
 
 // One round; everyone who gets the result reads everything.
@@ -91,7 +89,7 @@ class SlicedRun {
         part_bytes_ = lane_.slot_bytes() / static_cast<size_t>(bays.ranks()) / line * line;
         in_part_ = static_cast<int64_t>(part_bytes_ / what.element_bytes);
         int64_t largest = 0;
-        for (const Slice& slice : bays.slices_) largest = std::max(largest, slice.count);
+        for (const Segment& slice : bays.slices_) largest = std::max(largest, slice.count);
         rounds_ = std::max<int64_t>((largest + in_part_ - 1) / in_part_, 1);
     }
 
@@ -110,8 +108,8 @@ class SlicedRun {
 
   private:
     uint64_t number(int64_t k) const noexcept { return first_ + static_cast<uint64_t>(k); }
-    Slice part(int rank, int64_t k) const noexcept {
-        const Slice& slice = bays_.slices_[static_cast<size_t>(rank)];
+    Segment part(int rank, int64_t k) const noexcept {
+        const Segment& slice = bays_.slices_[static_cast<size_t>(rank)];
         const int64_t done = std::min(k * in_part_, slice.count);
         return {slice.first + done, std::min(in_part_, slice.count - done)};
     }
@@ -125,7 +123,7 @@ class SlicedRun {
     void give(int64_t k) noexcept {
         lane_.await_free(number(k));
         for (int rank = 0; rank < bays_.ranks(); ++rank) {
-            const Slice given = part(rank, k);
+            const Segment given = part(rank, k);
             if (rank != me_)
                 std::memcpy(in_slot(me_, k, rank), what_.input + bytes_of(given.first),
                             bytes_of(given.count));
@@ -134,7 +132,7 @@ class SlicedRun {
     }
 
     void reduce(int64_t k) noexcept {
-        const Slice own = part(me_, k);
+        const Segment own = part(me_, k);
         lane_.await_all(Signal::filled, number(k));
         // In place of the whole vector the result may lie across the input.
         const bool in_own_slot =
@@ -162,7 +160,7 @@ class SlicedRun {
         if (!collects_) return;
         for (int i = 1; i < bays_.ranks(); ++i) {
             const int rank = (me_ + i) % bays_.ranks();
-            const Slice got = part(rank, k);
+            const Segment got = part(rank, k);
             lane_.await(Signal::reduced, rank, number(k));
             std::memcpy(what_.output + bytes_of(got.first), in_slot(rank, k, rank),
                         bytes_of(got.count));
@@ -203,7 +201,7 @@ int Bays::allreduce(const Reduction& what, Way way) noexcept {
     return MPI_SUCCESS;
 }
 
-int Bays::reduce(const Reduction& what, int root) noexcept {
+void Bays::reduce(const Reduction& what, int root) noexcept {
     const bool binomial =
         what.bytes() <= binomial_up_to || what.elements < ButterflyPlan{ranks(), 0}.core();
     if (binomial && binomial_root_ != root) {
@@ -217,50 +215,44 @@ int Bays::reduce(const Reduction& what, int root) noexcept {
     const CombiningOrder& order = binomial ? binomial_ : doubling_;
     if (is_direct(what.bytes(), ranks())) {
         reduce_directly(what, order, me() == root);
-        return MPI_SUCCESS;
+        return;
     }
     cut_evenly(what.elements);
     SlicedRun(*this, what, order, SlicedRun::Result::on_root, root).run();
-    return MPI_SUCCESS;
 }
 
 const CombiningOrder& Bays::order_of_scatter(size_t bytes) const noexcept {
     return bytes < pairwise_from ? halving_ : pairwise_;
 }
 
-int Bays::scatter(const Reduction& what, Way way) noexcept {
-    if (way == Way::in_one_copy && scatter_in_one_copy(what) == Outcome::done) return MPI_SUCCESS;
+void Bays::scatter(const Reduction& what, Way way) noexcept {
+    if (way == Way::in_one_copy && scatter_in_one_copy(what)) return;
     SlicedRun(*this, what, order_of_scatter(what.bytes()), SlicedRun::Result::in_slices, 0).run();
-    return MPI_SUCCESS;
 }
 
-int Bays::reduce_scatter(const Reduction& what, RankArray counts, Way way) noexcept {
+void Bays::reduce_scatter(const Reduction& what, RankArray counts, Way way) noexcept {
     int64_t first = 0;
     for (int rank = 0; rank < ranks(); ++rank) {
         slices_[static_cast<size_t>(rank)] = {first, counts[rank]};
         first += counts[rank];
     }
-    return scatter(what, way);
+    scatter(what, way);
 }
 
-int Bays::reduce_scatter_block(const Reduction& what, MPI_Count count, Way way) noexcept {
+void Bays::reduce_scatter_block(const Reduction& what, MPI_Count count, Way way) noexcept {
     for (int rank = 0; rank < ranks(); ++rank)
         slices_[static_cast<size_t>(rank)] = {rank * count, count};
-    return scatter(what, way);
+    scatter(what, way);
 }
 
-int Bays::bcast(unsigned char* buffer, size_t bytes, int root, size_t* told, Way way) noexcept {
-    if (way == Way::in_one_copy && bcast_in_one_copy(buffer, bytes, root, told) == Outcome::done)
-        return MPI_SUCCESS;
+void Bays::bcast(unsigned char* buffer, size_t bytes, int root, size_t* told, Way way) noexcept {
+    if (way == Way::in_one_copy && bcast_in_one_copy(buffer, bytes, root, told)) return;
     bcast_in_rounds(buffer, bytes, root, told);
-    return MPI_SUCCESS;
 }
 
-int Bays::allgather(const unsigned char* own, unsigned char* all, size_t bytes, Way way) noexcept {
-    if (way == Way::in_one_copy && allgather_in_one_copy(own, all, bytes) == Outcome::done)
-        return MPI_SUCCESS;
+void Bays::allgather(const unsigned char* own, unsigned char* all, size_t bytes, Way way) noexcept {
+    if (way == Way::in_one_copy && allgather_in_one_copy(own, all, bytes)) return;
     allgather_in_rounds(own, all, bytes);
-    return MPI_SUCCESS;
 }
 
 void Bays::bcast_in_rounds(unsigned char* buffer, size_t bytes, int root,
@@ -282,8 +274,10 @@ void Bays::bcast_in_rounds(unsigned char* buffer, size_t bytes, int root,
             std::memcpy(slot, &told, sizeof told);
         } else {
             lane.await(Signal::filled, root, round);
-            if (k == 0) std::memcpy(&told, slot, sizeof told);
-            rounds = rounds_of(told);
+            if (k == 0) {
+                std::memcpy(&told, slot, sizeof told);
+                rounds = rounds_of(told);
+            }
         }
         const size_t done = k * in_round, here = std::min(in_round, told - std::min(told, done));
         if (is_root) {

@@ -34,12 +34,6 @@ struct Reduction {
 // How the data move: through slots of bays, or read where they lie.
 enum class Way : uint8_t { in_rounds, in_one_copy };
 
-// Elements [first, first + count) of the vector.
-struct Slice {
-    int64_t first = 0;
-    int64_t count = 0;
-};
-
 class Bays {
   public:
     // A slice of a slot must hold the largest element.
@@ -51,19 +45,19 @@ class Bays {
 
     int ranks() const noexcept { return static_cast<int>(bays_.size()); }
 
-    // Each returns an error code: another process's memory may turn out not to be readable. Way:
-    // the same on all ranks; in_one_copy only where that is allowed.
+    // Way: the same on all ranks; in_one_copy only where that is allowed. An error code: in place
+    // the input may be gone when another process's memory turns out not to be readable.
     int allreduce(const Reduction& what, Way way) noexcept;
-    int reduce(const Reduction& what, int root) noexcept;
+    void reduce(const Reduction& what, int root) noexcept;
     // The output is this rank's slice: counts[rank] elements.
-    int reduce_scatter(const Reduction& what, RankArray counts, Way way) noexcept;
-    int reduce_scatter_block(const Reduction& what, MPI_Count count, Way way) noexcept;
+    void reduce_scatter(const Reduction& what, RankArray counts, Way way) noexcept;
+    void reduce_scatter_block(const Reduction& what, MPI_Count count, Way way) noexcept;
     // *told: how many bytes the root has: as many, unless the program is wrong. A null buffer: this
     // rank has failed; on the root that means 0 bytes.
-    int bcast(unsigned char* buffer, size_t bytes, int root, size_t* told, Way way) noexcept;
+    void bcast(unsigned char* buffer, size_t bytes, int root, size_t* told, Way way) noexcept;
     // own: `bytes` bytes; they may lie in their place of all, which has that many of each rank. A
     // null one: this rank has failed, and takes part without.
-    int allgather(const unsigned char* own, unsigned char* all, size_t bytes, Way way) noexcept;
+    void allgather(const unsigned char* own, unsigned char* all, size_t bytes, Way way) noexcept;
 
     // All ranks can read all of these, by rank.
     void allow_single_copy(std::vector<PeerProcess> peers) noexcept { peers_ = std::move(peers); }
@@ -76,19 +70,18 @@ class Bays {
         uint64_t input = 0, output = 0;  // addresses
         uint64_t bytes = 0;              // of each; 0: nobody may
     };
-    // not_readable: nothing is lost, and all ranks say so.
+    // not_readable: nothing is lost, and all ranks say so. The others return whether it is done.
     enum class Outcome : uint8_t { done, not_readable, failed };
     void tell_card(const Card& mine) noexcept;
     bool all_let_read() const noexcept;
     bool all_say(bool yes) noexcept;
     bool may_read_all() const noexcept;
     Outcome allreduce_in_one_copy(const Reduction& what) noexcept;
-    Outcome scatter_in_one_copy(const Reduction& what) noexcept;
+    bool scatter_in_one_copy(const Reduction& what) noexcept;
     bool reduce_own_slice(const Reduction& what, const CombiningOrder& order,
                           unsigned char* to) noexcept;
-    Outcome bcast_in_one_copy(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
-    Outcome allgather_in_one_copy(const unsigned char* own, unsigned char* all,
-                                  size_t bytes) noexcept;
+    bool bcast_in_one_copy(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
+    bool allgather_in_one_copy(const unsigned char* own, unsigned char* all, size_t bytes) noexcept;
     void copy_own_block(const unsigned char* own, unsigned char* all, size_t bytes) const noexcept;
     bool read_in_parts(int rank, uint64_t from, unsigned char* to, size_t bytes) noexcept;
 
@@ -105,12 +98,12 @@ class Bays {
     void combine(const Reduction& what, const CombiningOrder& order, int64_t elements,
                  size_t at_once_bytes, unsigned char* to, const Value& value) noexcept;
     void cut_evenly(int64_t elements) noexcept;
-    int scatter(const Reduction& what, Way way) noexcept;
+    void scatter(const Reduction& what, Way way) noexcept;
     const CombiningOrder& order_of_scatter(size_t bytes) const noexcept;
 
     const std::vector<Bay*> bays_;  // by rank
     Lane lanes_[number_of_lanes];
-    std::vector<Slice> slices_;  // of the call under way
+    std::vector<Segment> slices_;  // of the call under way
     std::unique_ptr<unsigned char[]> kept_;
     const CombiningOrder doubling_, halving_, pairwise_;
     CombiningOrder binomial_;  // for the last root

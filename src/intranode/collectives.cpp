@@ -4,9 +4,7 @@
 // the NodeComm, if it is there; the rest goes through its bays.
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 
 #include "node_comm.hpp"
 #include "vecmpi/intranode.hpp"
@@ -60,15 +58,14 @@ struct Combine {
 bool fits_line(size_t bytes) noexcept { return bytes <= line_data_bytes; }
 
 // Where the user named a path or segments, those run; a line is never cut.
-bool may_be_cut_by_user() noexcept {
-    return settings().segments != 0 || settings().segment_bytes != 0;
+bool is_automatic(const PathRanges& paths, size_t bytes) noexcept {
+    return bytes != 0 && paths.at(bytes) == CollectivePath::automatic;
 }
 bool is_ours(const PathRanges& paths, size_t bytes) noexcept {
-    return bytes != 0 && paths.at(bytes) == CollectivePath::automatic && !may_be_cut_by_user();
+    return is_automatic(paths, bytes) && settings().segments == 0 && settings().segment_bytes == 0;
 }
 bool is_ours_or_line(const PathRanges& paths, size_t bytes) noexcept {
-    if (bytes == 0 || paths.at(bytes) != CollectivePath::automatic) return false;
-    return fits_line(bytes) || !may_be_cut_by_user();
+    return fits_line(bytes) ? is_automatic(paths, bytes) : is_ours(paths, bytes);
 }
 
 // No bays: not on the node.
@@ -85,10 +82,7 @@ int served(Call call, size_t bytes, MPI_Comm comm, int error = MPI_SUCCESS) noex
     return error;
 }
 
-struct Freed {
-    void operator()(unsigned char* memory) const noexcept { std::free(memory); }
-};
-using Bytes = std::unique_ptr<unsigned char[], Freed>;
+using Bytes = Buffer<unsigned char>;
 
 unsigned char* as_bytes(const void* buffer) noexcept {
     return static_cast<unsigned char*>(const_cast<void*>(buffer));
@@ -117,7 +111,6 @@ class MovedData {
         bytes_ = static_cast<size_t>(count * element);
     }
     size_t bytes() const noexcept { return bytes_; }  // 0: none, or not ours
-    bool is_dense() const noexcept { return is_dense_; }
     // By the library, on this rank alone perhaps, before it waits for others.
     bool is_refused_as_output() const noexcept {
         return is_refused_output(buffer_, count_, type_) || !is_committed(type_, comm_);
@@ -142,7 +135,7 @@ class MovedData {
     // Where the bytes lie as they move: the buffer itself, or else *memory. Null: out of memory.
     unsigned char* place(Bytes* memory) const noexcept {
         if (is_dense_) return buffer_;
-        memory->reset(static_cast<unsigned char*>(std::malloc(bytes_)));
+        *memory = allocate<unsigned char>(bytes_);
         return memory->get();
     }
 
@@ -170,10 +163,8 @@ int bcast_by_bays(const BaysToUse& use, const MovedData& data, bool is_root, int
     unsigned char* bytes = data.place(&memory);
     int error = bytes == nullptr ? MPI_ERR_NO_MEM : MPI_SUCCESS;
     if (memory && is_root) error = data.pack(bytes);
-    const int moved =
-        use.bays->bcast(error == MPI_SUCCESS ? bytes : nullptr, data.bytes(), root, told, use.way);
+    use.bays->bcast(error == MPI_SUCCESS ? bytes : nullptr, data.bytes(), root, told, use.way);
     if (is_root) *told = data.bytes();
-    if (error != MPI_SUCCESS || moved != MPI_SUCCESS) return error != MPI_SUCCESS ? error : moved;
     return memory && !is_root && *told == data.bytes() ? data.unpack(bytes) : error;
 }
 
@@ -189,8 +180,8 @@ std::optional<int> reduce_scatter_on_node(Call call, const void* sendbuf, void* 
         return std::nullopt;
     const BaysToUse use = bays_for(site, call, comm, LargeKind::reduce_scatter, bytes);
     if (use.bays == nullptr) return std::nullopt;
-    return served(call, bytes, comm,
-                  serve(use, reduction_of(sendbuf, recvbuf, total, type, op, bytes)));
+    serve(use, reduction_of(sendbuf, recvbuf, total, type, op, bytes));
+    return served(call, bytes, comm);
 }
 
 }  // namespace
@@ -246,10 +237,9 @@ std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbu
     if (!fits_line(bytes)) {
         const BaysToUse use = bays_for(site, call, comm, LargeKind::reduce, bytes);
         if (use.bays == nullptr) return std::nullopt;
-        return served(call, bytes, comm,
-                      use.bays->reduce(reduction_of(sendbuf, is_root ? recvbuf : nullptr, count,
-                                                    datatype, op, bytes),
-                                       root));
+        use.bays->reduce(
+            reduction_of(sendbuf, is_root ? recvbuf : nullptr, count, datatype, op, bytes), root);
+        return served(call, bytes, comm);
     }
     NodeComm* const node = node_comm_for(site, call, comm, bytes);
     if (node == nullptr) return std::nullopt;
@@ -274,7 +264,7 @@ std::optional<int> intranode_reduce_scatter(Call call, const void* sendbuf, void
     return reduce_scatter_on_node(call, sendbuf, recvbuf, total, recvcounts[site.rank], datatype,
                                   op, site, comm,
                                   [&](const BaysToUse& use, const Reduction& what) noexcept {
-                                      return use.bays->reduce_scatter(what, recvcounts, use.way);
+                                      use.bays->reduce_scatter(what, recvcounts, use.way);
                                   });
 }
 
@@ -284,11 +274,11 @@ std::optional<int> intranode_reduce_scatter_block(Call call, const void* sendbuf
     const NodeSite site = node_site(comm);
     if (site.declined() || recvcount <= 0 || recvcount > PTRDIFF_MAX / site.ranks)
         return std::nullopt;
-    return reduce_scatter_on_node(
-        call, sendbuf, recvbuf, recvcount * site.ranks, recvcount, datatype, op, site, comm,
-        [&](const BaysToUse& use, const Reduction& what) noexcept {
-            return use.bays->reduce_scatter_block(what, recvcount, use.way);
-        });
+    return reduce_scatter_on_node(call, sendbuf, recvbuf, recvcount * site.ranks, recvcount,
+                                  datatype, op, site, comm,
+                                  [&](const BaysToUse& use, const Reduction& what) noexcept {
+                                      use.bays->reduce_scatter_block(what, recvcount, use.way);
+                                  });
 }
 
 // Only the number of bytes is the same on all ranks.
@@ -343,8 +333,7 @@ std::optional<int> intranode_allgather(Call call, const void* sendbuf, MPI_Count
     int error = MPI_SUCCESS;
     if (from == nullptr || to == nullptr) error = MPI_ERR_NO_MEM;
     if (own_memory && error == MPI_SUCCESS) error = own.pack(from);
-    const int moved = use.bays->allgather(from, to, bytes, use.way);
-    if (error == MPI_SUCCESS) error = moved;
+    use.bays->allgather(from, to, bytes, use.way);
     if (all_memory && error == MPI_SUCCESS) error = all.unpack(to);
     return served(call, bytes, comm, error);
 }

@@ -202,10 +202,10 @@ NodeComm::~NodeComm() {
 }
 
 BaysToUse NodeComm::bays_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept {
-    if (has_bays_ == HasBays::undecided) {
+    if (!bays_decided_) {
         const DirectCall scope(call);
         make_bays(comm);
-        has_bays_ = bays_ ? HasBays::yes : HasBays::no;
+        bays_decided_ = true;
         count(bays_ ? Counter::node_bays : Counter::decline_no_bay);
     }
     if (!bays_) return {};

@@ -52,7 +52,6 @@ class NodeComm {
         uint64_t last = 0;
         uint64_t all_finished = 0;  // by all ranks, as far as is known
     };
-    enum class HasBays : uint8_t { undecided, yes, no };
     void make_bays(MPI_Comm comm) noexcept;
     Candidate way_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept;
     void poll_now_and_then() noexcept;
@@ -70,7 +69,7 @@ class NodeComm {
     uint64_t butterflies_ = 0;
     Turns one_way_[number_of_one_way];
     uint32_t calls_ = 0;
-    HasBays has_bays_ = HasBays::undecided;
+    bool bays_decided_ = false;
     uint32_t own_bay_ = no_bay;
     std::unique_ptr<Bays> bays_;
     std::optional<LargeChoice> choices_[number_of_large_kinds];

@@ -59,7 +59,7 @@ bool Bays::read_in_parts(int rank, uint64_t from, unsigned char* to, size_t byte
 
 bool Bays::reduce_own_slice(const Reduction& what, const CombiningOrder& order,
                             unsigned char* to) noexcept {
-    const Slice own = slices_[static_cast<size_t>(me())];
+    const Segment own = slices_[static_cast<size_t>(me())];
     bool fine = true;
     size_t read_bytes = 0;
     combine(what, order, own.count, remote_piece_bytes, to,
@@ -106,15 +106,14 @@ Bays::Outcome Bays::allreduce_in_one_copy(const Reduction& what) noexcept {
 }
 
 // In place the result would lie where others still read the input.
-Bays::Outcome Bays::scatter_in_one_copy(const Reduction& what) noexcept {
+bool Bays::scatter_in_one_copy(const Reduction& what) noexcept {
     tell_card({address_of(what.input), 0, what.input == what.output ? 0 : what.bytes()});
-    if (!all_let_read()) return Outcome::not_readable;
+    if (!all_let_read()) return false;
     const bool fine = reduce_own_slice(what, order_of_scatter(what.bytes()), what.output);
-    return all_say(fine) ? Outcome::done : Outcome::not_readable;
+    return all_say(fine);
 }
 
-Bays::Outcome Bays::bcast_in_one_copy(unsigned char* buffer, size_t bytes, int root,
-                                      size_t* told) noexcept {
+bool Bays::bcast_in_one_copy(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept {
     Card card{address_of(buffer), 0, buffer == nullptr ? 0 : bytes};
     size_t card_bytes = 0;
     bcast_in_rounds(reinterpret_cast<unsigned char*>(&card), sizeof card, root, &card_bytes);
@@ -122,13 +121,13 @@ Bays::Outcome Bays::bcast_in_one_copy(unsigned char* buffer, size_t bytes, int r
     bool fine = true;
     if (me() != root && card.bytes == bytes && buffer != nullptr)
         fine = read_in_parts(root, card.input, buffer, bytes);
-    return all_say(fine) ? Outcome::done : Outcome::not_readable;
+    return all_say(fine);
 }
 
-Bays::Outcome Bays::allgather_in_one_copy(const unsigned char* own, unsigned char* all,
-                                          size_t bytes) noexcept {
+bool Bays::allgather_in_one_copy(const unsigned char* own, unsigned char* all,
+                                 size_t bytes) noexcept {
     tell_card({address_of(own), 0, own == nullptr ? 0 : bytes});
-    if (!all_let_read()) return Outcome::not_readable;
+    if (!all_let_read()) return false;
     copy_own_block(own, all, bytes);
     bool fine = true;
     for (int i = 1; i < ranks() && all != nullptr; ++i) {
@@ -136,7 +135,7 @@ Bays::Outcome Bays::allgather_in_one_copy(const unsigned char* own, unsigned cha
         fine = fine && read_in_parts(rank, cards_[static_cast<size_t>(rank)].input,
                                      all + static_cast<size_t>(rank) * bytes, bytes);
     }
-    return all_say(fine) ? Outcome::done : Outcome::not_readable;
+    return all_say(fine);
 }
 
 }  // namespace vecmpi

@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the collectives of this folder share: facts of a call's arguments, and memory.
+// What the collectives of this folder share: facts of a call's arguments.
 #pragma once
 
-#include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <optional>
 
 #include "vecmpi/offload.hpp"
 
 namespace vecmpi {
-
-struct Freed {
-    void operator()(void* memory) const noexcept { std::free(memory); }
-};
-template <class T>
-using Buffer = std::unique_ptr<T[], Freed>;
-
-template <class T>
-Buffer<T> allocate(size_t elements) noexcept {
-    return Buffer<T>(static_cast<T*>(std::malloc(std::max<size_t>(elements, 1) * sizeof(T))));
-}
 
 // Out of memory after all ranks agreed to cut: this rank cannot leave alone, so the program's error
 // handler decides.

@@ -10,12 +10,6 @@
 
 namespace vecmpi {
 
-// Elements [first, first + count) of the vector.
-struct Segment {
-    int64_t first = 0;
-    int64_t count = 0;
-};
-
 // The collectives that can be cut. `multi_node_from`: bytes from which `auto` cuts on a
 // communicator over several nodes; SIZE_MAX where cutting was not measured faster (docs/segments.md
 // has the figures).
@@ -35,12 +29,5 @@ constexpr unsigned segments_in_flight = 8;
 // Number of segments of a vector; 0: do not cut, and *why says so.
 unsigned number_of_segments(const SegmentFacts& facts, const Settings& settings,
                             Counter* why) noexcept;
-
-// The i-th of n nearly equal parts of `elements`: sizes differ by at most one, larger ones first.
-constexpr Segment segment(int64_t elements, unsigned n, unsigned i) noexcept {
-    const int64_t base = elements / n, extra = elements % n;
-    const int64_t index = i;
-    return {index * base + std::min(index, extra), base + (index < extra ? 1 : 0)};
-}
 
 }  // namespace vecmpi
