@@ -11,8 +11,8 @@
 
 namespace vecmpi {
 
-// Each serves one blocking call whole and returns its error code, or declines before it touched
-// data: nothing. All ranks of the communicator decide alike: the decision rests on settings that
+// Each serves one call whole and returns its error code, or declines before it touched data:
+// nothing. All ranks of the communicator decide alike: the decision rests on settings that
 // are agreed, on the communicator, on how many of these calls came before, and on sizes that MPI
 // demands to be equal. Parameters as in the MPI standard. Also for calls from a callback, which
 // other ranks may make outside of one.
@@ -22,6 +22,11 @@ std::optional<int> intranode_barrier(Call call, MPI_Comm comm) noexcept;
 std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* recvbuf,
                                        MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                                        MPI_Comm comm) noexcept;
+
+// Nonblocking: the request completes with a job of the engine's.
+std::optional<int> intranode_iallreduce(Call call, MPI_Request* request, const void* sendbuf,
+                                        void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                                        MPI_Op op, MPI_Comm comm) noexcept;
 
 std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
                                     MPI_Datatype datatype, MPI_Op op, int root,

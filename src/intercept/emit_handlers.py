@@ -260,7 +260,11 @@ def ask_intranode(function):
     """Where the ranks share a node. From a callback as well: other ranks may make the same call outside of one."""
     if function.intranode == "":
         return ""
-    return ask_paths(function, "intranode", function.intranode, f"Call::{function.short_name}")
+    names = [parameter.name for parameter in function.prototype.parameters]
+    request = ", request" if "request" in names else ""
+    return ask_paths(
+        function, "intranode", function.intranode, f"Call::{function.short_name}{request}"
+    )
 
 
 def ask_pipeline(function):
@@ -278,6 +282,7 @@ def serve_post(function, operations):
     return (
         own_signature(function)
         + " {\n"
+        + ask_intranode(function)
         + hand_on(function, refusal(function, "is_reentrant()"))
         + ask_pipeline(function)
         + run_operation(function, operation, "post", "request")

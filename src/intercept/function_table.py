@@ -11,7 +11,7 @@ CLASSES = {
     "leave": (0, 0),
     "pass": (0, 0),
     "direct": (0, 1),
-    "post": (0, 1),
+    "post": (0, 2),
     "twin": (1, 1),
     "collective": (1, 3),
     "persistent": (0, 1),
@@ -85,7 +85,7 @@ def paths_of_ours(row):
     """The columns that name functions of ours which are asked first, for the classes that may have them."""
     return (
         column_of(row, {"collective": 1, "post": 0, "persistent": 0}.get(row.kind)),
-        column_of(row, {"collective": 2}.get(row.kind)),
+        column_of(row, {"collective": 2, "post": 1}.get(row.kind)),
     )
 
 

@@ -8,6 +8,16 @@
 
 namespace vecmpi {
 
+bool Lane::is_free(uint64_t round) noexcept {
+    const uint64_t slots = shape_of(kind_).slots;
+    if (round <= all_read_ + slots) return true;
+    uint64_t least = UINT64_MAX;
+    for (int rank = 0; rank < ranks(); ++rank)
+        least = std::min(least, last_told(Signal::read, rank));
+    all_read_ = least;
+    return round <= all_read_ + slots;
+}
+
 void Lane::await_free(uint64_t round) noexcept {
     const uint64_t slots = shape_of(kind_).slots;
     if (round <= all_read_ + slots) return;
@@ -18,14 +28,23 @@ void Lane::await_free(uint64_t round) noexcept {
 }
 
 void Lane::tell(Signal signal, uint64_t round) noexcept {
-    told(me_, signal).store(round, std::memory_order_release);  // pairs with await() of the others
+    told(me_, signal).store(round, std::memory_order_release);  // pairs with last_told()
+}
+
+uint64_t Lane::last_told(Signal signal, int rank) const noexcept {
+    return told(rank, signal).load(std::memory_order_acquire);  // pairs with tell()
+}
+
+bool Lane::have_all_told(Signal signal, uint64_t round) const noexcept {
+    for (int i = 1; i < ranks(); ++i)
+        if (last_told(signal, (me_ + i) % ranks()) < round) return false;
+    return true;
 }
 
 uint64_t Lane::await(Signal signal, int rank, uint64_t round) const noexcept {
-    const std::atomic<uint64_t>& from = told(rank, signal);
     uint64_t seen = 0;
     wait_for_memory([&]() noexcept {
-        seen = from.load(std::memory_order_acquire);  // pairs with tell()
+        seen = last_told(signal, rank);
         return seen >= round;
     });
     return seen;

@@ -73,9 +73,13 @@ class Lane {
         return kind_ == LaneKind::small ? bay.small[at] : bay.large[at];
     }
     // The own slot may be written: all have read what was in it.
+    bool is_free(uint64_t round) noexcept;
     void await_free(uint64_t round) noexcept;
     void tell(Signal signal, uint64_t round) noexcept;
-    // Returns the last round of which the rank has told it by now: this one or a later one.
+    // The last round of which the rank has told it by now.
+    uint64_t last_told(Signal signal, int rank) const noexcept;
+    bool have_all_told(Signal signal, uint64_t round) const noexcept;
+    // Returns last_told(): this round or a later one.
     uint64_t await(Signal signal, int rank, uint64_t round) const noexcept;
     void await_all(Signal signal, uint64_t round) const noexcept;
 

@@ -19,11 +19,11 @@ constexpr size_t most_read_directly = size_t{12} << 10;
 constexpr size_t binomial_up_to = 2048;
 constexpr size_t pairwise_from = size_t{512} << 10;
 
+}  // namespace
+
 // MPICH's pairwise exchange in place leaves the result in the place of the rank's slice as well,
 // and there are programs that look there.
-bool leaves_slice_in_place(size_t bytes) noexcept { return bytes >= pairwise_from; }
-
-}  // namespace
+bool Bays::leaves_slice_in_place(size_t bytes) noexcept { return bytes >= pairwise_from; }
 
 Bays::Bays(int rank, std::vector<Bay*> bays)
     : bays_(std::move(bays)),
@@ -48,137 +48,6 @@ void Bays::cut_evenly(int64_t elements) noexcept {
     for (unsigned r = 0; r < parts; ++r) slices_[r] = segment(elements, parts, r);
 }
 
-// One round; everyone who gets the result reads everything.
-void Bays::reduce_directly(const Reduction& what, const CombiningOrder& order,
-                           bool gets_result) noexcept {
-    Lane& lane = lane_for(what.bytes());
-    const uint64_t round = lane.begin(1);
-    lane.await_free(round);
-    std::memcpy(lane.slot(me(), round), what.input, what.bytes());
-    lane.tell(Signal::filled, round);
-    if (gets_result) {
-        lane.await_all(Signal::filled, round);
-        combine(what, order, what.elements, piece_bytes, what.output,
-                [&](int rank, int64_t first, int64_t, unsigned char*) noexcept {
-                    const unsigned char* const all =
-                        rank == me() ? what.input : lane.slot(rank, round);
-                    return all + static_cast<size_t>(first) * what.element_bytes;
-                });
-    }
-    lane.tell(Signal::read, round);
-}
-
-// Each rank reduces its slice of the vector; round k moves the k-th part of every slice. In a
-// rank's slot lie, one behind the other, what it has of every slice, and in the place of its own
-// the result.
-class SlicedRun {
-  public:
-    enum class Result { on_all, on_root, in_slices };
-
-    SlicedRun(Bays& bays, const Reduction& what, const CombiningOrder& order, Result result,
-              int root) noexcept
-        : bays_(bays),
-          what_(what),
-          order_(order),
-          lane_(bays.lane_for_slices(what.bytes())),
-          result_(result),
-          me_(bays.me()),
-          others_collect_(result == Result::on_all || (result == Result::on_root && me_ != root)),
-          collects_(result == Result::on_all || (result == Result::on_root && me_ == root)) {
-        constexpr size_t line = 64;
-        part_bytes_ = lane_.slot_bytes() / static_cast<size_t>(bays.ranks()) / line * line;
-        in_part_ = static_cast<int64_t>(part_bytes_ / what.element_bytes);
-        int64_t largest = 0;
-        for (const Segment& slice : bays.slices_) largest = std::max(largest, slice.count);
-        rounds_ = std::max<int64_t>((largest + in_part_ - 1) / in_part_, 1);
-    }
-
-    // Parts are given one round ahead, so that nobody waits for the slowest in every round.
-    void run() noexcept {
-        first_ = lane_.begin(static_cast<uint64_t>(rounds_));
-        give(0);
-        for (int64_t k = 0; k < rounds_; ++k) {
-            if (k + 1 < rounds_) give(k + 1);
-            reduce(k);
-            collect(k);
-            lane_.tell(Signal::read, number(k));
-            if (k + 1 < rounds_) make_progress();
-        }
-    }
-
-  private:
-    uint64_t number(int64_t k) const noexcept { return first_ + static_cast<uint64_t>(k); }
-    Segment part(int rank, int64_t k) const noexcept {
-        const Segment& slice = bays_.slices_[static_cast<size_t>(rank)];
-        const int64_t done = std::min(k * in_part_, slice.count);
-        return {slice.first + done, std::min(in_part_, slice.count - done)};
-    }
-    size_t bytes_of(int64_t elements) const noexcept {
-        return static_cast<size_t>(elements) * what_.element_bytes;
-    }
-    unsigned char* in_slot(int owner, int64_t k, int slice) const noexcept {
-        return lane_.slot(owner, number(k)) + static_cast<size_t>(slice) * part_bytes_;
-    }
-
-    void give(int64_t k) noexcept {
-        lane_.await_free(number(k));
-        for (int rank = 0; rank < bays_.ranks(); ++rank) {
-            const Segment given = part(rank, k);
-            if (rank != me_)
-                std::memcpy(in_slot(me_, k, rank), what_.input + bytes_of(given.first),
-                            bytes_of(given.count));
-        }
-        lane_.tell(Signal::filled, number(k));
-    }
-
-    void reduce(int64_t k) noexcept {
-        const Segment own = part(me_, k);
-        lane_.await_all(Signal::filled, number(k));
-        // In place of the whole vector the result may lie across the input.
-        const bool in_own_slot =
-            others_collect_ || (result_ == Result::in_slices && what_.output == what_.input);
-        const int64_t output_first =
-            result_ == Result::in_slices ? bays_.slices_[static_cast<size_t>(me_)].first : 0;
-        unsigned char* const output =
-            what_.output ? what_.output + bytes_of(own.first - output_first) : nullptr;
-        unsigned char* const to = in_own_slot ? in_slot(me_, k, me_) : output;
-        bays_.combine(what_, order_, own.count, piece_bytes, to,
-                      [&](int rank, int64_t first, int64_t, unsigned char*) noexcept {
-                          const unsigned char* const all = rank == me_
-                                                               ? what_.input + bytes_of(own.first)
-                                                               : in_slot(rank, k, me_);
-                          return all + bytes_of(first);
-                      });
-        if (others_collect_) lane_.tell(Signal::reduced, number(k));
-        if (in_own_slot && (collects_ || result_ == Result::in_slices))
-            std::memmove(output, to, bytes_of(own.count));
-        if (in_own_slot && result_ == Result::in_slices && leaves_slice_in_place(what_.bytes()))
-            std::memcpy(what_.output + bytes_of(own.first), to, bytes_of(own.count));
-    }
-
-    void collect(int64_t k) noexcept {
-        if (!collects_) return;
-        for (int i = 1; i < bays_.ranks(); ++i) {
-            const int rank = (me_ + i) % bays_.ranks();
-            const Segment got = part(rank, k);
-            lane_.await(Signal::reduced, rank, number(k));
-            std::memcpy(what_.output + bytes_of(got.first), in_slot(rank, k, rank),
-                        bytes_of(got.count));
-        }
-    }
-
-    Bays& bays_;
-    const Reduction& what_;
-    const CombiningOrder& order_;
-    Lane& lane_;
-    const Result result_;
-    const int me_;
-    const bool others_collect_, collects_;
-    size_t part_bytes_;
-    int64_t in_part_, rounds_;
-    uint64_t first_ = 0;
-};
-
 namespace {
 bool is_direct(size_t bytes, int ranks) noexcept {
     return bytes <= shape_of(LaneKind::small).slot_bytes &&
@@ -186,18 +55,22 @@ bool is_direct(size_t bytes, int ranks) noexcept {
 }
 }  // namespace
 
-int Bays::allreduce(const Reduction& what, Way way) noexcept {
-    if (is_direct(what.bytes(), ranks())) {
-        reduce_directly(what, doubling_, true);
-        return MPI_SUCCESS;
-    }
+AllreduceRun Bays::begin_allreduce(const Reduction& what) noexcept {
+    if (is_direct(what.bytes(), ranks()))
+        return AllreduceRun(std::in_place_type<DirectRun>, *this, what, doubling_, true);
     cut_evenly(what.elements);
-    if (way == Way::in_one_copy) {
+    return AllreduceRun(std::in_place_type<SlicedRun>, *this, what, doubling_, ResultPlace::on_all, 0);
+}
+
+int Bays::allreduce(const Reduction& what, Way way) noexcept {
+    if (way == Way::in_one_copy && !is_direct(what.bytes(), ranks())) {
+        cut_evenly(what.elements);
         const Outcome outcome = allreduce_in_one_copy(what);
         if (outcome != Outcome::not_readable)
             return outcome == Outcome::done ? MPI_SUCCESS : MPI_ERR_OTHER;
     }
-    SlicedRun(*this, what, doubling_, SlicedRun::Result::on_all, 0).run();
+    AllreduceRun run = begin_allreduce(what);
+    std::visit([](auto& one) noexcept { one.template advance<Waits::here>(); }, run);
     return MPI_SUCCESS;
 }
 
@@ -214,11 +87,11 @@ void Bays::reduce(const Reduction& what, int root) noexcept {
     }
     const CombiningOrder& order = binomial ? binomial_ : doubling_;
     if (is_direct(what.bytes(), ranks())) {
-        reduce_directly(what, order, me() == root);
+        DirectRun(*this, what, order, me() == root).advance<Waits::here>();
         return;
     }
     cut_evenly(what.elements);
-    SlicedRun(*this, what, order, SlicedRun::Result::on_root, root).run();
+    SlicedRun(*this, what, order, ResultPlace::on_root, root).advance<Waits::here>();
 }
 
 const CombiningOrder& Bays::order_of_scatter(size_t bytes) const noexcept {
@@ -227,7 +100,8 @@ const CombiningOrder& Bays::order_of_scatter(size_t bytes) const noexcept {
 
 void Bays::scatter(const Reduction& what, Way way) noexcept {
     if (way == Way::in_one_copy && scatter_in_one_copy(what)) return;
-    SlicedRun(*this, what, order_of_scatter(what.bytes()), SlicedRun::Result::in_slices, 0).run();
+    SlicedRun(*this, what, order_of_scatter(what.bytes()), ResultPlace::in_slices, 0)
+        .advance<Waits::here>();
 }
 
 void Bays::reduce_scatter(const Reduction& what, RankArray counts, Way way) noexcept {

@@ -15,21 +15,10 @@
 #include "bay.hpp"
 #include "combining.hpp"
 #include "peer_memory.hpp"
+#include "reduction_run.hpp"
 #include "vecmpi/offload.hpp"
 
 namespace vecmpi {
-
-// What one rank gives to a reduction: dense elements of a predefined type.
-struct Reduction {
-    const unsigned char* input = nullptr;
-    unsigned char* output = nullptr;  // may be the input; unused where this rank gets no result
-    MPI_Count elements = 0;
-    MPI_Datatype type = MPI_BYTE;
-    MPI_Op op = MPI_SUM;
-    size_t element_bytes = 0;
-
-    size_t bytes() const noexcept { return static_cast<size_t>(elements) * element_bytes; }
-};
 
 // How the data move: through slots of bays, or read where they lie.
 enum class Way : uint8_t { in_rounds, in_one_copy };
@@ -52,6 +41,9 @@ class Bays {
     // The output is this rank's slice: counts[rank] elements.
     void reduce_scatter(const Reduction& what, RankArray counts, Way way) noexcept;
     void reduce_scatter_block(const Reduction& what, MPI_Count count, Way way) noexcept;
+    // An Allreduce in rounds, which the caller goes on with. Begun in the same order on all ranks,
+    // the next one when this one has ended.
+    AllreduceRun begin_allreduce(const Reduction& what) noexcept;
     // *told: how many bytes the root has: as many, unless the program is wrong. A null buffer: this
     // rank has failed; on the root that means 0 bytes.
     void bcast(unsigned char* buffer, size_t bytes, int root, size_t* told, Way way) noexcept;
@@ -64,6 +56,7 @@ class Bays {
     bool allows_single_copy() const noexcept { return !peers_.empty(); }
 
   private:
+    friend class DirectRun;
     friend class SlicedRun;
     // What a rank lets the others read.
     struct Card {
@@ -92,14 +85,13 @@ class Bays {
     }
     Lane& lane_for_slices(size_t bytes) noexcept;
     int me() const noexcept { return lanes_[0].rank(); }
-    void reduce_directly(const Reduction& what, const CombiningOrder& order,
-                         bool gets_result) noexcept;
     template <class Value>
     void combine(const Reduction& what, const CombiningOrder& order, int64_t elements,
                  size_t at_once_bytes, unsigned char* to, const Value& value) noexcept;
     void cut_evenly(int64_t elements) noexcept;
     void scatter(const Reduction& what, Way way) noexcept;
     const CombiningOrder& order_of_scatter(size_t bytes) const noexcept;
+    static bool leaves_slice_in_place(size_t bytes) noexcept;
 
     const std::vector<Bay*> bays_;  // by rank
     Lane lanes_[number_of_lanes];

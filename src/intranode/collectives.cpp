@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <new>
+#include <utility>
 
+#include "jobs.hpp"
 #include "node_comm.hpp"
 #include "vecmpi/intranode.hpp"
 
@@ -220,6 +223,26 @@ std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* rec
     node->allreduce(value, bytes, Combine{count, datatype, op, bytes});
     std::memcpy(recvbuf, data_of(value, bytes), bytes);
     return served(call, bytes, comm);
+}
+
+std::optional<int> intranode_iallreduce(Call call, MPI_Request* request, const void* sendbuf,
+                                        void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                                        MPI_Op op, MPI_Comm comm) noexcept {
+    const size_t bytes = bytes_of_reduction(count, datatype, op);
+    if (!is_automatic(settings().allreduce, bytes) || !jobs_are_served() || request == nullptr)
+        return std::nullopt;
+    if (sendbuf == recvbuf || is_refused(sendbuf, count, datatype) ||
+        is_refused_output(recvbuf, count, datatype))
+        return std::nullopt;
+    const NodeSite site = node_site(comm);
+    if (site.declined()) return std::nullopt;
+    auto jobs = job_site_for(site, comm, bytes);
+    if (!jobs) return std::nullopt;
+    const Reduction what = reduction_of(sendbuf, recvbuf, count, datatype, op, bytes);
+    std::unique_ptr<Job> job(new (std::nothrow) AllreduceJob(std::move(jobs), what));
+    if (!job) return served(call, bytes, comm, MPI_ERR_NO_MEM);  // the others do not go back
+    served(call, bytes, comm);
+    return post_job(call, std::move(job), comm, request);
 }
 
 std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,

@@ -170,6 +170,8 @@ NodeSite node_site(MPI_Comm comm) noexcept {
 NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t bytes) noexcept {
     if (site.node != nullptr) {
         issue_what_was_posted();
+        if (site.node->wants_job_site()) [[unlikely]]
+            site.node->make_job_site(call, comm);
         return site.node;
     }
     try {
@@ -190,6 +192,15 @@ NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t b
     }
 }
 
+std::shared_ptr<JobSite> job_site_for(const NodeSite& site, MPI_Comm comm, size_t bytes) noexcept {
+    if (site.node != nullptr) return site.node->job_site();
+    try {
+        count_call(comm, bytes);
+    } catch (const std::bad_alloc&) {
+    }
+    return nullptr;
+}
+
 NodeComm::NodeComm(int rank, std::vector<BoxOfRank> boxes, LineWidth width) noexcept
     : plan_{static_cast<int>(boxes.size()), rank}, boxes_(std::move(boxes)) {
     for (size_t bytes = 0; bytes <= line_data_bytes; ++bytes)
@@ -204,9 +215,7 @@ NodeComm::~NodeComm() {
 BaysToUse NodeComm::bays_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept {
     if (!bays_decided_) {
         const DirectCall scope(call);
-        make_bays(comm);
-        bays_decided_ = true;
-        count(bays_ ? Counter::node_bays : Counter::decline_no_bay);
+        decide_bays(comm);
     }
     if (!bays_) return {};
     const Candidate way = way_for(call, comm, kind, bytes);
@@ -216,6 +225,36 @@ BaysToUse NodeComm::bays_for(Call call, MPI_Comm comm, LargeKind kind, size_t by
     }
     poll_now_and_then();
     return {bays_.get(), way == Candidate::in_one_copy ? Way::in_one_copy : Way::in_rounds};
+}
+
+Bays* NodeComm::decide_bays(MPI_Comm comm) noexcept {
+    if (!std::exchange(bays_decided_, true)) {
+        make_bays(comm);
+        count(bays_ ? Counter::node_bays : Counter::decline_no_bay);
+    }
+    return bays_.get();
+}
+
+std::shared_ptr<JobSite> NodeComm::job_site() noexcept {
+    wants_job_site_ = !job_site_decided_;
+    return job_site_;
+}
+
+// Boxes and bays as of another communicator of the same ranks.
+void NodeComm::make_job_site(Call call, MPI_Comm comm) noexcept {
+    const DirectCall scope(call);
+    wants_job_site_ = false;
+    job_site_decided_ = true;
+    std::shared_ptr<JobSite> site;
+    try {
+        site = std::make_shared<JobSite>();
+    } catch (const std::bad_alloc&) {
+    }
+    if (!all_can(comm, site != nullptr)) return;
+    site->node = make(comm, ranks());
+    if (!site->node) return count(Counter::decline_no_arena);
+    site->bays = site->node->decide_bays(comm);
+    if (site->bays != nullptr) job_site_ = std::move(site);
 }
 
 // Where the user said from which size on one copy is to be made, nothing is tried.

@@ -4,6 +4,7 @@
 // since all call the same blocking collectives of a communicator in the same order.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -20,6 +21,8 @@ struct BaysToUse {
     Bays* bays = nullptr;
     Way way = Way::in_rounds;
 };
+
+struct JobSite;
 
 class NodeComm {
   public:
@@ -46,6 +49,14 @@ class NodeComm {
     // Before a call with more data than a line carries; the first one makes the bays, collectively,
     // and the first large one of its kind finds out which way is the fastest.
     BaysToUse bays_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept;
+    // Makes them, the first time; inside a DirectCall. Null on all ranks where one has none.
+    Bays* decide_bays(MPI_Comm comm) noexcept;
+
+    // What nonblocking calls use. They may not wait for the others, so the next blocking call makes
+    // it: null until then, or for ever.
+    std::shared_ptr<JobSite> job_site() noexcept;
+    bool wants_job_site() const noexcept { return wants_job_site_; }
+    void make_job_site(Call call, MPI_Comm comm) noexcept;
 
   private:
     struct Turns {
@@ -73,6 +84,17 @@ class NodeComm {
     uint32_t own_bay_ = no_bay;
     std::unique_ptr<Bays> bays_;
     std::optional<LargeChoice> choices_[number_of_large_kinds];
+    bool wants_job_site_ = false, job_site_decided_ = false;
+    std::shared_ptr<JobSite> job_site_;
+};
+
+// Nonblocking calls of a communicator: one after the other, in the order in which all ranks posted
+// them; blocking ones pass them. It lives until the last one has ended.
+struct JobSite {
+    std::unique_ptr<NodeComm> node;
+    Bays* bays = nullptr;
+    uint64_t posted = 0;             // by the program's thread
+    std::atomic<uint64_t> ended{0};  // on this rank; released by the thread that ended one
 };
 
 // What is known of a communicator before a call on it.
@@ -87,6 +109,8 @@ NodeSite node_site(MPI_Comm comm) noexcept;
 // ranks. The first few only count, one with much data for many; the next one makes the NodeComm,
 // collectively. Null: the library's collective, or another of ours, on all ranks.
 NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t bytes) noexcept;
+// For a nonblocking one, which counts as well. Null: the library's, on all ranks.
+std::shared_ptr<JobSite> job_site_for(const NodeSite& site, MPI_Comm comm, size_t bytes) noexcept;
 
 // ---- one turn
 

@@ -697,6 +697,10 @@ void make_progress() noexcept {
     });
 }
 
+void make_progress_in_job() noexcept {
+    if (!this_thread.library_looks_at_jobs) poll_library();
+}
+
 int wait_one(MPI_Request* request, MPI_Status* status) noexcept {
     if (!request || !status || hand_on(1, request)) return real.Wait(request, status);
     int flag;

@@ -22,6 +22,7 @@ struct ThreadState {
     bool issues = false;       // this thread holds the right to issue, see Engine::IssueScope
     bool is_offload_thread = false;
     int inside_job = 0;  // >0: in Job::advance()
+    bool library_looks_at_jobs = false;  // it polls by itself
     // The first error of a job that this call of the program completed: raised as the call ends.
     int job_error = MPI_SUCCESS;
     MPI_Comm job_comm = MPI_COMM_NULL;

@@ -265,7 +265,9 @@ JobLook job_look_after_poll() noexcept {
 
 void advance_jobs_in_library() noexcept {
     const InsideLibrary inside;
+    const bool outer = std::exchange(this_thread.library_looks_at_jobs, true);
     advance_jobs();
+    this_thread.library_looks_at_jobs = outer;
 }
 
 int post_job(Call call, std::unique_ptr<Job> job, MPI_Comm comm,

@@ -5,12 +5,15 @@
 //   ahead   roots that run ahead of ranks that lag
 //   many    more communicators than have memory for large data, which come and go
 //   refused calls that the library refuses on one rank
+//   pending Iallreduce under way beside other calls, completed in any order, on communicators that are freed meanwhile
+//   chain   a rank posts its Iallreduce only when the one before it has posted
 //   uneven  Reduce_scatter with blocks of any size, in place too
 //   killed  a rank that dies in the middle
 #include <signal.h>
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -228,6 +231,92 @@ void random_stream() {
     for (Comm& comm : comms) MPI_Comm_free(&comm.handle);
 }
 
+// An Iallreduce under way.
+struct Pending {
+    Bytes in, out;
+    size_t bytes;
+    MPI_Request request = MPI_REQUEST_NULL;
+    Pending(const Comm& comm, Random& common, Random& own) {
+        const Reduced& row = any_reduced(common);
+        const MPI_Op op = row.ops[static_cast<size_t>(common.below(static_cast<int>(row.ops.size())))];
+        const size_t elements = common.chance(5) ? 0 : any_size(common) / row.bytes;
+        const bool in_place = common.chance(40);
+        bytes = elements * row.bytes;
+        in.resize(bytes + 1);
+        out.assign(bytes + guard_bytes, guard);
+        row.fill(in.data(), elements, own);
+        if (in_place) std::memcpy(out.data(), in.data(), bytes);
+        MPI_Iallreduce(in_place ? MPI_IN_PLACE : in.data(), out.data(), static_cast<int>(elements), row.type, op,
+                       comm.handle, &request);
+    }
+};
+
+// Each rank in its own way, and not all of them.
+void complete_some(std::vector<MPI_Request>& requests, Random& own) {
+    int flag = 0, index = 0, count = static_cast<int>(requests.size());
+    std::vector<int> indices(requests.size());
+    if (count == 0) return;
+    const auto any = static_cast<size_t>(own.below(count));
+    switch (own.below(5)) {
+        case 0: MPI_Wait(&requests[any], MPI_STATUS_IGNORE); break;
+        case 1: MPI_Test(&requests[any], &flag, MPI_STATUS_IGNORE); break;
+        case 2: MPI_Waitany(count, requests.data(), &index, MPI_STATUS_IGNORE); break;
+        case 3: MPI_Testsome(count, requests.data(), &index, indices.data(), MPI_STATUSES_IGNORE); break;
+        default: MPI_Testall(count, requests.data(), &flag, MPI_STATUSES_IGNORE);
+    }
+}
+
+void pending_calls() {
+    Random choice = common_random(11), own = own_random(12);
+    Digest& digest = topic("results");
+    std::vector<Comm> comms{make_comm(0), make_comm(1), make_comm(2), make_comm(3)};
+    for (int round = 0; round < 60; ++round) {
+        std::vector<std::unique_ptr<Pending>> pending;
+        std::vector<MPI_Request> requests;
+        const auto first = static_cast<size_t>(choice.below(4));
+        for (int i = choice.below(15); i >= 0; --i) {
+            // Communicators are of different sizes, so only decisions of the whole world come from `choice`.
+            const Comm& comm = comms[choice.chance(60) ? first : static_cast<size_t>(choice.below(4))];
+            Random call(choice.next());
+            if (choice.chance(80)) {
+                pending.push_back(std::make_unique<Pending>(comm, call, own));
+                requests.push_back(pending.back()->request);
+            } else {
+                one_call(comm, call, own, digest);
+            }
+            lag(own, 3);
+            if (own.chance(30)) complete_some(requests, own);
+        }
+        if (choice.chance(30)) {
+            MPI_Comm_free(&comms[first].handle);
+            comms[first] = make_comm(static_cast<int>(first));
+        }
+        MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+        for (const auto& one : pending) digest_result(one->out, one->bytes, digest);
+    }
+    for (Comm& comm : comms) MPI_Comm_free(&comm.handle);
+}
+
+// Nonblocking calls wait for nobody, whatever they find out on the way.
+void chain_of_posts() {
+    Random common = common_random(13);
+    for (int round = 0; round < 5; ++round) {
+        Comm comm = make_comm(common.below(2));
+        for (int i = 0; i < 80; ++i) {
+            const int n = common.chance(50) ? common.between(1, 20) : common.between(1, 50000);
+            std::vector<int> ones(static_cast<size_t>(n), 1), sums(static_cast<size_t>(n));
+            MPI_Request request;
+            if (comm.rank > 0) MPI_Recv(nullptr, 0, MPI_INT, comm.rank - 1, 0, comm.handle, MPI_STATUS_IGNORE);
+            MPI_Iallreduce(ones.data(), sums.data(), n, MPI_INT, MPI_SUM, comm.handle, &request);
+            if (comm.rank < comm.size - 1) MPI_Send(nullptr, 0, MPI_INT, comm.rank + 1, 0, comm.handle);
+            if (i % 3 == 0) MPI_Barrier(comm.handle);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            check(std::all_of(sums.begin(), sums.end(), [&](int sum) { return sum == comm.size; }), "sum of ones");
+        }
+        MPI_Comm_free(&comm.handle);
+    }
+}
+
 void ranks_that_lag() {
     Random common = common_random(3), own = own_random(4);
     Digest& digest = topic("results");
@@ -317,6 +406,8 @@ int main(int argc, char** argv) {
     if (world.argument == "ahead") ranks_that_lag();
     if (world.argument == "many") more_communicators_than_fit();
     if (world.argument == "refused") refused_calls();
+    if (world.argument == "pending") pending_calls();
+    if (world.argument == "chain") chain_of_posts();
     if (world.argument == "uneven") uneven_blocks();
     if (world.argument == "killed") stream_until_one_dies();
     return end();

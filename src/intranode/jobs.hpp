@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nonblocking collectives through bays, as jobs of the engine's.
+#pragma once
+
+#include <memory>
+
+#include "node_comm.hpp"
+#include "reduction_run.hpp"
+
+namespace vecmpi {
+
+// One rank's part of an MPI_Iallreduce. Takes the site's next turn.
+class AllreduceJob : public Job {
+  public:
+    AllreduceJob(std::shared_ptr<JobSite> site, const Reduction& what) noexcept;
+    bool advance() noexcept override;
+
+  private:
+    bool look() noexcept;
+
+    const std::shared_ptr<JobSite> site_;
+    const Reduction what_;
+    const uint64_t turn_;
+    std::optional<AllreduceRun> run_;  // from its turn on
+    uint32_t looks_in_vain_ = 0;
+};
+
+}  // namespace vecmpi

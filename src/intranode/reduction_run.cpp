@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The steps of a reduction through bays.
+#include "reduction_run.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "bays.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+// Each returns whether it is so; with Waits::here it is, in the end.
+template <Waits waits>
+bool is_free(Lane& lane, uint64_t round) noexcept {
+    if constexpr (waits == Waits::elsewhere) return lane.is_free(round);
+    lane.await_free(round);
+    return true;
+}
+template <Waits waits>
+bool has_told(const Lane& lane, Signal signal, int rank, uint64_t round) noexcept {
+    if constexpr (waits == Waits::elsewhere) return lane.last_told(signal, rank) >= round;
+    lane.await(signal, rank, round);
+    return true;
+}
+template <Waits waits>
+bool have_all_told(const Lane& lane, Signal signal, uint64_t round) noexcept {
+    if constexpr (waits == Waits::elsewhere) return lane.have_all_told(signal, round);
+    lane.await_all(signal, round);
+    return true;
+}
+
+}  // namespace
+
+DirectRun::DirectRun(Bays& bays, const Reduction& what, const CombiningOrder& order,
+                     bool gets_result) noexcept
+    : bays_(bays),
+      what_(what),
+      order_(order),
+      lane_(bays.lane_for(what.bytes())),
+      round_(lane_.begin(1)),
+      gets_result_(gets_result) {}
+
+template <Waits waits>
+bool DirectRun::advance() noexcept {
+    const int me = bays_.me();
+    if (!given_) {
+        if (!is_free<waits>(lane_, round_)) return false;
+        std::memcpy(lane_.slot(me, round_), what_.input, what_.bytes());
+        lane_.tell(Signal::filled, round_);
+        given_ = true;
+    }
+    if (gets_result_) {
+        if (!have_all_told<waits>(lane_, Signal::filled, round_)) return false;
+        bays_.combine(what_, order_, what_.elements, piece_bytes, what_.output,
+                      [&](int rank, int64_t first, int64_t, unsigned char*) noexcept {
+                          const unsigned char* const all =
+                              rank == me ? what_.input : lane_.slot(rank, round_);
+                          return all + static_cast<size_t>(first) * what_.element_bytes;
+                      });
+    }
+    lane_.tell(Signal::read, round_);
+    return true;
+}
+
+SlicedRun::SlicedRun(Bays& bays, const Reduction& what, const CombiningOrder& order, ResultPlace result,
+                     int root) noexcept
+    : bays_(bays),
+      what_(what),
+      order_(order),
+      lane_(bays.lane_for_slices(what.bytes())),
+      result_(result),
+      me_(bays.me()),
+      others_collect_(result == ResultPlace::on_all || (result == ResultPlace::on_root && me_ != root)),
+      collects_(result == ResultPlace::on_all || (result == ResultPlace::on_root && me_ == root)) {
+    constexpr size_t line = 64;
+    part_bytes_ = lane_.slot_bytes() / static_cast<size_t>(bays.ranks()) / line * line;
+    in_part_ = static_cast<int64_t>(part_bytes_ / what.element_bytes);
+    int64_t largest = 0;
+    for (const Segment& slice : bays.slices_) largest = std::max(largest, slice.count);
+    rounds_ = std::max<int64_t>((largest + in_part_ - 1) / in_part_, 1);
+    first_ = lane_.begin(static_cast<uint64_t>(rounds_));
+}
+
+// Parts are given one round ahead, so that nobody waits for the slowest in every round.
+template <Waits waits>
+bool SlicedRun::advance() noexcept {
+    for (; ended_ < rounds_; ++ended_) {
+        for (; given_ < std::min(ended_ + 2, rounds_); ++given_) {
+            if (!is_free<waits>(lane_, number(given_))) return false;
+            give(given_);
+        }
+        if (reduced_ == ended_) {
+            if (!have_all_told<waits>(lane_, Signal::filled, number(reduced_))) return false;
+            reduce(reduced_++);
+            collected_ = 0;
+        }
+        for (; collects_ && collected_ < bays_.ranks() - 1; ++collected_) {
+            const int rank = (me_ + 1 + collected_) % bays_.ranks();
+            if (!has_told<waits>(lane_, Signal::reduced, rank, number(ended_))) return false;
+            collect(rank, ended_);
+        }
+        lane_.tell(Signal::read, number(ended_));
+        if (waits == Waits::here && ended_ + 1 < rounds_) make_progress();
+    }
+    return true;
+}
+
+Segment SlicedRun::part(int rank, int64_t k) const noexcept {
+    const Segment& slice = bays_.slices_[static_cast<size_t>(rank)];
+    const int64_t done = std::min(k * in_part_, slice.count);
+    return {slice.first + done, std::min(in_part_, slice.count - done)};
+}
+
+void SlicedRun::give(int64_t k) noexcept {
+    for (int rank = 0; rank < bays_.ranks(); ++rank) {
+        const Segment given = part(rank, k);
+        if (rank != me_)
+            std::memcpy(in_slot(me_, k, rank), what_.input + bytes_of(given.first),
+                        bytes_of(given.count));
+    }
+    lane_.tell(Signal::filled, number(k));
+}
+
+void SlicedRun::reduce(int64_t k) noexcept {
+    const Segment own = part(me_, k);
+    // In place of the whole vector the result may lie across the input.
+    const bool in_own_slot =
+        others_collect_ || (result_ == ResultPlace::in_slices && what_.output == what_.input);
+    const int64_t output_first =
+        result_ == ResultPlace::in_slices ? bays_.slices_[static_cast<size_t>(me_)].first : 0;
+    unsigned char* const output =
+        what_.output ? what_.output + bytes_of(own.first - output_first) : nullptr;
+    unsigned char* const to = in_own_slot ? in_slot(me_, k, me_) : output;
+    bays_.combine(what_, order_, own.count, piece_bytes, to,
+                  [&](int rank, int64_t first, int64_t, unsigned char*) noexcept {
+                      const unsigned char* const all = rank == me_
+                                                           ? what_.input + bytes_of(own.first)
+                                                           : in_slot(rank, k, me_);
+                      return all + bytes_of(first);
+                  });
+    if (others_collect_) lane_.tell(Signal::reduced, number(k));
+    if (in_own_slot && (collects_ || result_ == ResultPlace::in_slices))
+        std::memmove(output, to, bytes_of(own.count));
+    if (in_own_slot && result_ == ResultPlace::in_slices && Bays::leaves_slice_in_place(what_.bytes()))
+        std::memcpy(what_.output + bytes_of(own.first), to, bytes_of(own.count));
+}
+
+void SlicedRun::collect(int rank, int64_t k) noexcept {
+    const Segment got = part(rank, k);
+    std::memcpy(what_.output + bytes_of(got.first), in_slot(rank, k, rank), bytes_of(got.count));
+}
+
+template bool DirectRun::advance<Waits::here>() noexcept;
+template bool DirectRun::advance<Waits::elsewhere>() noexcept;
+template bool SlicedRun::advance<Waits::here>() noexcept;
+template bool SlicedRun::advance<Waits::elsewhere>() noexcept;
+
+}  // namespace vecmpi
