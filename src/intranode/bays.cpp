@@ -59,7 +59,8 @@ AllreduceRun Bays::begin_allreduce(const Reduction& what) noexcept {
     if (is_direct(what.bytes(), ranks()))
         return AllreduceRun(std::in_place_type<DirectRun>, *this, what, doubling_, true);
     cut_evenly(what.elements);
-    return AllreduceRun(std::in_place_type<SlicedRun>, *this, what, doubling_, ResultPlace::on_all, 0);
+    return AllreduceRun(std::in_place_type<SlicedRun>, *this, what, doubling_, ResultPlace::on_all,
+                        0);
 }
 
 int Bays::allreduce(const Reduction& what, Way way) noexcept {

@@ -15,7 +15,9 @@ bool AllreduceJob::look() noexcept {
         if (site_->ended.load(std::memory_order_acquire) != turn_) return false;
         run_.emplace(site_->bays->begin_allreduce(what_));
     }
-    const auto advance = [](auto& run) noexcept { return run.template advance<Waits::elsewhere>(); };
+    const auto advance = [](auto& run) noexcept {
+        return run.template advance<Waits::elsewhere>();
+    };
     return std::visit(advance, *run_);
 }
 

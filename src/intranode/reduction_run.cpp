@@ -64,15 +64,16 @@ bool DirectRun::advance() noexcept {
     return true;
 }
 
-SlicedRun::SlicedRun(Bays& bays, const Reduction& what, const CombiningOrder& order, ResultPlace result,
-                     int root) noexcept
+SlicedRun::SlicedRun(Bays& bays, const Reduction& what, const CombiningOrder& order,
+                     ResultPlace result, int root) noexcept
     : bays_(bays),
       what_(what),
       order_(order),
       lane_(bays.lane_for_slices(what.bytes())),
       result_(result),
       me_(bays.me()),
-      others_collect_(result == ResultPlace::on_all || (result == ResultPlace::on_root && me_ != root)),
+      others_collect_(result == ResultPlace::on_all ||
+                      (result == ResultPlace::on_root && me_ != root)),
       collects_(result == ResultPlace::on_all || (result == ResultPlace::on_root && me_ == root)) {
     constexpr size_t line = 64;
     part_bytes_ = lane_.slot_bytes() / static_cast<size_t>(bays.ranks()) / line * line;
@@ -135,15 +136,15 @@ void SlicedRun::reduce(int64_t k) noexcept {
     unsigned char* const to = in_own_slot ? in_slot(me_, k, me_) : output;
     bays_.combine(what_, order_, own.count, piece_bytes, to,
                   [&](int rank, int64_t first, int64_t, unsigned char*) noexcept {
-                      const unsigned char* const all = rank == me_
-                                                           ? what_.input + bytes_of(own.first)
-                                                           : in_slot(rank, k, me_);
+                      const unsigned char* const all =
+                          rank == me_ ? what_.input + bytes_of(own.first) : in_slot(rank, k, me_);
                       return all + bytes_of(first);
                   });
     if (others_collect_) lane_.tell(Signal::reduced, number(k));
     if (in_own_slot && (collects_ || result_ == ResultPlace::in_slices))
         std::memmove(output, to, bytes_of(own.count));
-    if (in_own_slot && result_ == ResultPlace::in_slices && Bays::leaves_slice_in_place(what_.bytes()))
+    if (in_own_slot && result_ == ResultPlace::in_slices &&
+        Bays::leaves_slice_in_place(what_.bytes()))
         std::memcpy(what_.output + bytes_of(own.first), to, bytes_of(own.count));
 }
 
