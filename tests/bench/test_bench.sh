@@ -357,6 +357,7 @@ check_measurement threads messages --threads 2 --comms --unpinned
 check_measurement team "exchange of two lines,barrier,sum 1 double,sum 3 doubles,sum 7 doubles" --threads 1,2,3
 check_measurement intranode "exchange of two lines,Barrier,Allreduce SUM FLOAT,Bcast,memcpy" --sizes 8,4K \
     --collectives allreduce,bcast
+check_measurement intranode "exchange of two lines,Barrier,Iallreduce SUM FLOAT,memcpy" --sizes 8,4K --nonblocking
 check_measurement oversub "Allreduce 64 B,Allreduce 64 KiB,Barrier,ring lap 8 B" --ranks 3
 check_measurement footprint "MPI_Init,RSS before Init,RSS after Init,peak RSS after Init,\
 threads after Init,MPI_Finalize,RSS after Finalize,peak RSS at the end,threads at the end,\

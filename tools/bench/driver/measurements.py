@@ -97,10 +97,9 @@ def team(options):
 
 def intranode(options):
     """All in one run, with the floor: the machine drifts between runs."""
-    rest = ["--sizes", ",".join(str(size) for size in options.sizes)]
-    return [
-        Launch(options.ranks, [*rest, "--calls", ",".join(options.collectives), "--ops", "sum"])
-    ]
+    rest = ["--sizes", ",".join(str(size) for size in options.sizes), "--ops", "sum"]
+    rest += ["--calls", ",".join(options.collectives)]
+    return [Launch(options.ranks, [*rest, "--nonblocking", str(int(options.nonblocking))])]
 
 
 def each_rank_count(options):
@@ -318,6 +317,7 @@ TABLE = [
                 values.choices(*collectives.CALLS),
                 "allreduce",
             ),
+            Option("--nonblocking", "the nonblocking call and MPI_Wait", bool),
         ],
     ),
     Measurement(
