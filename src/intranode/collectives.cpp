@@ -18,33 +18,63 @@ namespace {
 
 constexpr auto no_data = [](const Line&, const Line&, Line&) noexcept {};
 
-// What a thread reduced last. Predefined types whose elements have no gaps.
+// Of a predefined type. One with gaps is a pair: a value, and an int behind it.
+struct Element {
+    uint32_t bytes = 0;  // with the gaps; 0: the library's
+    uint32_t gaps = 0;   // bytes
+
+    // The library leaves as they are what lies in the gaps of a receive buffer.
+    void copy(void* to, const void* from, MPI_Count count) const noexcept {
+        if (gaps == 0) {
+            std::memcpy(to, from, static_cast<size_t>(count) * bytes);
+            return;
+        }
+        const size_t value = bytes - gaps - sizeof(int);
+        const size_t index = (value + alignof(int) - 1) / alignof(int) * alignof(int);
+        auto* into = static_cast<unsigned char*>(to);
+        const auto* out_of = static_cast<const unsigned char*>(from);
+        for (; count > 0; --count, into += bytes, out_of += bytes) {
+            std::memcpy(into, out_of, value);
+            std::memcpy(into + index, out_of + index, sizeof(int));
+        }
+    }
+};
+
+// What a thread reduced last.
 struct KnownReduction {
     MPI_Op op = MPI_OP_NULL;
     MPI_Datatype type = MPI_DATATYPE_NULL;
-    uint32_t element = 0;  // bytes; 0: the library's
+    Element element;
 };
 thread_local constinit KnownReduction known_reduction __attribute__((tls_model("initial-exec")));
 
-uint32_t look_at_reduction(MPI_Op op, MPI_Datatype type) noexcept {
-    uint32_t element = 0;
+Element look_at_reduction(MPI_Op op, MPI_Datatype type) noexcept {
+    Element element;
     if (is_reducible(op, type)) {
         const TypeShape shape = shape_of(type);
-        if (shape.extent == shape.bytes) element = static_cast<uint32_t>(shape.bytes);
+        element = {static_cast<uint32_t>(shape.extent),
+                   static_cast<uint32_t>(shape.extent - shape.bytes)};
     }
     known_reduction = {op, type, element};
     return element;
 }
 
+Element element_of(MPI_Op op, MPI_Datatype type) noexcept {
+    return known_reduction.op == op && known_reduction.type == type ? known_reduction.element
+                                                                    : look_at_reduction(op, type);
+}
+
+// Types with gaps go through bays by way of a copy on the stack, up to where MPICH's Reduce has
+// another order for what they are without the gaps.
+constexpr size_t most_with_gaps = size_t{2} << 10;
+
 // Of a reduction; 0: the library's, or nothing to do. VECMPI_REPRODUCIBLE sums in one order, on one
 // node and over several.
-size_t bytes_of_reduction(MPI_Count elements, MPI_Datatype type, MPI_Op op) noexcept {
+size_t bytes_of_reduction(MPI_Count elements, Element element) noexcept {
     if (elements <= 0 || settings().reproducible) return 0;
-    const uint32_t element = known_reduction.op == op && known_reduction.type == type
-                                 ? known_reduction.element
-                                 : look_at_reduction(op, type);
-    if (elements > PTRDIFF_MAX / std::max<int64_t>(element, 1)) return 0;
-    return static_cast<size_t>(elements) * element;
+    if (elements > PTRDIFF_MAX / std::max<int64_t>(element.bytes, 1)) return 0;
+    const size_t bytes = static_cast<size_t>(elements) * element.bytes;
+    return element.gaps != 0 && bytes > most_with_gaps ? 0 : bytes;
 }
 
 struct Combine {
@@ -99,6 +129,20 @@ Reduction reduction_of(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
             type,
             op,
             bytes / static_cast<size_t>(count)};
+}
+
+// serve(Reduction): of dense elements. With gaps they are copied, and reduced in place there.
+template <class Serve>
+int serve_dense(const Reduction& what, Element element, const Serve& serve) noexcept {
+    if (element.gaps == 0) return serve(what);
+    alignas(64) unsigned char copy[most_with_gaps];
+    Reduction copied = what;
+    element.copy(copy, what.input, what.elements);
+    copied.input = copy;
+    if (what.output != nullptr) copied.output = copy;
+    const int error = serve(copied);
+    if (what.output != nullptr) element.copy(what.output, copy, what.elements);
+    return error;
 }
 
 // A buffer whose bytes move. Ranks may describe the same bytes by different types: what lies
@@ -176,8 +220,10 @@ std::optional<int> reduce_scatter_on_node(Call call, const void* sendbuf, void* 
                                           MPI_Count total, MPI_Count own, MPI_Datatype type,
                                           MPI_Op op, const NodeSite& site, MPI_Comm comm,
                                           const Serve& serve) noexcept {
-    const size_t bytes = bytes_of_reduction(total, type, op);
-    if (!is_ours(settings().reduce_scatter, bytes) || fits_line(bytes)) return std::nullopt;
+    const Element element = element_of(op, type);
+    const size_t bytes = bytes_of_reduction(total, element);
+    if (!is_ours(settings().reduce_scatter, bytes) || fits_line(bytes) || element.gaps != 0)
+        return std::nullopt;
     if (sendbuf == recvbuf || is_refused(sendbuf, total, type) ||
         is_refused_output(recvbuf, own, type))
         return std::nullopt;
@@ -202,7 +248,8 @@ std::optional<int> intranode_barrier(Call call, MPI_Comm comm) noexcept {
 std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* recvbuf,
                                        MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                                        MPI_Comm comm) noexcept {
-    const size_t bytes = bytes_of_reduction(count, datatype, op);
+    const Element element = element_of(op, datatype);
+    const size_t bytes = bytes_of_reduction(count, element);
     if (!is_ours_or_line(settings().allreduce, bytes)) return std::nullopt;
     if (sendbuf == recvbuf || is_refused(sendbuf, count, datatype) ||
         is_refused_output(recvbuf, count, datatype))
@@ -213,23 +260,27 @@ std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* rec
         const BaysToUse use = bays_for(site, call, comm, LargeKind::allreduce, bytes);
         if (use.bays == nullptr) return std::nullopt;
         return served(call, bytes, comm,
-                      use.bays->allreduce(
-                          reduction_of(sendbuf, recvbuf, count, datatype, op, bytes), use.way));
+                      serve_dense(reduction_of(sendbuf, recvbuf, count, datatype, op, bytes),
+                                  element, [&](const Reduction& what) noexcept {
+                                      return use.bays->allreduce(what, use.way);
+                                  }));
     }
     NodeComm* const node = node_comm_for(site, call, comm, bytes);
     if (node == nullptr) return std::nullopt;
     Line value;
-    std::memcpy(data_of(value, bytes), sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, bytes);
+    element.copy(data_of(value, bytes), sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, count);
     node->allreduce(value, bytes, Combine{count, datatype, op, bytes});
-    std::memcpy(recvbuf, data_of(value, bytes), bytes);
+    element.copy(recvbuf, data_of(value, bytes), count);
     return served(call, bytes, comm);
 }
 
 std::optional<int> intranode_iallreduce(Call call, MPI_Request* request, const void* sendbuf,
                                         void* recvbuf, MPI_Count count, MPI_Datatype datatype,
                                         MPI_Op op, MPI_Comm comm) noexcept {
-    const size_t bytes = bytes_of_reduction(count, datatype, op);
-    if (!is_automatic(settings().allreduce, bytes) || !jobs_are_served() || request == nullptr)
+    const Element element = element_of(op, datatype);
+    const size_t bytes = bytes_of_reduction(count, element);
+    if (!is_automatic(settings().allreduce, bytes) || element.gaps != 0 || !jobs_are_served() ||
+        request == nullptr)
         return std::nullopt;
     if (sendbuf == recvbuf || is_refused(sendbuf, count, datatype) ||
         is_refused_output(recvbuf, count, datatype))
@@ -248,7 +299,8 @@ std::optional<int> intranode_iallreduce(Call call, MPI_Request* request, const v
 std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
                                     MPI_Datatype datatype, MPI_Op op, int root,
                                     MPI_Comm comm) noexcept {
-    const size_t bytes = bytes_of_reduction(count, datatype, op);
+    const Element element = element_of(op, datatype);
+    const size_t bytes = bytes_of_reduction(count, element);
     if (!is_ours_or_line(settings().reduce, bytes)) return std::nullopt;
     const NodeSite site = node_site(comm);
     if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
@@ -260,16 +312,19 @@ std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbu
     if (!fits_line(bytes)) {
         const BaysToUse use = bays_for(site, call, comm, LargeKind::reduce, bytes);
         if (use.bays == nullptr) return std::nullopt;
-        use.bays->reduce(
-            reduction_of(sendbuf, is_root ? recvbuf : nullptr, count, datatype, op, bytes), root);
+        serve_dense(reduction_of(sendbuf, is_root ? recvbuf : nullptr, count, datatype, op, bytes),
+                    element, [&](const Reduction& what) noexcept {
+                        use.bays->reduce(what, root);
+                        return MPI_SUCCESS;
+                    });
         return served(call, bytes, comm);
     }
     NodeComm* const node = node_comm_for(site, call, comm, bytes);
     if (node == nullptr) return std::nullopt;
     Line value;
-    std::memcpy(data_of(value, bytes), sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, bytes);
+    element.copy(data_of(value, bytes), sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, count);
     node->reduce(value, bytes, root, Combine{count, datatype, op, bytes});
-    if (is_root) std::memcpy(recvbuf, data_of(value, bytes), bytes);
+    if (is_root) element.copy(recvbuf, data_of(value, bytes), count);
     return served(call, bytes, comm);
 }
 

@@ -12,6 +12,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -49,10 +50,21 @@ void fill_reals(unsigned char* to, size_t elements, Random& random) {
     }
 }
 
+template <class Value>
+struct Pair {
+    Value value;
+    int index;
+};
+
+// Anything in their gaps.
+template <class Value>
 void fill_pairs(unsigned char* to, size_t elements, Random& random) {
-    for (size_t i = 0; i < elements; ++i) {
-        const int pair[2] = {random.below(5), world.rank};
-        std::memcpy(to + i * sizeof pair, pair, sizeof pair);
+    using Pair = Pair<Value>;
+    fill_integers<unsigned char>(to, elements * sizeof(Pair), random);
+    for (size_t i = 0; i < elements; ++i, to += sizeof(Pair)) {
+        const auto value = static_cast<Value>(random.below(5));
+        std::memcpy(to, &value, sizeof value);
+        std::memcpy(to + offsetof(Pair, index), &world.rank, sizeof world.rank);
     }
 }
 
@@ -65,7 +77,9 @@ const std::vector<Reduced>& reduced() {
         {MPI_FLOAT, 4, {MPI_SUM, MPI_MIN}, fill_reals<float>},
         {MPI_DOUBLE, 8, {MPI_SUM, MPI_MAX}, fill_reals<double>},
         {MPI_C_FLOAT_COMPLEX, 8, {MPI_SUM}, fill_reals<float, 2>},
-        {MPI_2INT, 8, {MPI_MAXLOC, MPI_MINLOC}, fill_pairs},
+        {MPI_2INT, 8, {MPI_MAXLOC, MPI_MINLOC}, fill_pairs<int>},
+        {MPI_DOUBLE_INT, 16, {MPI_MAXLOC, MPI_MINLOC}, fill_pairs<double>},
+        {MPI_SHORT_INT, 8, {MPI_MAXLOC, MPI_MINLOC}, fill_pairs<short>},
     };
     return table;
 }

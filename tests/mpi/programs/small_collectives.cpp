@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Small blocking collectives in long streams: what one rank told must not be lost when it runs ahead, whatever the mix
 // of calls, communicators, types, roots and sizes, and when communicators come and go. Sums of floats have the plain
-// library's bits.
+// library's bits, and what lies in the gaps of pairs stays.
 //   random  a stream on several communicators
 //   ahead   ranks that lag, behind roots that wait for nobody
 //   free    communicators that are freed while others still have to read
@@ -14,6 +14,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <complex>
+#include <cstddef>
+#include <cstring>
 #include <vector>
 
 #include "streams.hpp"
@@ -39,27 +42,55 @@ const std::vector<Reduced>& reduced() {
         {MPI_LONG, {MPI_SUM, MPI_LOR}},
         {MPI_2INT, {MPI_MAXLOC, MPI_MINLOC}},
         {MPI_FLOAT_INT, {MPI_MINLOC}},
-        {MPI_DOUBLE_INT, {MPI_MAXLOC}},
+        {MPI_DOUBLE_INT, {MPI_MAXLOC, MPI_MINLOC}},
+        {MPI_LONG_INT, {MPI_MINLOC}},
+        {MPI_SHORT_INT, {MPI_MAXLOC}},
+        {MPI_LONG_DOUBLE_INT, {MPI_MINLOC}},
         {MPI_C_FLOAT_COMPLEX, {MPI_SUM, MPI_PROD}},
         {MPI_LONG_DOUBLE, {MPI_SUM}},
     };
     return table;
 }
 
+template <class Value>
+struct Pair {
+    Value value;
+    int index;
+};
+
 // Numbers for `count` elements of a type that are exact where the sum is not to be rounded.
 struct Values {
     alignas(16) unsigned char bytes[4096] = {};
+    // What no rank may touch, in the gaps of pairs and behind the last element.
+    void fill_gaps(Random& random) {
+        for (int i = 0; i < most_bytes + 32; ++i) bytes[i] = static_cast<unsigned char>(random.next());
+    }
+    template <class Value>
+    void put(size_t offset, int value) {
+        static Value number{};  // static: zeros in the bytes that a long double does not fill
+        number = static_cast<Value>(value);
+        std::memcpy(bytes + offset, &number, sizeof number);
+    }
+    template <class Value>
+    void put_pair(int i, int value) {
+        const size_t offset = static_cast<size_t>(i) * sizeof(Pair<Value>);
+        put<Value>(offset, value);
+        put<int>(offset + offsetof(Pair<Value>, index), world.rank);
+    }
     void fill(MPI_Datatype type, int count, Random& random) {
         const auto small = [&]() { return static_cast<int>(random.next() % 7) - 3; };
         const auto real_number = [&]() { return static_cast<double>(random.next() % 100000) / 7.0; };
         for (int i = 0; i < count; ++i) {
             if (type == MPI_FLOAT) reinterpret_cast<float*>(bytes)[i] = static_cast<float>(real_number());
-            else if (type == MPI_C_FLOAT_COMPLEX) reinterpret_cast<float*>(bytes)[2 * i] = static_cast<float>(real_number());
+            else if (type == MPI_C_FLOAT_COMPLEX) reinterpret_cast<std::complex<float>*>(bytes)[i] = static_cast<float>(real_number());
             else if (type == MPI_DOUBLE) reinterpret_cast<double*>(bytes)[i] = real_number();
-            else if (type == MPI_LONG_DOUBLE) reinterpret_cast<long double*>(bytes)[i] = small();
-            else if (type == MPI_2INT) { reinterpret_cast<int*>(bytes)[2 * i] = small(); reinterpret_cast<int*>(bytes)[2 * i + 1] = world.rank; }
-            else if (type == MPI_FLOAT_INT) { reinterpret_cast<float*>(bytes)[2 * i] = static_cast<float>(small()); reinterpret_cast<int*>(bytes)[2 * i + 1] = world.rank; }
-            else if (type == MPI_DOUBLE_INT) { reinterpret_cast<double*>(bytes)[2 * i] = small(); reinterpret_cast<int*>(bytes)[4 * i + 2] = world.rank; }
+            else if (type == MPI_LONG_DOUBLE) put<long double>(static_cast<size_t>(i) * sizeof(long double), small());
+            else if (type == MPI_2INT) put_pair<int>(i, small());
+            else if (type == MPI_FLOAT_INT) put_pair<float>(i, small());
+            else if (type == MPI_DOUBLE_INT) put_pair<double>(i, small());
+            else if (type == MPI_LONG_INT) put_pair<long>(i, small());
+            else if (type == MPI_SHORT_INT) put_pair<short>(i, small());
+            else if (type == MPI_LONG_DOUBLE_INT) put_pair<long double>(i, small());
             else if (type == MPI_LONG) reinterpret_cast<long*>(bytes)[i] = small();
             else if (type == MPI_INT) reinterpret_cast<int*>(bytes)[i] = small();
             else if (type == MPI_SHORT) reinterpret_cast<short*>(bytes)[i] = static_cast<short>(small());
@@ -78,6 +109,8 @@ void one_reduction(const Comm& comm, Random& common, Random& own, Digest& digest
     const bool to_all = common.chance(60), in_place = common.chance(40);
     const auto bytes = static_cast<size_t>(count) * static_cast<size_t>(extent);
     Values in, out;
+    in.fill_gaps(own);
+    out.fill_gaps(own);
     in.fill(row.type, count, own);
     if (in_place) out = in;
     const bool here = to_all || comm.rank == root;
@@ -86,7 +119,7 @@ void one_reduction(const Comm& comm, Random& common, Random& own, Digest& digest
         MPI_Allreduce(from, out.bytes, count, row.type, op, comm.handle);
     else
         MPI_Reduce(from, here ? out.bytes : nullptr, count, row.type, op, root, comm.handle);
-    if (here) digest.add_bytes(out.bytes, bytes + 32);  // and nothing behind it
+    if (here) digest.add_bytes(out.bytes, bytes + 32);  // and nothing behind it or in its gaps
 }
 
 // Every rank may describe the same bytes by another type.
