@@ -20,6 +20,20 @@ void add_tree(std::vector<int16_t>& steps, int first, int width, int n, const Le
     }
 }
 
+// The same with each participant's own value on the right of its children's, where MPICH's Reduce
+// has it: what it leaves of two zeros, or of NaNs, depends on it.
+template <class Leaf>
+void add_reduce_tree(std::vector<int16_t>& steps, int first, int width, int n, const Leaf& leaf) {
+    size_t children = 0;
+    for (int bit = width / 2; bit > 0; bit /= 2) {
+        if (first + bit >= n) continue;
+        add_reduce_tree(steps, first + bit, bit, n, leaf);
+        ++children;
+    }
+    leaf(steps, first);
+    steps.insert(steps.end(), children, CombiningOrder::combine);
+}
+
 // A master of the butterfly with its extra, if it has one.
 void take_group_up(std::vector<int16_t>& steps, const ButterflyPlan& plan, int master) {
     if (master < plan.extras()) {
@@ -59,10 +73,10 @@ CombiningOrder order_of_doubling(int ranks) {
 
 CombiningOrder order_of_binomial_tree(int ranks, int root) {
     CombiningOrder order;
-    add_tree(order.steps, 0, next_power_of_two(ranks), ranks,
-             [=](std::vector<int16_t>& steps, int i) {
-                 steps.push_back(static_cast<int16_t>((i + root) % ranks));
-             });
+    add_reduce_tree(order.steps, 0, next_power_of_two(ranks), ranks,
+                    [=](std::vector<int16_t>& steps, int i) {
+                        steps.push_back(static_cast<int16_t>((i + root) % ranks));
+                    });
     return order;
 }
 

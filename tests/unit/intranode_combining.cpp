@@ -19,7 +19,10 @@ Value sum(const Value& a, const Value& b) {
     return "(" + std::min(a, b) + "+" + std::max(a, b) + ")";
 }
 
-Value combined(const CombiningOrder& order) {
+// The same where it matters which one is on the left.
+Value ordered(const Value& left, const Value& right) { return "(" + left + "," + right + ")"; }
+
+Value combined(const CombiningOrder& order, Value (*add)(const Value&, const Value&) = sum) {
     std::vector<Value> taken;
     for (const int16_t step : order.steps) {
         if (step != CombiningOrder::combine) {
@@ -28,7 +31,7 @@ Value combined(const CombiningOrder& order) {
         }
         const Value right = taken.back();
         taken.pop_back();
-        taken.back() = sum(taken.back(), right);
+        taken.back() = add(taken.back(), right);
     }
     REQUIRE(taken.size() == 1);
     return taken.front();
@@ -85,7 +88,7 @@ Value binomial(int ranks, int root) {
         for (int r = 0; r < ranks; r += 2 * mask)
             if (r + mask < ranks)
                 values[static_cast<size_t>(r)] =
-                    sum(values[static_cast<size_t>(r)], values[static_cast<size_t>(r + mask)]);
+                    ordered(values[static_cast<size_t>(r + mask)], values[static_cast<size_t>(r)]);
     return values.front();
 }
 
@@ -106,7 +109,8 @@ TEST_CASE("values are combined in the order of MPICH's algorithms", "[intranode]
         REQUIRE(combined(order_of_halving(ranks)) ==
                 exchanged(folded(ranks, core), distances(core, true)).back());
         for (const int root : {0, 1, ranks - 1})
-            REQUIRE(combined(order_of_binomial_tree(ranks, root)) == binomial(ranks, root));
+            REQUIRE(combined(order_of_binomial_tree(ranks, root), ordered) ==
+                    binomial(ranks, root));
         for (const int rank : {0, ranks / 2, ranks - 1})
             REQUIRE(combined(order_of_pairwise_exchange(ranks, rank)) == pairwise(ranks, rank));
     }
