@@ -107,5 +107,6 @@ CASES = [
     Case("sessions", "before", ranks=(1, 2, 5), schedules=True),
     Case("dynamic", ranks=(1, 2, 4), schedules=True),
     Case("forks", ranks=(1, 2, 4), schedules=True),
+    Case("forks", "node", ranks=(2, 3, 4)),
     Case("finalize_active", ranks=(1, 2, 4), schedules=True),
 ]
