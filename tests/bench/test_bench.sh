@@ -75,6 +75,45 @@ assert abs(other["gain"] - plain / other["median"]) < 1e-6
 PYTHON
 }
 
+# Open MPI beside, where the tool was built with it, and the same without it.
+check_openmpi() {
+    check_refusal "--openmpi needs" intranode --library "$work/stand_in.so" --openmpi /nowhere
+    mkdir "$work/bin"
+    cp "$bench" "$bench-ranks" "$work/bin"
+    check_sides "$work/bin/vecmpi-bench" "plain,vecmpi auto"
+    check_sides "$bench" "plain,vecmpi auto" --openmpi none
+    if [ -x "$bench-ranks-openmpi" ] && command -v mpirun.openmpi > "$work/text"; then
+        check_sides "$bench" "plain,vecmpi auto,Open MPI"
+        grep -q "MPICH Version: .*; Open MPI v" "$work/text" || fail "Open MPI: not named in the head"
+    else
+        echo "test_bench: no Open MPI here, it was not shown beside" >&2
+    fi
+}
+
+# the tool, the sides that intranode must have, more arguments
+check_sides() {
+    local tool=$1 sides=$2
+    shift 2
+    timeout 120 "$tool" intranode --quick --repeats 2 --sizes 8 --library "$work/stand_in.so" \
+        --json "$work/out.json" "$@" > "$work/text" 2> "$work/err" || fail "intranode: $(tail -n 1 "$work/err")"
+    python3 - "$work/out.json" "$sides" <<'PYTHON' || fail "intranode, sides $sides: JSON"
+import json, sys
+
+document = json.load(open(sys.argv[1]))
+sides = sys.argv[2].split(",")
+assert [run["side"] for run in document["runs"]] == 2 * sides, document["runs"]
+assert [side["name"] for side in document["sides"] if side["openmpi"]] == sides[2:]
+for run in document["runs"]:
+    header = run["header"]
+    assert header["mpi"].startswith("Open MPI" if run["side"] == "Open MPI" else "MPICH"), header
+    assert bool(header["preload"]) == run["side"].startswith("vecmpi"), header
+    assert header["places"] == document["runs"][0]["header"]["places"], header  # pinned alike
+for result in document["results"]:
+    assert list(result["sides"]) == sides
+    assert [side for side in sides if "gain" in result["sides"][side]] == ["vecmpi auto"], result
+PYTHON
+}
+
 # The whole table of ops and types: what it must and must not hold, and the kinds of the figures.
 check_reduce_table() {
     timeout 120 "$bench" reduce --quick --plain-only --aliases --sizes 64,1K --json "$work/out.json" \
@@ -370,6 +409,7 @@ check_measurement reductions "2 ranks: Allreduce SUM FLOAT,2 ranks: Allreduce us
 2 ranks: Reduce SUM FLOAT,2 ranks: Reduce user float16 sum,2 ranks: Reduce_scatter_block SUM FLOAT,\
 2 ranks: Scan SUM FLOAT"
 check_preloaded
+check_openmpi
 check_allreduce
 check_curves
 check_network

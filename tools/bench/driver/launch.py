@@ -18,6 +18,14 @@ RECORD_START = '{"bench":'
 GRACE_S = 10  # the ranks end themselves at the limit; this much later mpirun is ended too
 FINALIZE_GRACE_S = 3  # for MPI_Finalize over virtual hosts, where MPICH 4.0 can hang
 LAST_RECORD = "threads"  # what the ranks print before MPI_Finalize
+# Root too, more ranks than cores too; the ranks pin themselves.
+OPENMPI_OPTIONS = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+
+
+@dataclass(frozen=True)
+class OpenMpi:
+    mpirun: str
+    ranks: str
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,7 @@ class Programs:
     ranks: str
     library: str  # None when only the plain library is measured
     lab_script: str  # None without --lab
+    openmpi: OpenMpi  # None where it is not shown beside
 
 
 @dataclass(frozen=True)
@@ -111,6 +120,20 @@ def library_places(options, name):
     ]
 
 
+def find_openmpi(options):
+    """The same ranks program, which CMake builds where it finds Open MPI's compiler."""
+    chosen = getattr(options, "openmpi", "none")
+    if options.plain_only or chosen == "none":
+        return None
+    ranks = f"{tool_folder()}/vecmpi-bench-ranks-openmpi"
+    mpirun = shutil.which(chosen or "mpirun.openmpi")
+    if mpirun and os.path.isfile(ranks):
+        return OpenMpi(mpirun, ranks)
+    if chosen:
+        raise BadArgument(f"--openmpi needs {ranks} and {chosen}: one of them is not there")
+    return None
+
+
 def find_programs(options, program, library_name):
     ranks = [options.ranks_program or f"{tool_folder()}/{program}"]
     library = None
@@ -125,6 +148,7 @@ def find_programs(options, program, library_name):
         first_file(ranks, "ranks program", "build vecmpi or give --ranks-program"),
         library,
         find_lab_script(options),
+        find_openmpi(options),
     )
 
 
@@ -143,7 +167,7 @@ def command_line(options, side, launch, measurement_name):
     if side.preloaded:
         settings["LD_PRELOAD"] = programs.library
     program = [
-        programs.ranks,
+        programs.openmpi.ranks if side.openmpi else programs.ranks,
         measurement_name,
         "--pin",
         options.pin,
@@ -171,6 +195,10 @@ def command_line(options, side, launch, measurement_name):
             "--",
             *program,
         ]
+    if side.openmpi:
+        settings_part = [part for name in settings for part in ("-x", f"{name}={settings[name]}")]
+        start = [programs.openmpi.mpirun, *OPENMPI_OPTIONS]
+        return [*start, "-n", str(launch.ranks), *settings_part, *program]
     settings_part = [part for name, value in settings.items() for part in ("-genv", name, value)]
     return [programs.mpirun, "-n", str(launch.ranks), *settings_part, *program]
 

@@ -318,6 +318,11 @@ TABLE = [
                 "allreduce",
             ),
             Option("--nonblocking", "the nonblocking call and MPI_Wait", bool),
+            Option(
+                "--openmpi",
+                "mpirun of Open MPI, shown beside where vecmpi was built with it "
+                "(default mpirun.openmpi); none: not shown",
+            ),
         ],
     ),
     Measurement(

@@ -233,11 +233,12 @@ def print_hung(outcome, file):
 def describe_run(outcome):
     host, options = outcome.host, outcome.options
     overheads = [run["header"]["clock_overhead_ns"] for run in outcome.runs if run["ranks"]]
+    libraries = dict.fromkeys(run["header"]["mpi"] for run in outcome.runs if run["ranks"])
     lab = f", {options.lab} virtual hosts at {options.rate}" if options.lab else ""
     return [
         f"{outcome.measurement.name}: {outcome.measurement.title}{lab}",
         f"{host['cpu']}, {host['cpus']} CPUs, load before {host['load']}; "
-        + outcome.runs[0]["header"]["mpi"],
+        + "; ".join(libraries),
         f"median of {options.repeats} runs a side; pin {options.pin}; "
         f"reading the clock takes {statistics.median(overheads):.0f} ns",
     ]

@@ -20,6 +20,7 @@ class Side:
     name: str
     preloaded: bool  # the library that is measured, not just any
     environment: dict
+    openmpi: bool = False  # built for Open MPI and started by its mpirun
 
 
 @dataclass
@@ -68,6 +69,8 @@ def make_sides(options):
         for settings in options.settings or [{}]:
             words = [f"{name.removeprefix('VECMPI_')}={settings[name]}" for name in settings]
             sides.append(Side(" ".join(["vecmpi", mode, *words]), True, environment | settings))
+    if options.programs.openmpi:
+        sides.append(Side("Open MPI", False, {}, openmpi=True))
     return sides
 
 

@@ -23,10 +23,11 @@ int world_rank() {
     return rank;
 }
 
-// mpirun has told the rank its number before MPI_Init; hydra's name for it.
+// mpirun has told the rank its number before MPI_Init; hydra's name for it, and Open MPI's.
 int rank_before_init() {
-    const char* rank = std::getenv("PMI_RANK");
-    return rank == nullptr ? 0 : std::atoi(rank);
+    for (const char* name : {"PMI_RANK", "OMPI_COMM_WORLD_RANK"})
+        if (const char* rank = std::getenv(name)) return std::atoi(rank);
+    return 0;
 }
 
 bool pin(const Options& options, int rank) {
