@@ -23,7 +23,8 @@ std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* rec
                                        MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                                        MPI_Comm comm) noexcept;
 
-// Nonblocking: the request completes with a job of the engine's.
+// Nonblocking: the request completes with a job of the engine's. The library's own calls stay with
+// it: ROMIO makes some when this rank happens to test a request, in another order on each rank.
 std::optional<int> intranode_iallreduce(Call call, MPI_Request* request, const void* sendbuf,
                                         void* recvbuf, MPI_Count count, MPI_Datatype datatype,
                                         MPI_Op op, MPI_Comm comm) noexcept;

@@ -175,6 +175,9 @@ class Job {
     // is called: it may run deep inside a wait of the library.
     virtual bool advance() noexcept = 0;
     int error = MPI_SUCCESS;  // of the whole, once done
+    // advance() calls nothing of the library's. Whoever looks in vain then lets the library look:
+    // the rank that is waited for may itself wait for a message of ours.
+    bool waits_for_memory = false;
 
   protected:
     Job() = default;
@@ -343,7 +346,7 @@ void end_endless_request(MPI_Request* request) noexcept;
 // between.
 void wait_until(bool (*look)(void* context), void* context) noexcept;
 
-// Before the first of the next four, inside a DirectCall.
+// Before the first of the next three and of a job that waits for memory, inside a DirectCall.
 void prepare_to_poll() noexcept;
 // Returns once look() says so, which calls no MPI and is cheap: others change memory that this
 // process shares with them. First by itself, then on the ladder; the library and jobs go on then.
@@ -359,9 +362,6 @@ void wait_for_memory(const Look& look) noexcept {
 // Lets the library look once at what is under way, where no thread of ours does: for calls that
 // often return without asking it.
 void make_progress() noexcept;
-// The same for a job that waits for memory and calls no function of the library's: nobody else may
-// look meanwhile.
-void make_progress_in_job() noexcept;
 
 // After a look of the program's own loop (Iprobe) that found nothing: on an oversubscribed node
 // whoever must send has no CPU while the program asks again.

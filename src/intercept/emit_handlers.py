@@ -257,7 +257,7 @@ def ask_paths(function, folder, name, first):
 
 
 def ask_intranode(function):
-    """Where the ranks share a node. From a callback as well: other ranks may make the same call outside of one."""
+    """Where the ranks share a node."""
     if function.intranode == "":
         return ""
     names = [parameter.name for parameter in function.prototype.parameters]
@@ -282,8 +282,8 @@ def serve_post(function, operations):
     return (
         own_signature(function)
         + " {\n"
-        + ask_intranode(function)
         + hand_on(function, refusal(function, "is_reentrant()"))
+        + ask_intranode(function)
         + ask_pipeline(function)
         + run_operation(function, operation, "post", "request")
         + "}\n"
@@ -304,6 +304,7 @@ def serve_twin(function, operations):
 
 
 def serve_collective(function, operations):
+    # intranode from a callback as well: other ranks may make the same call outside of one.
     operation = operations[function.columns[0]]
     return (
         own_signature(function)

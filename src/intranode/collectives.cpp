@@ -279,21 +279,23 @@ std::optional<int> intranode_iallreduce(Call call, MPI_Request* request, const v
                                         MPI_Op op, MPI_Comm comm) noexcept {
     const Element element = element_of(op, datatype);
     const size_t bytes = bytes_of_reduction(count, element);
-    if (!is_automatic(settings().allreduce, bytes) || element.gaps != 0 || !jobs_are_served() ||
-        request == nullptr)
-        return std::nullopt;
-    if (sendbuf == recvbuf || is_refused(sendbuf, count, datatype) ||
-        is_refused_output(recvbuf, count, datatype))
+    if (!is_ours(settings().allreduce, bytes) || element.gaps != 0 || !jobs_are_served())
         return std::nullopt;
     const NodeSite site = node_site(comm);
-    if (site.declined()) return std::nullopt;
-    auto jobs = job_site_for(site, comm, bytes);
-    if (!jobs) return std::nullopt;
-    const Reduction what = reduction_of(sendbuf, recvbuf, count, datatype, op, bytes);
-    std::unique_ptr<Job> job(new (std::nothrow) AllreduceJob(std::move(jobs), what));
-    if (!job) return served(call, bytes, comm, MPI_ERR_NO_MEM);  // the others do not go back
+    if (site.node == nullptr) return std::nullopt;
+    auto jobs = site.node->job_site();  // asked for by all ranks, refused or not
+    if (!jobs || request == nullptr || sendbuf == recvbuf || is_refused(sendbuf, count, datatype) ||
+        is_refused_output(recvbuf, count, datatype))
+        return std::nullopt;
+    site.node->poll_now_and_then();
     served(call, bytes, comm);
-    return post_job(call, std::move(job), comm, request);
+    const Reduction what = reduction_of(sendbuf, recvbuf, count, datatype, op, bytes);
+    std::unique_ptr<Job> job(new (std::nothrow) AllreduceJob(jobs, what));
+    if (job) return post_job(call, std::move(job), comm, request);
+    // The others do not go back.
+    *request = MPI_REQUEST_NULL;
+    AllreduceJob now(std::move(jobs), what);
+    return run_job(call, now, comm);
 }
 
 std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,

@@ -16,13 +16,10 @@ class AllreduceJob : public Job {
     bool advance() noexcept override;
 
   private:
-    bool look() noexcept;
-
     const std::shared_ptr<JobSite> site_;
     const Reduction what_;
     const uint64_t turn_;
     std::optional<AllreduceRun> run_;  // from its turn on
-    uint32_t looks_in_vain_ = 0;
 };
 
 }  // namespace vecmpi

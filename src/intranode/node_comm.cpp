@@ -192,15 +192,6 @@ NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t b
     }
 }
 
-std::shared_ptr<JobSite> job_site_for(const NodeSite& site, MPI_Comm comm, size_t bytes) noexcept {
-    if (site.node != nullptr) return site.node->job_site();
-    try {
-        count_call(comm, bytes);
-    } catch (const std::bad_alloc&) {
-    }
-    return nullptr;
-}
-
 NodeComm::NodeComm(int rank, std::vector<BoxOfRank> boxes, LineWidth width) noexcept
     : plan_{static_cast<int>(boxes.size()), rank}, boxes_(std::move(boxes)) {
     for (size_t bytes = 0; bytes <= line_data_bytes; ++bytes)
@@ -321,7 +312,6 @@ void NodeComm::make_bays(MPI_Comm comm) noexcept {
     }
 }
 
-// A call that finds all flags set would never let the library go on with other messages.
 void NodeComm::poll_now_and_then() noexcept {
     constexpr uint32_t calls_between_polls = 16;
     if (++calls_ % calls_between_polls == 0) make_progress();

@@ -58,6 +58,9 @@ class NodeComm {
     bool wants_job_site() const noexcept { return wants_job_site_; }
     void make_job_site(Call call, MPI_Comm comm) noexcept;
 
+    // A call that finds all flags set would never let the library go on with other messages.
+    void poll_now_and_then() noexcept;
+
   private:
     struct Turns {
         uint64_t last = 0;
@@ -65,7 +68,6 @@ class NodeComm {
     };
     void make_bays(MPI_Comm comm) noexcept;
     Candidate way_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept;
-    void poll_now_and_then() noexcept;
     uint64_t begin(OneWay kind) noexcept;
     void end(OneWay kind) noexcept;
     static void await(const Line& line, uint64_t turn) noexcept;
@@ -109,8 +111,6 @@ NodeSite node_site(MPI_Comm comm) noexcept;
 // ranks. The first few only count, one with much data for many; the next one makes the NodeComm,
 // collectively. Null: the library's collective, or another of ours, on all ranks.
 NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t bytes) noexcept;
-// For a nonblocking one, which counts as well. Null: the library's, on all ranks.
-std::shared_ptr<JobSite> job_site_for(const NodeSite& site, MPI_Comm comm, size_t bytes) noexcept;
 
 // ---- one turn
 

@@ -656,6 +656,8 @@ namespace {
 std::atomic<MPI_Request> polled{MPI_REQUEST_NULL};
 std::mutex polled_mutex;
 
+}  // namespace
+
 void poll_library() noexcept {
     MPI_Request request = polled.load(std::memory_order_relaxed);
     int flag;
@@ -664,7 +666,6 @@ void poll_library() noexcept {
     else  // in a callback of MPI_Finalize
         real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 }
-}  // namespace
 
 void prepare_to_poll() noexcept {
     const std::lock_guard lock(polled_mutex);
@@ -695,10 +696,6 @@ void make_progress() noexcept {
         if (may_call) poll_library();
         return true;
     });
-}
-
-void make_progress_in_job() noexcept {
-    if (!this_thread.library_looks_at_jobs) poll_library();
 }
 
 int wait_one(MPI_Request* request, MPI_Status* status) noexcept {

@@ -21,7 +21,7 @@ struct ThreadState {
     bool owns_engine = false;  // this thread holds the engine right now
     bool issues = false;       // this thread holds the right to issue, see Engine::IssueScope
     bool is_offload_thread = false;
-    int inside_job = 0;  // >0: in Job::advance()
+    int inside_job = 0;                  // >0: in Job::advance()
     bool library_looks_at_jobs = false;  // it polls by itself
     // The first error of a job that this call of the program completed: raised as the call ends.
     int job_error = MPI_SUCCESS;
@@ -255,6 +255,8 @@ inline bool advance_jobs() noexcept;
 
 // Undoes prepare_to_poll(); before MPI_Finalize.
 void stop_polling() noexcept;
+// The library looks once at all that is under way.
+void poll_library() noexcept;
 
 extern Engine* engine;  // made by start_engine(), kept to the end of the process
 

@@ -42,7 +42,12 @@ bool look_at(Job& job, const FloatEnvironment& floats) noexcept {
 
 void run_here(Job& job) noexcept {
     const FloatEnvironment floats = float_environment();
-    engine->run_until([&](bool may_call) noexcept { return may_call && look_at(job, floats); });
+    engine->run_until([&](bool may_call) noexcept {
+        if (!may_call) return false;
+        if (look_at(job, floats)) return true;
+        if (job.waits_for_memory) poll_library();
+        return false;
+    });
 }
 
 void give_back(Slot* slot) noexcept {
@@ -187,14 +192,16 @@ void JobList::remove(JobRecord* record) noexcept {
 }
 
 bool JobList::advance() noexcept {
-    bool any_done = false;
+    bool any_done = false, waits_for_memory = false;
     for (JobRecord* record = first_.load(std::memory_order_acquire); record;
          record = record->next.load(std::memory_order_acquire))
-        any_done |= advance(record);
+        any_done |= advance(record, &waits_for_memory);
+    // With no job held: the poll may call an operator of the program.
+    if (waits_for_memory && !any_done && !this_thread.library_looks_at_jobs) poll_library();
     return any_done;
 }
 
-bool JobList::advance(JobRecord* record) noexcept {
+bool JobList::advance(JobRecord* record, bool* waits_for_memory) noexcept {
     if (record->busy.load(std::memory_order_relaxed) != 0 ||
         record->busy.exchange(1, std::memory_order_acquire) != 0)
         return false;
@@ -202,6 +209,7 @@ bool JobList::advance(JobRecord* record) noexcept {
     Slot* slot = record->slot;
     const int number = record->number;
     int error = MPI_SUCCESS;
+    if (record->job) *waits_for_memory |= record->job->waits_for_memory;
     if (done) {
         error = record->job->error;
         record->job.reset();

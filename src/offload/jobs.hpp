@@ -43,7 +43,7 @@ class JobList {
   private:
     JobRecord* take_record() noexcept;
     void start(JobRecord* record, std::unique_ptr<Job>& job, Slot* slot) noexcept;
-    bool advance(JobRecord* record) noexcept;
+    bool advance(JobRecord* record, bool* waits_for_memory) noexcept;
     void append(JobRecord* record) noexcept;
     void remove(JobRecord* record) noexcept;
     MPI_Comm stand_in_comm() noexcept;

@@ -107,6 +107,10 @@ std::optional<int> intranode_allreduce(Call call, const void*, void*, MPI_Count,
                                        MPI_Op, MPI_Comm) noexcept {
     return asked_on_node(call);
 }
+std::optional<int> intranode_iallreduce(Call call, MPI_Request*, const void*, void*, MPI_Count,
+                                        MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
 std::optional<int> intranode_reduce(Call call, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op,
                                     int, MPI_Comm) noexcept {
     return asked_on_node(call);

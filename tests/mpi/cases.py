@@ -74,6 +74,7 @@ CASES = [
     Case("node_collectives", "ahead", ranks=(2, 3, 5), rounds=True),
     Case("node_collectives", "pending", ranks=MANY, rounds=True),
     Case("node_collectives", "chain", ranks=(2, 3, 5)),
+    Case("node_collectives", "beside", ranks=(2, 3, 4)),
     Case("node_collectives", "many", ranks=(2, 3), rounds=True),
     Case("node_collectives", "refused", ranks=(2, 3, 4, 5)),
     Case("node_collectives", "uneven", ranks=(2, 3, 4, 5), rounds=True),

@@ -7,6 +7,7 @@
 //   refused calls that the library refuses on one rank
 //   pending Iallreduce under way beside other calls, completed in any order, on communicators that are freed meanwhile
 //   chain   a rank posts its Iallreduce only when the one before it has posted
+//   beside  messages that another rank completes only where ours makes progress beside its Iallreduce
 //   uneven  Reduce_scatter with blocks of any size, in place too
 //   killed  a rank that dies in the middle
 #include <signal.h>
@@ -331,6 +332,50 @@ void chain_of_posts() {
     }
 }
 
+void compute_us(int us) {
+    const double end = MPI_Wtime() + 1e-6 * us;
+    while (MPI_Wtime() < end) {
+    }
+}
+
+// The first rank receives in the background, and its calls, which others always wait for, are all it does: they must
+// let the message in. Else the last rank's synchronous send never ends.
+void messages_beside() {
+    const int first = 0, last = world.size - 1;
+    const Comm comm{MPI_COMM_WORLD, world.rank, world.size};
+    for (int i = 0; i < 40; ++i) MPI_Barrier(comm.handle);
+    for (int round = 0; round < 10; ++round) {
+        char byte = 0;
+        MPI_Request message = MPI_REQUEST_NULL, request = MPI_REQUEST_NULL;
+        if (world.rank == first) MPI_Irecv(&byte, 1, MPI_CHAR, last, 5, comm.handle, &message);
+        if (round == 1) MPI_Barrier(comm.handle);  // who asked for memory of nonblocking calls has it now
+        if (world.rank == last) MPI_Issend(&byte, 1, MPI_CHAR, first, 5, comm.handle, &message);
+        for (int sent = 0, sum = 0; sum == 0;) {
+            if (world.rank == first) compute_us(50);
+            if (world.rank == last) MPI_Test(&message, &sent, MPI_STATUS_IGNORE);
+            MPI_Iallreduce(&sent, &sum, 1, MPI_INT, MPI_SUM, comm.handle, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        }
+        MPI_Wait(&message, MPI_STATUS_IGNORE);
+    }
+    // The same where the first rank tests: each test lets the message in.
+    for (int round = 0; round < 5; ++round) {
+        char byte = 0;
+        int one = 1, sum = 0, flag = 0, tests = 0;
+        MPI_Request message = MPI_REQUEST_NULL, request = MPI_REQUEST_NULL;
+        if (world.rank == first) MPI_Irecv(&byte, 1, MPI_CHAR, last, 5, comm.handle, &message);
+        if (world.rank == last) MPI_Ssend(&byte, 1, MPI_CHAR, first, 5, comm.handle);
+        MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm.handle, &request);
+        for (; flag == 0; ++tests) {
+            compute_us(500);
+            MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+        }
+        check_equal(sum, world.size, "sum");
+        check(tests < 1000, "a test makes progress");
+        MPI_Wait(&message, MPI_STATUS_IGNORE);
+    }
+}
+
 void ranks_that_lag() {
     Random common = common_random(3), own = own_random(4);
     Digest& digest = topic("results");
@@ -422,6 +467,7 @@ int main(int argc, char** argv) {
     if (world.argument == "refused") refused_calls();
     if (world.argument == "pending") pending_calls();
     if (world.argument == "chain") chain_of_posts();
+    if (world.argument == "beside") messages_beside();
     if (world.argument == "uneven") uneven_blocks();
     if (world.argument == "killed") stream_until_one_dies();
     return end();
