@@ -146,6 +146,11 @@ def own_signature(function):
     return signature(function, linkage="static ")
 
 
+def inlined_signature(function):
+    """The same where the return address must be the entry's."""
+    return signature(function, linkage="[[gnu::always_inline]] static inline ")
+
+
 def leavable(text):
     """An exception may pass: of a callback, or of an error handler function that the callback called."""
     return text.removesuffix(" noexcept")
@@ -279,10 +284,14 @@ def ask_pipeline(function):
 
 def serve_post(function, operations):
     operation = function.prototype
+    signed, own = own_signature(function), "is_reentrant()"
+    if function.pipeline or function.intranode:
+        signed = inlined_signature(function)
+        own += " || is_mpi_library(__builtin_return_address(0))"
     return (
-        own_signature(function)
+        signed
         + " {\n"
-        + hand_on(function, refusal(function, "is_reentrant()"))
+        + hand_on(function, refusal(function, own))
         + ask_intranode(function)
         + ask_pipeline(function)
         + run_operation(function, operation, "post", "request")
@@ -409,6 +418,8 @@ def handlers_source(functions, operations, kinds, pattern, purpose):
         includes += '#include "vecmpi/mpi_operations.hpp"\n'
     if any(function.pipeline for function in chosen):
         includes += '#include "vecmpi/pipeline.hpp"\n'
+    if "post" in kinds:
+        includes += '#include "progress.hpp"\n'
     if any(function.intranode for function in chosen):
         includes += '#include "vecmpi/intranode.hpp"\n'
     body = "\n".join(written(function, operations, pattern) for function in chosen)

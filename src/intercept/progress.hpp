@@ -13,6 +13,11 @@ void rest_in_library(const WaitPolicy& policy) noexcept;
 // True once a poll came through here: only libraries that call UCX (MPICH's ch4:ucx) do.
 bool library_polls_seen() noexcept;
 
+// Whether code at this address is the MPI library's own; false as long as it has not polled.
+// Its own calls of nonblocking collectives (ROMIO's) come whenever this rank looks at some request,
+// in another order among the rest on each rank.
+bool is_mpi_library(const void* address) noexcept;
+
 // True where a look at the jobs follows the polls of the MPI library itself: those of a library
 // below it (libfabric) come with locks held that nobody knows. locks: it polls with a lock held,
 // Before the tests that the next question is about: what polled until now may have held other

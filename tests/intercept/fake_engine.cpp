@@ -4,6 +4,7 @@
 #include "fake_engine.hpp"
 
 #include "elsewhere.hpp"
+#include "progress.hpp"
 
 namespace vecmpi {
 
@@ -101,6 +102,8 @@ std::optional<int> asked_on_node(Call call) noexcept {
     return fake.intranode;
 }
 }  // namespace
+
+bool is_mpi_library(const void*) noexcept { return false; }
 
 std::optional<int> intranode_barrier(Call call, MPI_Comm) noexcept { return asked_on_node(call); }
 std::optional<int> intranode_allreduce(Call call, const void*, void*, MPI_Count, MPI_Datatype,
