@@ -261,24 +261,24 @@ def ask_paths(function, folder, name, first):
     return f"{call}\n        return *served;\n"
 
 
+def request_behind(function):
+    return "" if function.prototype.parameter("request") is None else ", request"
+
+
 def ask_intranode(function):
     """Where the ranks share a node."""
     if function.intranode == "":
         return ""
-    names = [parameter.name for parameter in function.prototype.parameters]
-    request = ", request" if "request" in names else ""
-    return ask_paths(
-        function, "intranode", function.intranode, f"Call::{function.short_name}{request}"
-    )
+    first = f"Call::{function.short_name}{request_behind(function)}"
+    return ask_paths(function, "intranode", function.intranode, first)
 
 
 def ask_pipeline(function):
     """Paths of ours for this collective; where they decline, it goes on as its class says."""
     if function.pipeline == "":
         return ""
-    names = [parameter.name for parameter in function.prototype.parameters]
-    request = ", request" if "request" in names else ""
-    form = f"CollectiveForm{{Call::{function.short_name}, CollectiveForm::Kind::{FORMS[function.kind]}{request}}}"
+    kind = f"CollectiveForm::Kind::{FORMS[function.kind]}"
+    form = f"CollectiveForm{{Call::{function.short_name}, {kind}{request_behind(function)}}}"
     return ask_paths(function, "pipeline", function.pipeline, form)
 
 
@@ -287,7 +287,7 @@ def serve_post(function, operations):
     signed, own = own_signature(function), "is_reentrant()"
     if function.pipeline or function.intranode:
         signed = inlined_signature(function)
-        own += " || is_mpi_library(__builtin_return_address(0))"
+        own += " || is_mpi_library(reinterpret_cast<uintptr_t>(__builtin_return_address(0)))"
     return (
         signed
         + " {\n"

@@ -91,11 +91,6 @@ int unlock_and_rest(pthread_mutex_t* mutex) noexcept {
     return rc;
 }
 
-bool is_in_library(uintptr_t address) noexcept {
-    return address - library_begin.load(std::memory_order_acquire) <
-           library_bytes.load(std::memory_order_relaxed);
-}
-
 // The object that has the MPI functions, among those that poll.
 void note_library(const CallersChoice& polling) noexcept {
     const auto inside = reinterpret_cast<uintptr_t>(real.Test);
@@ -120,7 +115,7 @@ void rest_at_unlock(uintptr_t inside) noexcept {
                        reinterpret_cast<const void*>(function));
     };
     replace("pthread_mutex_unlock", unlock_and_rest);
-    if (!is_in_library(inside)) return;
+    if (!is_mpi_library(inside)) return;
     replace("pthread_mutex_lock", lock_and_count);
     replace("pthread_mutex_trylock", try_lock_and_count);
 }
@@ -166,7 +161,7 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
     const unsigned events = function(worker);
     --polls;
     const JobLook look =
-        polls == 0 && is_in_library(caller) ? job_look_after_poll() : JobLook::none;
+        polls == 0 && is_mpi_library(caller) ? job_look_after_poll() : JobLook::none;
     if (look == JobLook::during_job) {  // the wait around it rests
         note_library_events(events);
         return events;
@@ -190,6 +185,11 @@ constexpr const char* rendezvous_threshold = "UCX_RNDV_THRESH";
 
 }  // namespace
 
+bool is_mpi_library(uintptr_t address) noexcept {
+    return address - library_begin.load(std::memory_order_acquire) <
+           library_bytes.load(std::memory_order_relaxed);
+}
+
 void rest_in_library(const WaitPolicy& policy) noexcept {
     library_policy = policy;
     resting.store(true, std::memory_order_release);
@@ -198,10 +198,6 @@ void rest_in_library(const WaitPolicy& policy) noexcept {
     for (const Route& route : routes)
         if (const uintptr_t begin = route.begin.load(std::memory_order_relaxed); begin != 0)
             rest_at_unlock(begin);
-}
-
-bool is_mpi_library(const void* address) noexcept {
-    return is_in_library(reinterpret_cast<uintptr_t>(address));
 }
 
 bool library_polls_seen() noexcept { return seen.load(std::memory_order_relaxed); }

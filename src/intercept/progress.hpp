@@ -2,6 +2,8 @@
 // How the MPI library rests in its own waits. Not a door: src/intercept only.
 #pragma once
 
+#include <cstdint>
+
 #include "vecmpi/base.hpp"
 
 namespace vecmpi {
@@ -16,13 +18,13 @@ bool library_polls_seen() noexcept;
 // Whether code at this address is the MPI library's own; false as long as it has not polled.
 // Its own calls of nonblocking collectives (ROMIO's) come whenever this rank looks at some request,
 // in another order among the rest on each rank.
-bool is_mpi_library(const void* address) noexcept;
+bool is_mpi_library(uintptr_t address) noexcept;
 
-// True where a look at the jobs follows the polls of the MPI library itself: those of a library
-// below it (libfabric) come with locks held that nobody knows. locks: it polls with a lock held,
 // Before the tests that the next question is about: what polled until now may have held other
 // locks.
 void forget_global_lock() noexcept;
+// True where a look at the jobs follows the polls of the MPI library itself: those of a library
+// below it (libfabric) come with locks held that nobody knows. locks: it polls with a lock held,
 // and must have shown that we see it taken and given back.
 bool library_shows_polls(bool locks) noexcept;
 

@@ -103,7 +103,7 @@ std::optional<int> asked_on_node(Call call) noexcept {
 }
 }  // namespace
 
-bool is_mpi_library(const void*) noexcept { return false; }
+bool is_mpi_library(uintptr_t) noexcept { return false; }
 
 std::optional<int> intranode_barrier(Call call, MPI_Comm) noexcept { return asked_on_node(call); }
 std::optional<int> intranode_allreduce(Call call, const void*, void*, MPI_Count, MPI_Datatype,
