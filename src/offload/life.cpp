@@ -132,7 +132,6 @@ void quiesce_engine() noexcept {
     engine->jobs.end();
     engine->release_blocker();
     stop_polling();
-    meet_before_finalize();
     forget_comm_traits();
     forget_agreement();
 }
