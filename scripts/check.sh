@@ -69,6 +69,14 @@ unit_with() { # SANITIZERS [TESTS]
     timeout 600 "$folder/tests/unit/vecmpi_unit" "${@:2}"
 }
 
+# MPI and vecmpi see two or three nodes. `refused` is left out: there plain MPICH fails it, too.
+several_nodes() {
+    tests/mpi/over_nodes.sh -n 1 true || return
+    NODES=$1 python3 tests/mpi/run.py --library "$build/libvecmpi.so" --build-dir "$build/tests/mpi" \
+        --mpirun tests/mpi/over_nodes.sh --ranks "$2" --modes off,on,hierarchical-on --only \
+        "$(printf '%s,' collectives:{blocking,mixed} small_collectives:{random,ahead,free,last,inside})threads_comms"
+}
+
 only_our_names() {
     local names
     names=$(nm -D --defined-only "$build/libvecmpi.so" | awk '{print $3}' | grep -vE '^P?MPIX?_|^vecmpi_|^ucp_worker_progress$|^MPII_Errhandler_set_cxx$')
@@ -93,6 +101,8 @@ step 'preload scenarios' tests/preload/run.sh "$build/libvecmpi.so"
 step 'MPI programs' python3 tests/mpi/run.py --library "$build/libvecmpi.so" --build-dir "$build/tests/mpi"
 step 'schedules on 7 and 9 ranks' python3 tests/mpi/run.py --library "$build/libvecmpi.so" \
     --build-dir "$build/tests/mpi" --only collectives --ranks 7,9 --modes ring,halving-on,trees --timeout 120
+step 'two nodes' several_nodes 2 3,4,5
+step 'three nodes' several_nodes 3 5,7
 step 'same bits' python3 tests/mpi/reproducible.py --library "$build/libvecmpi.so" --build-dir "$build/tests/mpi" --ranks 3,5
 step 'demo parts' "$build/tests/demo/test_demo_parts"
 step 'demo program' tests/demo/test_train_digits.sh "$build/examples/train_digits" "$build/libvecmpi.so"
