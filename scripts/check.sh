@@ -69,11 +69,12 @@ unit_with() { # SANITIZERS [TESTS]
     timeout 600 "$folder/tests/unit/vecmpi_unit" "${@:2}"
 }
 
-# MPI and vecmpi see two or three nodes. `refused` is left out: there plain MPICH fails it, too.
+# MPI and vecmpi see two or three nodes. There plain MPICH 4.0.2 crashes in an MPI_Reduce in place whose root is not
+# the first rank of its node, and fails `refused`.
 several_nodes() {
     tests/mpi/over_nodes.sh -n 1 true || return
     NODES=$1 python3 tests/mpi/run.py --library "$build/libvecmpi.so" --build-dir "$build/tests/mpi" \
-        --mpirun tests/mpi/over_nodes.sh --ranks "$2" --modes off,on,hierarchical-on --only \
+        --mpirun tests/mpi/over_nodes.sh --ranks "$2" --modes off,on,hierarchical-on --where-plain-passes --only \
         "$(printf '%s,' collectives:{blocking,mixed} small_collectives:{random,ahead,free,last,inside})threads_comms"
 }
 
