@@ -55,8 +55,8 @@ SCHEDULES = {
 }
 MODES = MODES | SCHEDULES
 # Where --ranks does not say so, modes that differ from another one only in how a vector is cut, or in the algorithm,
-# take part with these numbers of ranks: a power of two, and one with and one without a rank left over from pairs.
-FEW_RANKS = {mode: (2, 3, 5) for mode in SCHEDULES} | {"bytes": (3, 4)}
+# take part with two ranks, another power of two, and one left over from it. Every case that has to do with them has one.
+FEW_RANKS = {mode: (2, 4, 5) for mode in (*SCHEDULES, "bytes")}
 
 
 @dataclass
