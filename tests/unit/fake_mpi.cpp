@@ -125,10 +125,34 @@ int fake_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
     return MPI_SUCCESS;
 }
 
-// Ranks meet before MPI_Finalize; no test asks for its label.
 int fake_Ibarrier(MPI_Comm, MPI_Request* request) {
     const Locked lock;
-    *request = add(-1000000, Plan{.looks = 1}, false);
+    *request = add(barrier, Plan{.looks = 1}, false);
+    note(What::issue, barrier);
+    return MPI_SUCCESS;
+}
+
+// ---- attributes of MPI_COMM_SELF: one at most ---------------------------------------------------
+
+constexpr int only_key = 1;
+
+int fake_Comm_create_keyval(MPI_Comm_copy_attr_function*, MPI_Comm_delete_attr_function* on_delete,
+                            int* key, void*) {
+    const Locked lock;
+    library.on_delete = on_delete;
+    *key = only_key;
+    return MPI_SUCCESS;
+}
+
+int fake_Comm_set_attr(MPI_Comm comm, int key, void*) {
+    const Locked lock;
+    if (comm != MPI_COMM_SELF || key != only_key || !library.on_delete) return MPI_ERR_ARG;
+    library.attribute_set = true;
+    return MPI_SUCCESS;
+}
+
+int fake_Comm_free_keyval(int* key) {
+    *key = MPI_KEYVAL_INVALID;
     return MPI_SUCCESS;
 }
 
@@ -183,7 +207,21 @@ void reset() {
     fill_requests();
     real.Iallreduce = fake_Iallreduce;
     real.Ibarrier = fake_Ibarrier;
+    real.Comm_create_keyval = fake_Comm_create_keyval;
+    real.Comm_set_attr = fake_Comm_set_attr;
+    real.Comm_free_keyval = fake_Comm_free_keyval;
     reset_communicators();
+}
+
+bool delete_attribute_of_self() {
+    MPI_Comm_delete_attr_function* on_delete = nullptr;
+    {
+        const Locked lock;
+        if (!library.attribute_set) return false;
+        library.attribute_set = false;
+        on_delete = library.on_delete;
+    }
+    return on_delete(MPI_COMM_SELF, only_key, nullptr, nullptr) == MPI_SUCCESS;
 }
 
 int issue(int label, const Plan& plan, MPI_Request* request) noexcept {

@@ -13,6 +13,7 @@
 namespace fake {
 
 constexpr int on_command = -1;
+constexpr int barrier = -1000000;  // the label of every MPI_Ibarrier
 
 // What MPICH 4.0 does differently with some persistent requests.
 enum class Quirk {
@@ -84,8 +85,10 @@ constexpr MPI_Errhandler user_handler = 0x54000007;  // any value that is no pre
 MPI_Comm communicator(int number);  // its handle; number 0 is MPI_COMM_WORLD
 Communicator& facts_of(MPI_Comm comm);
 int communicator_questions();  // calls of MPI_Comm_test_inter
-                               // part of reset()
 int handler_references();      // handlers given out by MPI_Comm_get_errhandler and not freed
+
+// What MPI_Finalize does first. False where no attribute was set, or its callback failed.
+bool delete_attribute_of_self();
 
 // ---- reductions ---------------------------------------------------------------------------------
 

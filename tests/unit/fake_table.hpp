@@ -27,6 +27,8 @@ struct Library {
     std::vector<Request> requests;  // never reused: a handle that is used twice is found out
     std::vector<Event> events;
     std::vector<Reduction> reductions;
+    MPI_Comm_delete_attr_function* on_delete = nullptr;  // of the one keyval there can be
+    bool attribute_set = false;                          // on MPI_COMM_SELF
     int calls_of_testsome = 0;
     int active = 0;
     int most_active = 0;

@@ -2,11 +2,10 @@
 // Allreduce in segments over the fake library, on two nodes as far as the ranks' agreement knows.
 // The other collectives are cut only where the environment says so: the MPI tests run them.
 #include <catch2/catch.hpp>
-#include <cstdint>
 
 #include "pipeline/segmented.hpp"
 #include "pipeline/segments.hpp"
-#include "running_engine.hpp"
+#include "two_nodes.hpp"
 
 using namespace vecmpi;
 
@@ -14,34 +13,11 @@ namespace {
 
 constexpr int mib_of_floats = 1 << 18;
 
-// In MPI_Init the ranks compare 64-bit words by a maximum. The other rank of this fake world has
-// another node's name: the words that hold it and its complement come out larger than ours, the
-// rest is equal.
-void as_on_another_node(const void* sendbuf, void* recvbuf, int count) {
-    constexpr int node_name = 2;
-    auto* const words = static_cast<uint64_t*>(recvbuf);
-    for (int i = 0; i < count; ++i) words[i] = static_cast<const uint64_t*>(sendbuf)[i];
-    words[node_name] = words[node_name + 1] = UINT64_MAX;
-}
-
 // The reductions after those of MPI_Init.
 std::vector<fake::Reduction> segments_since(size_t first) {
     const std::vector<fake::Reduction> all = fake::reductions();
     return {all.begin() + static_cast<std::ptrdiff_t>(first), all.end()};
 }
-
-struct TwoNodes {
-    explicit TwoNodes(Mode mode)
-        : running(
-              (fake::reduce = as_on_another_node, fake::facts_of(MPI_COMM_WORLD).size = 3, mode)) {
-        fake::reduce = [](const void*, void*, int) {};
-        REQUIRE_FALSE(agreement().one_node);
-        first = fake::reductions().size();
-    }
-    FreshLibrary library;
-    RunningEngine running;
-    size_t first;
-};
 
 }  // namespace
 
