@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace vecmpi {
 
@@ -122,5 +124,107 @@ const char* isa_name(Isa isa) noexcept;
 
 // Distance of two elements in memory, padding included.
 size_t element_bytes(ElementType type) noexcept;
+
+// ---- scattered blocks ------------------------------------------------------------------------
+// Blocks of bytes that lie apart in memory, and a packed stream in which one follows the other.
+// docs/datatypes.md tells how it works.
+//
+// Whatever the way, bytes between the blocks are never written, and none is read outside of the
+// span from the first to the last of the blocks that a call copies, nor in a gap of a page or more.
+// The stream and the memory must not overlap. Making a copier may throw std::bad_alloc; copying
+// never does.
+
+enum class Direction : uint8_t { pack, unpack };
+
+// How blocks are moved; the words that VECMPI_PACK takes.
+enum class PackWay : uint8_t {
+    block,    // each by loads and stores of its length
+    permute,  // several at once, by a byte permutation of the registers that hold them
+    gather    // several at once, by gather and scatter instructions
+};
+constexpr size_t number_of_pack_ways = 3;
+const char* pack_way_name(PackWay way) noexcept;
+
+struct Block {
+    int64_t offset;
+    int64_t bytes;
+    bool operator==(const Block&) const = default;
+};
+
+// The instruction sets and ways that may be used: at most this set; one way where it can do it.
+struct PackLimits {
+    Isa isa = Isa::scalar;
+    bool any_way = true;
+    PackWay only = PackWay::block;
+};
+
+namespace kernels {
+struct Permutation;
+struct PermutationDeleter {
+    void operator()(Permutation* tables) const noexcept;
+};
+}  // namespace kernels
+
+// Records at a distance of `stride` bytes, which may be negative; each has the same few blocks, in
+// the order of the stream.
+class RecordCopier {
+  public:
+    RecordCopier(std::vector<Block> blocks, int64_t stride, const PackLimits& limits);
+    // Records [0, records); memory: where record 0 stands.
+    void copy(Direction direction, char* packed, char* memory, size_t records) const noexcept;
+
+    const std::vector<Block>& blocks() const noexcept { return blocks_; }
+    int64_t stride() const noexcept { return stride_; }
+    size_t packed_bytes() const noexcept { return packed_bytes_; }  // of a record
+    PackWay way() const noexcept { return way_; }
+
+  private:
+    void copy_columns(Direction direction, char* packed, char* memory,
+                      size_t records) const noexcept;
+
+    std::vector<Block> blocks_;
+    int64_t stride_;
+    size_t packed_bytes_ = 0;
+    PackWay way_ = PackWay::block;
+    Isa isa_;
+    std::unique_ptr<kernels::Permutation[], kernels::PermutationDeleter> permutations_;
+    size_t number_of_permutations_ = 0;
+};
+
+// Many blocks at places of a table, all of one length or each of its own.
+class TableCopier {
+  public:
+    TableCopier(const std::vector<int64_t>& offsets, size_t bytes, const PackLimits& limits);
+    TableCopier(const std::vector<Block>& blocks, const PackLimits& limits);
+    // Bytes [first, first + bytes) of the stream of the table, which `packed` begins with.
+    void copy(Direction direction, char* packed, char* memory, size_t first,
+              size_t bytes) const noexcept;
+
+    size_t packed_bytes() const noexcept { return packed_bytes_; }
+    PackWay way() const noexcept { return way_; }
+
+  private:
+    size_t block_at(size_t first) const noexcept;
+    size_t start_of(size_t block) const noexcept {
+        return block_bytes_ != 0 ? block * block_bytes_ : static_cast<size_t>(starts_[block]);
+    }
+
+    std::vector<int64_t> offsets_;  // where a block lies
+    std::vector<int64_t> starts_;   // where it stands in the stream, and its end; without
+    size_t block_bytes_ = 0;        // ... where all are this long
+    size_t packed_bytes_ = 0;
+    PackWay way_ = PackWay::block;
+    Isa isa_;
+};
+
+// Columns of a matrix: column i stands at i * column_stride and has `rows` blocks of `bytes` bytes
+// at a distance of row_stride; the stream has one column after the other. Several columns at a
+// time, so that a line of memory is touched once.
+struct Grid {
+    size_t columns, rows;
+    int64_t column_stride, row_stride;
+    size_t bytes;
+};
+void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid, Isa cap) noexcept;
 
 }  // namespace vecmpi

@@ -3,6 +3,8 @@
 // which brings a constructor into every process that preloads us.
 #include "cpu.hpp"
 
+#include <atomic>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #elif defined(__aarch64__)
@@ -36,6 +38,7 @@ CpuFeatures features_of(const CpuidWords& words) noexcept {
     found.avx512dq = has_zmm && bit(words.leaf7_ebx, 17);
     found.avx512bw = has_zmm && bit(words.leaf7_ebx, 30);
     found.avx512vl = has_zmm && bit(words.leaf7_ebx, 31);
+    found.avx512vbmi = has_zmm && bit(words.leaf7_ecx, 1);
     return found;
 }
 
@@ -81,7 +84,10 @@ CpuFeatures this_cpu() noexcept {
         asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
         words.xcr0 = uint64_t{high} << 32 | low;
     }
-    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0) words.leaf7_ebx = ebx;
+    if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0) {
+        words.leaf7_ebx = ebx;
+        words.leaf7_ecx = ecx;
+    }
     return features_of(words);
 }
 
@@ -100,5 +106,17 @@ CpuFeatures this_cpu() noexcept {
 CpuFeatures this_cpu() noexcept { return {}; }
 
 #endif
+
+bool has_vbmi() noexcept {
+    // Threads that come here at once find the same; no order is needed.
+    constexpr uint8_t unknown = UINT8_MAX;
+    static std::atomic<uint8_t> found{unknown};
+    uint8_t has = found.load(std::memory_order_relaxed);
+    if (has == unknown) {
+        has = this_cpu().avx512vbmi ? 1 : 0;
+        found.store(has, std::memory_order_relaxed);
+    }
+    return has != 0;
+}
 
 }  // namespace vecmpi::kernels

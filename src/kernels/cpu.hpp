@@ -14,6 +14,7 @@ struct CpuFeatures {
     bool ssse3 = false, sse41 = false, sse42 = false;
     bool avx = false, avx2 = false, f16c = false;  // only where the system saves 256-bit registers
     bool avx512f = false, avx512vl = false, avx512dq = false, avx512bw = false;  // and 512-bit ones
+    bool avx512vbmi = false;  // no set of its own: asked for where bytes are permuted
     bool asimd = false, sve = false;
 };
 
@@ -22,6 +23,7 @@ struct CpuidWords {
     uint32_t leaf1_ecx = 0;
     uint32_t leaf7_ebx = 0;
     uint64_t xcr0 = 0;  // 0 where there is no XGETBV
+    uint32_t leaf7_ecx = 0;
 };
 
 // Pure.
@@ -39,5 +41,8 @@ Isa next_narrower(Isa isa) noexcept;
 
 // Asks the CPU: some thousand cycles under a hypervisor, so ask once.
 CpuFeatures this_cpu() noexcept;
+
+// AVX-512 VBMI, asked once.
+bool has_vbmi() noexcept;
 
 }  // namespace vecmpi::kernels

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the copiers of scattered blocks are made of. Inside src/kernels only.
+//
+// Glossary
+//   permutation   tables that move a group of records between registers: `lines` registers of
+//                 memory and one of the stream
+//   window        the memory that a group's lines cover; it may reach past the group's last block
+#pragma once
+
+#include "vecmpi/kernels.hpp"
+
+namespace vecmpi::kernels {
+
+// `count` blocks of `bytes` bytes; block i goes from from + i * from_stride to to + i * to_stride.
+// One function for both directions.
+struct StridedCopy {
+    char* to;
+    ptrdiff_t to_stride;
+    const char* from;
+    ptrdiff_t from_stride;
+    size_t count, bytes;
+};
+using CopyStrided = void (*)(const StridedCopy& copy) noexcept;
+
+// For blocks of that length. Baseline code, and what is faster with AVX-512 (null: nothing is).
+CopyStrided strided_copy_baseline(size_t bytes) noexcept;
+CopyStrided strided_copy_avx512(size_t bytes) noexcept;
+CopyStrided strided_copy(size_t bytes, Isa isa) noexcept;
+
+// ---- permutations ------------------------------------------------------------------------------
+
+constexpr size_t register_bytes = 64;
+constexpr size_t most_lines = 8;
+
+// Byte i of the result is byte index[i] of the source where bit i of the mask is set.
+struct alignas(register_bytes) ByteChoice {
+    uint8_t index[register_bytes];
+    uint64_t mask;
+};
+
+struct Permutation {
+    ByteChoice pack[most_lines];  // by line of the window, each into the one register of the stream
+    ByteChoice unpack[most_lines];  // the register of the stream into each line
+    size_t lines;
+    size_t records;         // that a group has
+    size_t packed_offset;   // of the group's first byte, from that of its first record
+    size_t packed_bytes;    // of a group; at most a register
+    int64_t window_offset;  // of the window, from where the group's first record stands
+};
+
+// Groups [0, groups) of `tables`; every window lies within memory that may be read.
+using CopyGroups = void (*)(const Permutation& tables, char* packed, size_t packed_step,
+                            char* memory, int64_t memory_step, size_t groups) noexcept;
+CopyGroups copy_groups_avx512(Direction direction, size_t lines) noexcept;
+bool bytes_can_be_permuted(Isa isa) noexcept;
+
+// ---- tables and grids
+// ----------------------------------------------------------------------------
+
+// `count` blocks of 4 or 8 bytes at offsets[i].
+void gather_table_avx512(Direction direction, char* packed, char* memory, const int64_t* offsets,
+                         size_t bytes, size_t count) noexcept;
+bool can_gather(size_t bytes, Isa isa) noexcept;
+
+// Blocks of any lengths up to a register's, masked: no branch on the length.
+void copy_short_blocks_avx512(Direction direction, char* packed, char* memory,
+                              const int64_t* offsets, const int64_t* starts, size_t count) noexcept;
+
+// Whole tiles of a grid whose columns are neighbours (column_stride == bytes): 4 or 8 bytes. The
+// number of columns and of rows are multiples of a tile's.
+void copy_tiles_avx512(Direction direction, char* packed, char* memory, const Grid& grid,
+                       size_t packed_stride) noexcept;
+
+}  // namespace vecmpi::kernels

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Scattered blocks with AVX-512. Written in its own intrinsics: Highway 1.0 has no permutation of
+// the bytes of a whole register and no masks by byte. Empty elsewhere than on x86-64.
+#include "blocks.hpp"
+#include "cpu.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+namespace vecmpi::kernels {
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,bmi2")
+namespace N_AVX3 {
+namespace {
+
+// ---- blocks of one length --------------------------------------------------------------------
+
+inline void move_register(char* to, const char* from) noexcept {
+    _mm512_storeu_si512(to, _mm512_loadu_si512(from));
+}
+
+// 33 to 64 bytes: the first half register and the last one, which may overlap.
+void copy_medium(const StridedCopy& copy) noexcept {
+    char* to = copy.to;
+    const char* from = copy.from;
+    const size_t last = copy.bytes - 32;
+#pragma GCC unroll 2
+    for (size_t i = copy.count; i != 0; --i) {
+        const __m256i head = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+        const __m256i tail = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + last));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), head);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + last), tail);
+        to += copy.to_stride;
+        from += copy.from_stride;
+    }
+}
+
+// 64 bytes or more: registers, the last of which may overlap the one before.
+void copy_long(const StridedCopy& copy) noexcept {
+    char* to = copy.to;
+    const char* from = copy.from;
+    const size_t last = copy.bytes - register_bytes;
+    for (size_t i = copy.count; i != 0; --i) {
+        for (size_t at = 0; at < last; at += register_bytes) move_register(to + at, from + at);
+        move_register(to + last, from + last);
+        to += copy.to_stride;
+        from += copy.from_stride;
+    }
+}
+
+// ---- blocks at offsets of a table --------------------------------------------------------------
+
+template <bool packing>
+void gather_words(char* packed, char* memory, const int64_t* offsets, size_t count) noexcept {
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        const __m512i at = _mm512_loadu_si512(offsets + i);
+        if constexpr (packing)
+            _mm512_storeu_si512(packed + 8 * i, _mm512_i64gather_epi64(at, memory, 1));
+        else
+            _mm512_i64scatter_epi64(memory, at, _mm512_loadu_si512(packed + 8 * i), 1);
+    }
+    const auto rest = static_cast<__mmask8>((1U << (count - i)) - 1);
+    if (rest == 0) return;
+    const __m512i at = _mm512_maskz_loadu_epi64(rest, offsets + i);
+    if constexpr (packing)
+        _mm512_mask_storeu_epi64(
+            packed + 8 * i, rest,
+            _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), rest, at, memory, 1));
+    else
+        _mm512_mask_i64scatter_epi64(memory, rest, at,
+                                     _mm512_maskz_loadu_epi64(rest, packed + 8 * i), 1);
+}
+
+template <bool packing>
+void gather_halves(char* packed, char* memory, const int64_t* offsets, size_t count) noexcept {
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        const __m512i at = _mm512_loadu_si512(offsets + i);
+        auto* const in_stream = reinterpret_cast<__m256i*>(packed + 4 * i);
+        if constexpr (packing)
+            _mm256_storeu_si256(in_stream, _mm512_i64gather_epi32(at, memory, 1));
+        else
+            _mm512_i64scatter_epi32(memory, at, _mm256_loadu_si256(in_stream), 1);
+    }
+    const auto rest = static_cast<__mmask8>((1U << (count - i)) - 1);
+    if (rest == 0) return;
+    const __m512i at = _mm512_maskz_loadu_epi64(rest, offsets + i);
+    if constexpr (packing)
+        _mm256_mask_storeu_epi32(
+            packed + 4 * i, rest,
+            _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), rest, at, memory, 1));
+    else
+        _mm512_mask_i64scatter_epi32(memory, rest, at,
+                                     _mm256_maskz_loadu_epi32(rest, packed + 4 * i), 1);
+}
+
+// A block of up to a register in one masked move; longer ones register by register.
+inline void copy_masked(char* to, const char* from, size_t bytes) noexcept {
+    while (bytes > register_bytes) {
+        move_register(to, from);
+        to += register_bytes;
+        from += register_bytes;
+        bytes -= register_bytes;
+    }
+    const __mmask64 mask = _bzhi_u64(~uint64_t{0}, static_cast<unsigned>(bytes));
+    _mm512_mask_storeu_epi8(to, mask, _mm512_maskz_loadu_epi8(mask, from));
+}
+
+template <bool packing>
+void copy_short_blocks(char* packed, char* memory, const int64_t* offsets, const int64_t* starts,
+                       size_t count) noexcept {
+    for (size_t i = 0; i < count; ++i) {
+        char* const in_stream = packed + (starts[i] - starts[0]);
+        char* const in_memory = memory + offsets[i];
+        const auto bytes = static_cast<size_t>(starts[i + 1] - starts[i]);
+        copy_masked(packing ? in_stream : in_memory, packing ? in_memory : in_stream, bytes);
+    }
+}
+
+// ---- transposition -----------------------------------------------------------------------------
+
+// 8 rows of 8 words.
+inline void transpose_words(__m512i (&r)[8]) noexcept {
+    __m512i t[8], u[8];
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm512_unpacklo_epi64(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi64(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int k = 0; k < 2; ++k) {
+            u[i + k] = _mm512_shuffle_i64x2(t[i + k], t[i + k + 2], 0x88);
+            u[i + k + 2] = _mm512_shuffle_i64x2(t[i + k], t[i + k + 2], 0xdd);
+        }
+    for (int k = 0; k < 4; ++k) {
+        r[k] = _mm512_shuffle_i64x2(u[k], u[k + 4], 0x88);
+        r[k + 4] = _mm512_shuffle_i64x2(u[k], u[k + 4], 0xdd);
+    }
+}
+
+// 16 rows of 16 halves.
+inline void transpose_halves(__m512i (&r)[16]) noexcept {
+    __m512i t[16];
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4) {
+        r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+        r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+        r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+        r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+    // r[4 g + c] has column c of each 128 bits, rows 4 g to 4 g + 3.
+    for (int c = 0; c < 4; ++c) {
+        t[c] = _mm512_shuffle_i32x4(r[c], r[4 + c], 0x88);
+        t[4 + c] = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0x88);
+        t[8 + c] = _mm512_shuffle_i32x4(r[c], r[4 + c], 0xdd);
+        t[12 + c] = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0xdd);
+    }
+    for (int c = 0; c < 4; ++c) {
+        r[c] = _mm512_shuffle_i32x4(t[c], t[4 + c], 0x88);
+        r[8 + c] = _mm512_shuffle_i32x4(t[c], t[4 + c], 0xdd);
+        r[4 + c] = _mm512_shuffle_i32x4(t[8 + c], t[12 + c], 0x88);
+        r[12 + c] = _mm512_shuffle_i32x4(t[8 + c], t[12 + c], 0xdd);
+    }
+}
+
+template <int side>
+inline void transpose_tile(char* to, ptrdiff_t to_stride, const char* from,
+                           ptrdiff_t from_stride) noexcept {
+    __m512i rows[side];
+    for (int i = 0; i < side; ++i) rows[i] = _mm512_loadu_si512(from + i * from_stride);
+    if constexpr (side == 8)
+        transpose_words(rows);
+    else
+        transpose_halves(rows);
+    for (int i = 0; i < side; ++i) _mm512_storeu_si512(to + i * to_stride, rows[i]);
+}
+
+// What is written is written line after line: stores wait for their lines more than loads do.
+template <int side>
+void copy_tiles(Direction direction, char* packed, char* memory, const Grid& grid,
+                ptrdiff_t packed_stride) noexcept {
+    const size_t bytes = register_bytes / side;
+    const auto at_memory = [&](size_t column, size_t row) {
+        return memory + column * bytes + static_cast<int64_t>(row) * grid.row_stride;
+    };
+    const auto at_packed = [&](size_t column, size_t row) {
+        return packed + static_cast<int64_t>(column) * packed_stride + row * bytes;
+    };
+    if (direction == Direction::pack) {
+        for (size_t column = 0; column < grid.columns; column += side)
+            for (size_t row = 0; row < grid.rows; row += side)
+                transpose_tile<side>(at_packed(column, row), packed_stride, at_memory(column, row),
+                                     grid.row_stride);
+    } else {
+        for (size_t row = 0; row < grid.rows; row += side)
+            for (size_t column = 0; column < grid.columns; column += side)
+                transpose_tile<side>(at_memory(column, row), grid.row_stride,
+                                     at_packed(column, row), packed_stride);
+    }
+}
+
+}  // namespace
+}  // namespace N_AVX3
+#pragma GCC pop_options
+
+// ---- permutations of bytes: VBMI
+// -----------------------------------------------------------------
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi")
+namespace N_AVX3 {
+namespace {
+
+template <size_t lines>
+void pack_groups(const Permutation& tables, char* packed, size_t packed_step, char* memory,
+                 int64_t memory_step, size_t groups) noexcept {
+    __m512i index[lines];
+    __mmask64 mask[lines];
+    for (size_t line = 0; line < lines; ++line) {
+        index[line] = _mm512_load_si512(tables.pack[line].index);
+        mask[line] = tables.pack[line].mask;
+    }
+    const char* from = memory + tables.window_offset;
+    char* to = packed + tables.packed_offset;
+    const __mmask64 stored = ~uint64_t{0} >> (register_bytes - tables.packed_bytes);
+    for (; groups != 0; --groups) {
+        __m512i out = _mm512_maskz_permutexvar_epi8(mask[0], index[0], _mm512_loadu_si512(from));
+        for (size_t line = 1; line < lines; ++line)
+            out = _mm512_mask_permutexvar_epi8(out, mask[line], index[line],
+                                               _mm512_loadu_si512(from + line * register_bytes));
+        _mm512_mask_storeu_epi8(to, stored, out);
+        from += memory_step;
+        to += packed_step;
+    }
+}
+
+template <size_t lines>
+void unpack_groups(const Permutation& tables, char* packed, size_t packed_step, char* memory,
+                   int64_t memory_step, size_t groups) noexcept {
+    __m512i index[lines];
+    __mmask64 mask[lines];
+    for (size_t line = 0; line < lines; ++line) {
+        index[line] = _mm512_load_si512(tables.unpack[line].index);
+        mask[line] = tables.unpack[line].mask;
+    }
+    const char* from = packed + tables.packed_offset;
+    char* to = memory + tables.window_offset;
+    const __mmask64 loaded = ~uint64_t{0} >> (register_bytes - tables.packed_bytes);
+    for (; groups != 0; --groups) {
+        const __m512i in = _mm512_maskz_loadu_epi8(loaded, from);
+        for (size_t line = 0; line < lines; ++line)
+            _mm512_mask_storeu_epi8(to + line * register_bytes, mask[line],
+                                    _mm512_permutexvar_epi8(index[line], in));
+        from += packed_step;
+        to += memory_step;
+    }
+}
+
+constexpr CopyGroups packs[most_lines] = {pack_groups<1>, pack_groups<2>, pack_groups<3>,
+                                          pack_groups<4>, pack_groups<5>, pack_groups<6>,
+                                          pack_groups<7>, pack_groups<8>};
+constexpr CopyGroups unpacks[most_lines] = {unpack_groups<1>, unpack_groups<2>, unpack_groups<3>,
+                                            unpack_groups<4>, unpack_groups<5>, unpack_groups<6>,
+                                            unpack_groups<7>, unpack_groups<8>};
+
+}  // namespace
+}  // namespace N_AVX3
+#pragma GCC pop_options
+
+// ---- what is chosen at run time --------------------------------------------------------------
+
+CopyStrided strided_copy_avx512(size_t bytes) noexcept {
+    constexpr size_t longest = 4096;  // above, memcpy knows more of the caches
+    if (bytes > 32 && bytes < register_bytes) return N_AVX3::copy_medium;
+    return bytes >= register_bytes && bytes <= longest ? N_AVX3::copy_long : nullptr;
+}
+
+CopyGroups copy_groups_avx512(Direction direction, size_t lines) noexcept {
+    return (direction == Direction::pack ? N_AVX3::packs : N_AVX3::unpacks)[lines - 1];
+}
+
+bool bytes_can_be_permuted(Isa isa) noexcept { return isa == Isa::avx512 && has_vbmi(); }
+
+bool can_gather(size_t bytes, Isa isa) noexcept {
+    return isa == Isa::avx512 && (bytes == 4 || bytes == 8);
+}
+
+void gather_table_avx512(Direction direction, char* packed, char* memory, const int64_t* offsets,
+                         size_t bytes, size_t count) noexcept {
+    const bool packing = direction == Direction::pack;
+    using Gather = void (*)(char*, char*, const int64_t*, size_t) noexcept;
+    const Gather words = packing ? N_AVX3::gather_words<true> : N_AVX3::gather_words<false>;
+    const Gather halves = packing ? N_AVX3::gather_halves<true> : N_AVX3::gather_halves<false>;
+    (bytes == 8 ? words : halves)(packed, memory, offsets, count);
+}
+
+void copy_short_blocks_avx512(Direction direction, char* packed, char* memory,
+                              const int64_t* offsets, const int64_t* starts,
+                              size_t count) noexcept {
+    if (direction == Direction::pack)
+        N_AVX3::copy_short_blocks<true>(packed, memory, offsets, starts, count);
+    else
+        N_AVX3::copy_short_blocks<false>(packed, memory, offsets, starts, count);
+}
+
+void copy_tiles_avx512(Direction direction, char* packed, char* memory, const Grid& grid,
+                       size_t packed_stride) noexcept {
+    const auto stride = static_cast<ptrdiff_t>(packed_stride);
+    if (grid.bytes == 8)
+        N_AVX3::copy_tiles<8>(direction, packed, memory, grid, stride);
+    else
+        N_AVX3::copy_tiles<16>(direction, packed, memory, grid, stride);
+}
+
+}  // namespace vecmpi::kernels
+
+#else
+
+namespace vecmpi::kernels {
+
+bool bytes_can_be_permuted(Isa) noexcept { return false; }
+bool can_gather(size_t, Isa) noexcept { return false; }
+CopyStrided strided_copy_avx512(size_t) noexcept { return nullptr; }
+CopyGroups copy_groups_avx512(Direction, size_t) noexcept { return nullptr; }
+void gather_table_avx512(Direction, char*, char*, const int64_t*, size_t, size_t) noexcept {}
+void copy_short_blocks_avx512(Direction, char*, char*, const int64_t*, const int64_t*,
+                              size_t) noexcept {}
+void copy_tiles_avx512(Direction, char*, char*, const Grid&, size_t) noexcept {}
+
+}  // namespace vecmpi::kernels
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tables of permutations from the blocks of a record. Pure. Inside src/kernels and its tests only.
+#pragma once
+
+#include <span>
+
+#include "blocks.hpp"
+
+namespace vecmpi::kernels {
+
+// How many permutations a record takes: 0 where they cannot do it (a window of more than most_lines
+// registers), or take more registers than there are blocks to save. Fills `tables` where it is not
+// null.
+size_t make_permutations(std::span<const Block> blocks, int64_t stride,
+                         Permutation* tables) noexcept;
+
+// Groups whose windows lie in the span of `records` records: [low, high) is a record's, from where
+// it stands.
+size_t groups_within(const Permutation& tables, int64_t stride, int64_t low, int64_t high,
+                     size_t records) noexcept;
+
+}  // namespace vecmpi::kernels

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Blocks of one length at a distance, one after the other. Baseline code: what every CPU has.
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "blocks.hpp"
+
+namespace vecmpi::kernels {
+namespace {
+
+// Lengths with a loop of their own, in which a block is a few moves and no call.
+constexpr size_t most_fixed_bytes = 64;
+
+template <size_t Bytes>
+void copy_fixed(const StridedCopy& copy) noexcept {
+    char* to = copy.to;
+    const char* from = copy.from;
+    const ptrdiff_t to_stride = copy.to_stride, from_stride = copy.from_stride;
+#pragma GCC unroll 4
+    for (size_t i = copy.count; i != 0; --i) {
+        std::memcpy(to, from, Bytes);
+        to += to_stride;
+        from += from_stride;
+    }
+}
+
+void copy_any(const StridedCopy& copy) noexcept {
+    char* to = copy.to;
+    const char* from = copy.from;
+    for (size_t i = copy.count; i != 0; --i) {
+        std::memcpy(to, from, copy.bytes);
+        to += copy.to_stride;
+        from += copy.from_stride;
+    }
+}
+
+template <size_t... bytes>
+constexpr std::array<CopyStrided, sizeof...(bytes)> fixed_copies(std::index_sequence<bytes...>) {
+    return {copy_fixed<bytes>...};
+}
+constexpr auto by_bytes = fixed_copies(std::make_index_sequence<most_fixed_bytes + 1>());
+
+}  // namespace
+
+CopyStrided strided_copy_baseline(size_t bytes) noexcept {
+    return bytes <= most_fixed_bytes ? by_bytes[bytes] : copy_any;
+}
+
+CopyStrided strided_copy(size_t bytes, Isa isa) noexcept {
+    const CopyStrided found = isa == Isa::avx512 ? strided_copy_avx512(bytes) : nullptr;
+    return found != nullptr ? found : strided_copy_baseline(bytes);
+}
+
+}  // namespace vecmpi::kernels

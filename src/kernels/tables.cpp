@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Many blocks at places of a table, to and from a packed stream. Baseline code: the vectors are
+// elsewhere.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "blocks.hpp"
+#include "cpu.hpp"
+
+namespace vecmpi {
+
+namespace kernels {
+namespace {
+
+constexpr size_t most_fixed_bytes = 64;
+
+inline void copy_block(Direction direction, char* packed, char* memory, size_t bytes) noexcept {
+    std::memcpy(direction == Direction::pack ? packed : memory,
+                direction == Direction::pack ? memory : packed, bytes);
+}
+
+// `count` blocks of Bytes bytes at offsets[i].
+using CopyTable = void (*)(Direction direction, char* packed, char* memory, const int64_t* offsets,
+                           size_t count) noexcept;
+
+template <size_t Bytes>
+void copy_fixed(Direction direction, char* packed, char* memory, const int64_t* offsets,
+                size_t count) noexcept {
+    if (direction == Direction::pack) {
+#pragma GCC unroll 4
+        for (size_t i = 0; i < count; ++i)
+            std::memcpy(packed + i * Bytes, memory + offsets[i], Bytes);
+    } else {
+#pragma GCC unroll 4
+        for (size_t i = 0; i < count; ++i)
+            std::memcpy(memory + offsets[i], packed + i * Bytes, Bytes);
+    }
+}
+
+template <size_t... bytes>
+constexpr std::array<CopyTable, sizeof...(bytes)> fixed_copies(std::index_sequence<bytes...>) {
+    return {copy_fixed<bytes>...};
+}
+constexpr auto by_bytes = fixed_copies(std::make_index_sequence<most_fixed_bytes + 1>());
+
+}  // namespace
+}  // namespace kernels
+
+using namespace kernels;
+
+TableCopier::TableCopier(const std::vector<int64_t>& offsets, size_t bytes,
+                         const PackLimits& limits)
+    : offsets_(offsets),
+      block_bytes_(bytes),
+      packed_bytes_(offsets.size() * bytes),
+      isa_(capped_isa(best_isa(), limits.isa)) {
+    const bool is_asked_for = limits.any_way || limits.only == PackWay::gather;
+    if (is_asked_for && can_gather(bytes, isa_)) way_ = PackWay::gather;
+}
+
+TableCopier::TableCopier(const std::vector<Block>& blocks, const PackLimits& limits)
+    : isa_(capped_isa(best_isa(), limits.isa)) {
+    offsets_.reserve(blocks.size());
+    starts_.reserve(blocks.size() + 1);
+    for (const Block& block : blocks) {
+        offsets_.push_back(block.offset);
+        starts_.push_back(static_cast<int64_t>(packed_bytes_));
+        packed_bytes_ += static_cast<size_t>(block.bytes);
+    }
+    starts_.push_back(static_cast<int64_t>(packed_bytes_));
+}
+
+// The block that byte `first` of the stream belongs to.
+size_t TableCopier::block_at(size_t first) const noexcept {
+    if (block_bytes_ != 0) return first / block_bytes_;
+    const auto after =
+        std::upper_bound(starts_.begin(), starts_.end(), static_cast<int64_t>(first));
+    return static_cast<size_t>(after - starts_.begin()) - 1;
+}
+
+// 1. What is left of a block that an earlier call began. 2. Whole blocks. 3. The beginning of one.
+void TableCopier::copy(Direction direction, char* packed, char* memory, size_t first,
+                       size_t bytes) const noexcept {
+    const size_t end = first + bytes;
+    size_t block = block_at(first);
+    if (const size_t begun = first - start_of(block); begun != 0) {  // 1
+        const size_t rest = std::min(start_of(block + 1) - first, bytes);
+        copy_block(direction, packed, memory + offsets_[block] + begun, rest);
+        packed += rest;
+        ++block;
+        if (rest == bytes) return;
+    }
+    const size_t last = end == packed_bytes_ ? offsets_.size() : block_at(end);
+    const size_t count = last - block;  // 2
+    const int64_t* const offsets = offsets_.data() + block;
+    if (way_ == PackWay::gather) {
+        gather_table_avx512(direction, packed, memory, offsets, block_bytes_, count);
+    } else if (block_bytes_ != 0 && block_bytes_ <= most_fixed_bytes) {
+        by_bytes[block_bytes_](direction, packed, memory, offsets, count);
+    } else if (block_bytes_ == 0 && isa_ == Isa::avx512) {
+        copy_short_blocks_avx512(direction, packed, memory, offsets, starts_.data() + block, count);
+    } else {
+        for (size_t i = 0; i < count; ++i) {
+            const size_t at = start_of(block + i);
+            copy_block(direction, packed + (at - start_of(block)), memory + offsets[i],
+                       start_of(block + i + 1) - at);
+        }
+    }
+    if (last == offsets_.size()) return;
+    const size_t begun = end - start_of(last);  // 3
+    if (begun != 0)
+        copy_block(direction, packed + (start_of(last) - start_of(block)), memory + offsets_[last],
+                   begun);
+}
+
+}  // namespace vecmpi
