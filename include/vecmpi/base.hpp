@@ -21,6 +21,7 @@ enum class OffloadMode : uint8_t { automatic, on, off };
 enum class IntranodeMode : uint8_t { automatic, on, off };
 enum class WaitMode : uint8_t { automatic, spin, yield, sleep };
 enum class IsaChoice : uint8_t { automatic, off, scalar, sse4, avx2, avx512, neon, sve };
+enum class PackMode : uint8_t { automatic, off, block, permute, gather };
 enum class LogLevel : uint8_t { error, warn, info, debug };
 // How a collective is done: as the settings name it (src/base/setting_values.cpp).
 enum class CollectivePath : uint8_t {
@@ -92,6 +93,7 @@ struct Settings {
     size_t single_copy = 0;  // 0: auto; SIZE_MAX: off
     PathRanges allreduce, bcast, reduce, reduce_scatter, allgather;
     NetworkSetting network;
+    PackMode pack = PackMode::automatic;
     bool reproducible = false;
     ReportTarget report;
     LogLevel log = LogLevel::warn;
@@ -178,6 +180,7 @@ enum class Path : uint8_t {
     scattered,
     scheduled,
     on_node,
+    own_pack,
     number_of_paths
 };
 constexpr size_t max_calls = 1024;  // MPI functions that can be counted; the intercept names them

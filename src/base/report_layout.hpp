@@ -44,6 +44,7 @@ inline constexpr PathText path_texts[] = {
     {"scattered", "Allreduce with a user's op, as reduce-scatter and allgather"},
     {"schedule", "by an algorithm of ours, over the library's point-to-point calls"},
     {"node", "through memory that the ranks of a node share"},
+    {"plan", "derived datatype packed or unpacked by a plan of ours"},
 };
 static_assert(std::size(path_texts) == number_of_paths);
 

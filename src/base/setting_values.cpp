@@ -234,6 +234,15 @@ bool read_isa(std::string_view text, IsaChoice& value) {
     return read_word(text, words, value);
 }
 
+bool read_pack(std::string_view text, PackMode& value) {
+    static constexpr Word<PackMode> words[] = {{"auto", PackMode::automatic},
+                                               {"off", PackMode::off},
+                                               {"block", PackMode::block},
+                                               {"permute", PackMode::permute},
+                                               {"gather", PackMode::gather}};
+    return read_word(text, words, value);
+}
+
 bool read_count(std::string_view text, unsigned& value) {
     static constexpr Word<unsigned> words[] = {{"auto", 0}};
     if (read_word(text, words, value)) return true;

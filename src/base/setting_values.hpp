@@ -31,6 +31,7 @@ bool read_reduce_scatter(std::string_view text, PathRanges& value);
 bool read_bcast(std::string_view text, PathRanges& value);
 bool read_allgather(std::string_view text, PathRanges& value);
 bool read_network(std::string_view text, NetworkSetting& value);
+bool read_pack(std::string_view text, PackMode& value);
 bool read_report(std::string_view text, ReportTarget& value);
 bool read_level(std::string_view text, LogLevel& value);
 
