@@ -138,7 +138,7 @@ def signature(function, prefix="serve", linkage=""):
 
 
 # Hand-written, and the library calls functions of the program in them.
-CALLING_BACK = ("Comm_free", "Comm_disconnect")
+CALLING_BACK = ("Comm_free", "Comm_disconnect", "Type_free", "Type_dup")
 
 
 def own_signature(function):

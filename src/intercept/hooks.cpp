@@ -11,6 +11,7 @@
 #include "progress.hpp"
 #include "questions.hpp"
 #include "report.hpp"
+#include "vecmpi/datatype.hpp"
 #include "vecmpi/intercept.hpp"
 #include "vecmpi/intranode.hpp"
 #include "vecmpi/mpi_handlers.hpp"
@@ -233,6 +234,7 @@ int serve_Finalize() noexcept {
     quiesce_engine();
     const int rc = real.Finalize();
     forget_node_comms();
+    forget_plans();
     bind_entries(false);
     stop_engine();
     stop_resting_in_library();

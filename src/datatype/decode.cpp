@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From the description of a datatype to its layout: one function for each way to make one.
+#include "decode.hpp"
+
+#include <cstddef>
+
+namespace vecmpi {
+
+namespace {
+
+using MaybeLayout = std::optional<Layout>;
+
+// The arguments of the function that made a type, in the standard's order (MPI 4.0, 5.1.13). Those
+// of a large-count function stand among the counts, if they are no plain ints there as well.
+class Arguments {
+  public:
+    explicit Arguments(const TypeTree& tree) : tree_(tree), is_large_(!tree.counts.empty()) {}
+    int64_t integer() { return at(tree_.integers, integers_); }
+    int64_t count() { return is_large_ ? at(tree_.counts, counts_) : integer(); }
+    int64_t address() {
+        return is_large_ ? at(tree_.counts, counts_) : at(tree_.addresses, addresses_);
+    }
+    std::vector<int64_t> count_list(int64_t length) {
+        return list(length, [this] { return count(); });
+    }
+    std::vector<int64_t> integer_list(int64_t length) {
+        return list(length, [this] { return integer(); });
+    }
+    std::vector<int64_t> address_list(int64_t length) {
+        return list(length, [this] { return address(); });
+    }
+
+  private:
+    static int64_t at(const std::vector<int64_t>& values, size_t& index) {
+        return index < values.size() ? values[index++] : 0;
+    }
+    template <class Next>
+    static std::vector<int64_t> list(int64_t length, Next next) {
+        std::vector<int64_t> values(static_cast<size_t>(length));
+        for (int64_t& value : values) value = next();
+        return values;
+    }
+    const TypeTree& tree_;
+    bool is_large_;
+    size_t integers_ = 0, addresses_ = 0, counts_ = 0;
+};
+
+// ---- predefined types
+// ----------------------------------------------------------------------------
+
+template <class Value>
+struct Pair {
+    Value value;
+    int index;
+};
+template <class Value>
+Layout pair_layout() {
+    return of_blocks({{0, sizeof(Value)}, {offsetof(Pair<Value>, index), sizeof(int)}});
+}
+
+Layout named_layout(const TypeTree& tree) {
+    switch (tree.named) {
+        case MPI_FLOAT_INT:
+            return pair_layout<float>();
+        case MPI_DOUBLE_INT:
+            return pair_layout<double>();
+        case MPI_LONG_INT:
+            return pair_layout<long>();
+        case MPI_SHORT_INT:
+            return pair_layout<short>();
+        case MPI_LONG_DOUBLE_INT:
+            return pair_layout<long double>();
+        default:
+            return dense(tree.size);
+    }
+}
+
+// ---- one type repeated
+// ---------------------------------------------------------------------------
+
+struct Inner {
+    Layout layout;
+    int64_t extent;
+};
+
+Layout copies(const Inner& inner, int64_t count) {
+    return repeated(inner.layout, count, inner.extent);
+}
+
+Layout vector_layout(const TypeTree& tree, const Inner& inner, int64_t unit, bool by_address) {
+    Arguments arguments(tree);
+    const int64_t count = arguments.count(), length = arguments.count();
+    const int64_t stride = by_address ? arguments.address() : arguments.count();
+    return count == 0 ? Layout{} : repeated(copies(inner, length), count, stride * unit);
+}
+
+// Blocks of lengths[i] copies, offsets in bytes.
+Layout indexed_layout(const Inner& inner, const std::vector<int64_t>& lengths,
+                      const std::vector<int64_t>& offsets) {
+    bool are_equal = true;
+    for (const int64_t length : lengths) are_equal &= length == lengths[0];
+    if (lengths.empty()) return {};
+    if (are_equal) return at_places(copies(inner, lengths[0]), offsets);
+    if (copies(inner, 2).kind == Layout::Kind::dense) {
+        std::vector<Block> blocks;
+        blocks.reserve(lengths.size());
+        for (size_t i = 0; i < lengths.size(); ++i)
+            blocks.push_back({offsets[i] + inner.layout.offset, lengths[i] * inner.layout.bytes});
+        return of_blocks(blocks);
+    }
+    std::vector<Layout> parts;
+    parts.reserve(lengths.size());
+    for (size_t i = 0; i < lengths.size(); ++i)
+        parts.push_back(moved(copies(inner, lengths[i]), offsets[i]));
+    return joined(std::move(parts));
+}
+
+Layout indexed(const TypeTree& tree, const Inner& inner, bool one_length, bool by_address) {
+    Arguments arguments(tree);
+    const int64_t count = arguments.count();
+    std::vector<int64_t> lengths =
+        one_length ? std::vector<int64_t>(static_cast<size_t>(count), arguments.count())
+                   : arguments.count_list(count);
+    std::vector<int64_t> offsets =
+        by_address ? arguments.address_list(count) : arguments.count_list(count);
+    if (!by_address)
+        for (int64_t& offset : offsets) offset *= inner.extent;
+    return indexed_layout(inner, lengths, offsets);
+}
+
+// ---- parts of arrays
+// ------------------------------------------------------------------------------
+
+// From the dimension whose neighbours are neighbours in memory to the other end.
+template <class Each>
+void from_innermost(int64_t dimensions, int64_t order, Each each) {
+    for (int64_t i = 0; i < dimensions; ++i)
+        each(static_cast<size_t>(order == MPI_ORDER_FORTRAN ? i : dimensions - 1 - i));
+}
+
+Layout subarray_layout(const TypeTree& tree, const Inner& inner) {
+    Arguments arguments(tree);
+    const int64_t dimensions = arguments.integer();
+    const auto sizes = arguments.count_list(dimensions);
+    const auto parts = arguments.count_list(dimensions);
+    const auto starts = arguments.count_list(dimensions);
+    const int64_t order = arguments.integer();
+    Layout layout = inner.layout;
+    int64_t unit = inner.extent;
+    from_innermost(dimensions, order, [&](size_t d) {
+        layout = moved(repeated(std::move(layout), parts[d], unit), starts[d] * unit);
+        unit *= sizes[d];
+    });
+    return layout;
+}
+
+// What the process at `place` of `places` has of a dimension: blocks of `block` elements, dealt out
+// in turn.
+Layout dealt_out(const Layout& layout, int64_t unit, int64_t size, int64_t block, int64_t places,
+                 int64_t place) {
+    const int64_t round = block * places;
+    const int64_t first = place * block;
+    if (first >= size) return {};
+    const int64_t whole = (size - first) / round;       // blocks that a round follows
+    const int64_t rest = size - first - whole * round;  // begins with one more block
+    const int64_t last = rest < block ? rest : block;
+    const Layout row = repeated(layout, block, unit);
+    return moved(joined({repeated(row, whole, round * unit),
+                         moved(repeated(layout, last, unit), whole * round * unit)}),
+                 first * unit);
+}
+
+// MPI 4.0, 5.1.4. Processes are numbered in row-major order whatever the order of the array.
+MaybeLayout darray_layout(const TypeTree& tree, const Inner& inner) {
+    Arguments arguments(tree);
+    arguments.integer();  // the number of processes
+    int64_t rank = arguments.integer();
+    const int64_t dimensions = arguments.integer();
+    const auto sizes = arguments.count_list(dimensions);
+    const auto ways = arguments.integer_list(dimensions);
+    const auto blocks = arguments.integer_list(dimensions);
+    const auto places = arguments.integer_list(dimensions);
+    const int64_t order = arguments.integer();
+    std::vector<int64_t> place(places.size());
+    for (size_t d = places.size(); d-- > 0; rank /= places[d]) place[d] = rank % places[d];
+    Layout layout = inner.layout;
+    int64_t unit = inner.extent;
+    bool is_known = true;
+    from_innermost(dimensions, order, [&](size_t d) {
+        int64_t block = blocks[d];
+        if (ways[d] == MPI_DISTRIBUTE_NONE)
+            block = sizes[d];
+        else if (block == MPI_DISTRIBUTE_DFLT_DARG)
+            block = ways[d] == MPI_DISTRIBUTE_BLOCK ? (sizes[d] + places[d] - 1) / places[d] : 1;
+        is_known &= block > 0 && ways[d] >= MPI_DISTRIBUTE_BLOCK && ways[d] <= MPI_DISTRIBUTE_NONE;
+        if (is_known) layout = dealt_out(layout, unit, sizes[d], block, places[d], place[d]);
+        unit *= sizes[d];
+    });
+    return is_known ? MaybeLayout(std::move(layout)) : std::nullopt;
+}
+
+// ---- structs
+// --------------------------------------------------------------------------------------
+
+MaybeLayout struct_layout(const TypeTree& tree) {
+    Arguments arguments(tree);
+    const int64_t count = arguments.count();
+    const auto lengths = arguments.count_list(count);
+    const auto offsets = arguments.address_list(count);
+    std::vector<Layout> parts;
+    for (size_t i = 0; i < tree.types.size(); ++i) {
+        MaybeLayout part = decode(tree.types[i]);
+        if (!part) return part;
+        parts.push_back(
+            moved(repeated(std::move(*part), lengths[i], tree.types[i].extent), offsets[i]));
+    }
+    return joined(std::move(parts));
+}
+
+}  // namespace
+
+MaybeLayout decode(const TypeTree& tree) {
+    if (tree.combiner == MPI_COMBINER_NAMED) return named_layout(tree);
+    if (tree.combiner == MPI_COMBINER_STRUCT || tree.combiner == MPI_COMBINER_STRUCT_INTEGER)
+        return struct_layout(tree);
+    if (tree.types.size() != 1) return std::nullopt;
+    MaybeLayout layout = decode(tree.types[0]);
+    if (!layout) return layout;
+    const Inner inner{std::move(*layout), tree.types[0].extent};
+    switch (tree.combiner) {
+        case MPI_COMBINER_DUP:
+        case MPI_COMBINER_RESIZED:
+            return inner.layout;
+        case MPI_COMBINER_CONTIGUOUS:
+            return copies(inner, Arguments(tree).count());
+        case MPI_COMBINER_VECTOR:
+            return vector_layout(tree, inner, inner.extent, false);
+        case MPI_COMBINER_HVECTOR:
+        case MPI_COMBINER_HVECTOR_INTEGER:
+            return vector_layout(tree, inner, 1, true);
+        case MPI_COMBINER_INDEXED:
+            return indexed(tree, inner, false, false);
+        case MPI_COMBINER_HINDEXED:
+        case MPI_COMBINER_HINDEXED_INTEGER:
+            return indexed(tree, inner, false, true);
+        case MPI_COMBINER_INDEXED_BLOCK:
+            return indexed(tree, inner, true, false);
+        case MPI_COMBINER_HINDEXED_BLOCK:
+            return indexed(tree, inner, true, true);
+        case MPI_COMBINER_SUBARRAY:
+            return subarray_layout(tree, inner);
+        case MPI_COMBINER_DARRAY:
+            return darray_layout(tree, inner);
+        default:
+            return std::nullopt;
+    }
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the library says of a datatype, and the layout that follows from it. Inside src/datatype and
+// its tests only.
+#pragma once
+
+#include <mpi.h>
+
+#include <optional>
+#include <vector>
+
+#include "layout.hpp"
+
+namespace vecmpi {
+
+// A datatype as MPI_Type_get_envelope and MPI_Type_get_contents describe it (MPI 4.0, 5.1.13), with
+// the types that it is made of.
+struct TypeTree {
+    int combiner = MPI_COMBINER_NAMED;
+    MPI_Datatype named = MPI_DATATYPE_NULL;  // a predefined one
+    int64_t size = 0;
+    int64_t extent = 0;
+    std::vector<int64_t> integers;
+    std::vector<int64_t> addresses;
+    std::vector<int64_t> counts;  // of a type made by a large-count function
+    std::vector<TypeTree> types;
+};
+
+// More entries than this, in the description of a type or in its plan's tables, are too many: 8 MiB
+// of offsets.
+constexpr size_t most_entries = size_t{1} << 20;
+
+enum class Described : uint8_t { fully, too_large, unknown };
+// Asks the library.
+Described describe(MPI_Datatype type, TypeTree& tree);
+
+// Pure. Nothing where a combiner is unknown.
+std::optional<Layout> decode(const TypeTree& tree);
+
+}  // namespace vecmpi

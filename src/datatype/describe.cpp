@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Asks the library what a datatype is made of. Every handle that it gives is given back.
+#include "decode.hpp"
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+constexpr int deepest = 64;
+
+struct Envelope {
+    MPI_Count integers = 0, addresses = 0, counts = 0, types = 0;
+    int combiner = MPI_COMBINER_NAMED;
+};
+
+bool is_predefined(int combiner) noexcept {
+    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+}
+
+bool read_envelope(MPI_Datatype type, Envelope& envelope) noexcept {
+    return real.Type_get_envelope_c(type, &envelope.integers, &envelope.addresses, &envelope.counts,
+                                    &envelope.types, &envelope.combiner) == MPI_SUCCESS;
+}
+
+// The types within a type, ours until they are given back; predefined ones are nobody's.
+class InnerTypes {
+  public:
+    explicit InnerTypes(size_t number) : handles_(number, MPI_DATATYPE_NULL) {}
+    ~InnerTypes() {
+        for (MPI_Datatype& handle : handles_) give_back(handle);
+    }
+    InnerTypes(const InnerTypes&) = delete;
+    InnerTypes& operator=(const InnerTypes&) = delete;
+    MPI_Datatype* data() noexcept { return handles_.data(); }
+    const std::vector<MPI_Datatype>& handles() const noexcept { return handles_; }
+
+  private:
+    static void give_back(MPI_Datatype& handle) noexcept {
+        Envelope envelope;
+        if (handle == MPI_DATATYPE_NULL || is_builtin_type(handle)) return;
+        if (read_envelope(handle, envelope) && !is_predefined(envelope.combiner))
+            real.Type_free(&handle);
+    }
+    std::vector<MPI_Datatype> handles_;
+};
+
+Described describe(MPI_Datatype type, TypeTree& tree, size_t& room, int depth);
+
+Described describe_contents(MPI_Datatype type, const Envelope& envelope, TypeTree& tree,
+                            size_t& room, int depth) {
+    std::vector<int> integers(static_cast<size_t>(envelope.integers));
+    std::vector<MPI_Aint> addresses(static_cast<size_t>(envelope.addresses));
+    std::vector<MPI_Count> counts(static_cast<size_t>(envelope.counts));
+    InnerTypes inner(static_cast<size_t>(envelope.types));
+    if (real.Type_get_contents_c(type, envelope.integers, envelope.addresses, envelope.counts,
+                                 envelope.types, integers.data(), addresses.data(), counts.data(),
+                                 inner.data()) != MPI_SUCCESS)
+        return Described::unknown;
+    tree.integers.assign(integers.begin(), integers.end());
+    tree.addresses.assign(addresses.begin(), addresses.end());
+    tree.counts.assign(counts.begin(), counts.end());
+    for (const MPI_Datatype handle : inner.handles()) {
+        const Described described = describe(handle, tree.types.emplace_back(), room, depth + 1);
+        if (described != Described::fully) return described;
+    }
+    return Described::fully;
+}
+
+Described describe(MPI_Datatype type, TypeTree& tree, size_t& room, int depth) {
+    Envelope envelope;
+    MPI_Count size = 0, extent = 0, lower_bound = 0;
+    if (!read_envelope(type, envelope) || real.Type_size_x(type, &size) != MPI_SUCCESS ||
+        real.Type_get_extent_x(type, &lower_bound, &extent) != MPI_SUCCESS)
+        return Described::unknown;
+    tree.combiner = envelope.combiner;
+    tree.size = size;
+    tree.extent = extent;
+    if (is_predefined(envelope.combiner)) {
+        tree.combiner = MPI_COMBINER_NAMED;
+        tree.named = type;
+        return Described::fully;
+    }
+    const auto entries = static_cast<size_t>(envelope.integers + envelope.addresses +
+                                             envelope.counts + envelope.types) +
+                         1;
+    if (entries > room || depth == deepest) return Described::too_large;
+    room -= entries;
+    return describe_contents(type, envelope, tree, room, depth);
+}
+
+}  // namespace
+
+Described describe(MPI_Datatype type, TypeTree& tree) {
+    size_t room = 4 * most_entries;  // an indexed type has two numbers a block
+    return describe(type, tree, room, 0);
+}
+
+}  // namespace vecmpi

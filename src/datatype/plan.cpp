@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which kernel moves which layout, and the walk over the steps that it gives.
+#include "plan.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+namespace vecmpi {
+
+namespace {
+
+// Blocks of a record at most. More of them in a round are a table.
+constexpr size_t most_blocks_of_record = 64;
+// A row of more blocks than this, or of more bytes, is long enough for a loop of its own.
+constexpr int64_t most_blocks_of_short_row = 8, most_bytes_of_short_row = 64;
+// Columns that stand this close share lines of memory, if their blocks are this small.
+constexpr int64_t most_column_distance = 64, most_bytes_in_grid = 16;
+
+bool is_short_row(const Layout& row) {
+    return row.count <= most_blocks_of_short_row || row.bytes <= most_bytes_of_short_row;
+}
+
+// Empty where a round is no record.
+std::vector<Block> blocks_of_record(const Layout& layout) {
+    if (layout.kind == Layout::Kind::strided && !is_short_row(layout)) return {};
+    return blocks_of(layout, most_blocks_of_record);
+}
+
+// A round is a row of single small blocks, far apart, and the next round's are beside them.
+bool is_column(const Layout& layout, int64_t stride) {
+    if (layout.kind != Layout::Kind::strided || layout.parts[0].kind != Layout::Kind::dense)
+        return false;
+    const int64_t bytes = layout.parts[0].bytes;
+    return bytes <= most_bytes_in_grid && std::abs(stride) >= bytes &&
+           std::abs(stride) <= most_column_distance &&
+           std::abs(layout.stride) > 2 * std::abs(stride) && layout.count >= 4;
+}
+
+Step step_of(Step::Kind kind, int64_t bytes) {
+    Step step;
+    step.kind = kind;
+    step.bytes = bytes;
+    return step;
+}
+
+Step record_step(std::vector<Block> blocks, int64_t bytes, int64_t stride,
+                 const PackLimits& limits) {
+    Step step = step_of(Step::Kind::records, bytes);
+    step.records = std::make_unique<RecordCopier>(std::move(blocks), stride, limits);
+    return step;
+}
+
+Step table_step(const Layout& layout, const PackLimits& limits) {
+    Step step = step_of(Step::Kind::table, layout.bytes);
+    step.offset = layout.offset;
+    if (layout.kind == Layout::Kind::blocks)
+        step.table = std::make_unique<TableCopier>(layout.blocks, limits);
+    else
+        step.table = std::make_unique<TableCopier>(
+            layout.offsets, static_cast<size_t>(layout.parts[0].bytes), limits);
+    return step;
+}
+
+Step grid_step(const Layout& layout, int64_t stride) {
+    Step step = step_of(Step::Kind::grid, layout.bytes);
+    step.offset = layout.offset;
+    step.column = {.columns = 0,
+                   .rows = static_cast<size_t>(layout.count),
+                   .column_stride = stride,
+                   .row_stride = layout.stride,
+                   .bytes = static_cast<size_t>(layout.parts[0].bytes)};
+    return step;
+}
+
+Step loop_step(const Layout& layout, const PackLimits& limits) {
+    Step step = step_of(Step::Kind::loop, layout.bytes);
+    if (layout.kind == Layout::Kind::sequence) {
+        step.offset = layout.offset;
+        for (const Layout& part : layout.parts) step.parts.push_back(plan_layout(part, limits));
+    } else {
+        step.parts.push_back(plan_layout(layout, limits));
+    }
+    return step;
+}
+
+Step places_step(const Layout& layout, const PackLimits& limits) {
+    Step step = step_of(Step::Kind::places, layout.bytes);
+    step.offset = layout.offset;
+    step.offsets = layout.offsets;
+    step.parts.push_back(plan_layout(layout.parts[0], limits));
+    return step;
+}
+
+bool is_table(const Layout& layout) {
+    return layout.kind == Layout::Kind::blocks ||
+           (layout.kind == Layout::Kind::places && layout.parts[0].kind == Layout::Kind::dense);
+}
+
+// What one round is.
+Step round_of(const Layout& layout, int64_t stride, const PackLimits& limits) {
+    if (layout.kind == Layout::Kind::empty) return {};
+    if (layout.kind == Layout::Kind::dense && stride == layout.bytes) {
+        Step step = step_of(Step::Kind::dense, layout.bytes);
+        step.offset = layout.offset;
+        return step;
+    }
+    if (is_column(layout, stride)) return grid_step(layout, stride);
+    if (std::vector<Block> blocks = blocks_of_record(layout); !blocks.empty())
+        return record_step(std::move(blocks), layout.bytes, stride, limits);
+    if (is_table(layout)) return table_step(layout, limits);
+    if (layout.kind == Layout::Kind::places) return places_step(layout, limits);
+    return loop_step(layout, limits);
+}
+
+}  // namespace
+
+Step plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits) {
+    Step step = round_of(layout, stride, limits);
+    step.rounds = rounds;
+    step.stride = stride;
+    return step;
+}
+
+Step plan_layout(const Layout& layout, const PackLimits& limits) {
+    if (layout.kind == Layout::Kind::strided) {
+        Step step = plan_rounds(layout.parts[0], layout.count, layout.stride, limits);
+        step.offset += layout.offset;
+        return step;
+    }
+    return plan_rounds(layout, 1, layout.bytes, limits);
+}
+
+Step plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits) {
+    const bool continues =
+        layout.kind == Layout::Kind::strided && extent == layout.count * layout.stride;
+    return continues ? plan_layout(layout, limits) : plan_rounds(layout, 1, extent, limits);
+}
+
+// ---- the walk
+// --------------------------------------------------------------------------------------
+
+namespace {
+
+void copy_flat(Direction direction, char* packed, char* memory, int64_t bytes) noexcept {
+    const bool packing = direction == Direction::pack;
+    copy_bytes(packing ? packed : memory, packing ? memory : packed, static_cast<size_t>(bytes));
+}
+
+// Of consecutive pieces, each `bytes_of(i)` of the stream, those within [first, first + bytes).
+template <class BytesOf, class Copy>
+void clipped(size_t pieces, int64_t first, int64_t bytes, const BytesOf& bytes_of,
+             const Copy& copy) noexcept {
+    for (size_t i = 0; i < pieces && bytes > 0; ++i) {
+        const int64_t whole = bytes_of(i);
+        if (first >= whole) {
+            first -= whole;
+            continue;
+        }
+        const int64_t part = std::min(whole - first, bytes);
+        copy(i, first, part);
+        first = 0;
+        bytes -= part;
+    }
+}
+
+// Bytes [first, first + bytes) of one round, which stands at `memory`.
+void carry_out_part(const Step& step, const Movement& movement, char* packed, char* memory,
+                    int64_t first, int64_t bytes) noexcept {
+    const Direction direction = movement.direction;
+    const auto next = [&packed](int64_t part) { return std::exchange(packed, packed + part); };
+    switch (step.kind) {
+        case Step::Kind::dense:
+            return copy_flat(direction, packed, memory + first, bytes);
+        case Step::Kind::records: {
+            const std::vector<Block>& blocks = step.records->blocks();
+            return clipped(
+                blocks.size(), first, bytes, [&](size_t i) { return blocks[i].bytes; },
+                [&](size_t i, int64_t from, int64_t part) {
+                    copy_flat(direction, next(part), memory + blocks[i].offset + from, part);
+                });
+        }
+        case Step::Kind::table:
+            return step.table->copy(direction, packed, memory, static_cast<size_t>(first),
+                                    static_cast<size_t>(bytes));
+        case Step::Kind::grid: {
+            const auto block = static_cast<int64_t>(step.column.bytes);
+            memory += first / block * step.column.row_stride;
+            return clipped(
+                step.column.rows, first % block, bytes, [&](size_t) { return block; },
+                [&](size_t i, int64_t from, int64_t part) {
+                    copy_flat(direction, next(part),
+                              memory + static_cast<int64_t>(i) * step.column.row_stride + from,
+                              part);
+                });
+        }
+        case Step::Kind::places: {
+            const Step& part_step = step.parts[0];
+            const int64_t whole = part_step.bytes * part_step.rounds;
+            const int64_t skipped = first / whole;
+            const int64_t* const offsets = step.offsets.data() + skipped;
+            return clipped(
+                step.offsets.size() - static_cast<size_t>(skipped), first % whole, bytes,
+                [&](size_t) { return whole; },
+                [&](size_t i, int64_t from, int64_t part) {
+                    carry_out(part_step, movement, next(part), memory + offsets[i],
+                              part_step.rounds, from, part);
+                });
+        }
+        case Step::Kind::loop:
+            return clipped(
+                step.parts.size(), first, bytes,
+                [&](size_t i) { return step.parts[i].bytes * step.parts[i].rounds; },
+                [&](size_t i, int64_t from, int64_t part) {
+                    carry_out(step.parts[i], movement, next(part), memory, step.parts[i].rounds,
+                              from, part);
+                });
+    }
+}
+
+void carry_out_rounds(const Step& step, const Movement& movement, char* packed, char* memory,
+                      int64_t rounds) noexcept {
+    const auto number = static_cast<size_t>(rounds);
+    switch (step.kind) {
+        case Step::Kind::dense:
+            return copy_flat(movement.direction, packed, memory, rounds * step.bytes);
+        case Step::Kind::records:
+            return step.records->copy(movement.direction, packed, memory, number);
+        case Step::Kind::grid: {
+            Grid grid = step.column;
+            grid.columns = number;
+            return copy_grid(movement.direction, packed, memory, grid, movement.isa);
+        }
+        default:
+            for (int64_t round = 0; round < rounds; ++round) {
+                carry_out_part(step, movement, packed, memory, 0, step.bytes);
+                packed += step.bytes;
+                memory += step.stride;
+            }
+    }
+}
+
+}  // namespace
+
+// 1. What is left of a round that begins before. 2. Whole rounds. 3. The beginning of one.
+void carry_out(const Step& step, const Movement& movement, char* packed, char* memory,
+               int64_t rounds, int64_t first, int64_t bytes) noexcept {
+    if (bytes == 0) return;
+    memory += step.offset;
+    const bool is_whole = first == 0 && bytes == rounds * step.bytes;
+    if (is_whole) return carry_out_rounds(step, movement, packed, memory, rounds);
+    int64_t round = first / step.bytes;
+    if (const int64_t begun = first % step.bytes; begun != 0) {  // 1
+        const int64_t rest = std::min(step.bytes - begun, bytes);
+        carry_out_part(step, movement, packed, memory + round * step.stride, begun, rest);
+        packed += rest;
+        bytes -= rest;
+        ++round;
+    }
+    const int64_t whole = bytes / step.bytes;  // 2
+    if (whole != 0) carry_out_rounds(step, movement, packed, memory + round * step.stride, whole);
+    const int64_t rest = bytes % step.bytes;  // 3
+    if (rest != 0)
+        carry_out_part(step, movement, packed + whole * step.bytes,
+                       memory + (round + whole) * step.stride, 0, rest);
+}
+
+MovedBy moved_by(const Step& step) noexcept {
+    const auto by_way = [](PackWay way) {
+        if (way == PackWay::permute) return MovedBy::permutes;
+        return way == PackWay::gather ? MovedBy::gathers : MovedBy::blocks;
+    };
+    switch (step.kind) {
+        case Step::Kind::records:
+            return by_way(step.records->way());
+        case Step::Kind::table:
+            return by_way(step.table->way());
+        case Step::Kind::grid:
+            return MovedBy::transposes;
+        case Step::Kind::loop:
+        case Step::Kind::places: {
+            const auto larger = [](const Step& left, const Step& right) {
+                return left.bytes * left.rounds < right.bytes * right.rounds;
+            };
+            return moved_by(*std::max_element(step.parts.begin(), step.parts.end(), larger));
+        }
+        case Step::Kind::dense:
+            break;
+    }
+    return MovedBy::blocks;
+}
+
+}  // namespace vecmpi

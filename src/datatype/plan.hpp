@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A layout made ready to be carried out: which kernel moves which part, with its tables. Pure but
+// for the copying itself; knows no MPI. Inside src/datatype and its tests only.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "layout.hpp"
+
+namespace vecmpi {
+
+// A part of a plan: `rounds` times the same, `stride` bytes apart.
+struct Step {
+    enum class Kind : uint8_t {
+        dense,    // rounds follow each other without a gap
+        records,  // a round is a record of a few blocks
+        table,    // a round is all blocks of a table
+        grid,     // a round is a column
+        places,   // a round is parts[0] at each of `offsets`
+        loop      // a round is all parts, one after the other
+    };
+    Kind kind = Kind::dense;
+    int64_t offset = 0;  // of round 0, from where whatever holds the step stands
+    int64_t bytes = 0;   // of the stream, in one round
+    int64_t rounds = 1;
+    int64_t stride = 0;
+    std::unique_ptr<RecordCopier> records;
+    std::unique_ptr<TableCopier> table;
+    Grid column{};  // of a grid: rows, row_stride and bytes
+    std::vector<int64_t> offsets;
+    std::vector<Step> parts;
+};
+
+// Rounds of `layout`, `stride` apart.
+Step plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits);
+Step plan_layout(const Layout& layout, const PackLimits& limits);
+
+// Any number of copies of a layout: the step of one copy's rounds; of more copies it has as many
+// times the rounds.
+Step plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits);
+
+// Bytes [first, first + bytes) of the stream of `rounds` rounds; `packed` begins with byte `first`,
+// memory is where the step's holder stands.
+struct Movement {
+    Direction direction;
+    Isa isa;
+};
+void carry_out(const Step& step, const Movement& movement, char* packed, char* memory,
+               int64_t rounds, int64_t first, int64_t bytes) noexcept;
+
+// The kernel that moves most of it, for the report.
+enum class MovedBy : uint8_t { blocks, permutes, gathers, transposes };
+MovedBy moved_by(const Step& step) noexcept;
+
+}  // namespace vecmpi

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a datatype to its plan: described by the library, decoded, planned.
+#include "plan_steps.hpp"
+
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+
+PackLimits pack_limits(PackMode mode, IsaChoice isa) noexcept {
+    PackLimits limits;
+    const bool is_set = isa != IsaChoice::automatic && isa != IsaChoice::off;
+    // Both enums have the sets in the same order.
+    limits.isa = is_set
+                     ? static_cast<Isa>(static_cast<int>(isa) - static_cast<int>(IsaChoice::scalar))
+                     : best_isa();
+    limits.any_way = mode == PackMode::automatic;
+    if (mode == PackMode::permute) limits.only = PackWay::permute;
+    if (mode == PackMode::gather) limits.only = PackWay::gather;
+    return limits;
+}
+
+std::unique_ptr<const PlanSteps> make_steps(const Layout& layout, int64_t extent,
+                                            const PackLimits& limits, Counter* why) {
+    *why = Counter::decline_table;
+    if (table_entries(layout) > most_entries) return nullptr;
+    auto steps = std::make_unique<PlanSteps>();
+    steps->one = plan_layout(layout, limits);
+    steps->copies = plan_copies(layout, extent, limits);
+    steps->bytes = layout.bytes;
+    steps->disjoint_copies = disjoint_copies(layout, extent);
+    steps->isa = limits.isa;
+    return steps;
+}
+
+namespace {
+
+// What was decoded must be as large, and lie where the library says that the type does.
+bool agrees_with_library(const Layout& layout, MPI_Datatype type) noexcept {
+    MPI_Count size = 0, low = 0, extent = 0;
+    real.Type_size_x(type, &size);
+    real.Type_get_true_extent_x(type, &low, &extent);
+    const Bounds bounds = bounds_of(layout);
+    return layout.bytes == size && bounds.low == low && bounds.high == low + extent;
+}
+
+}  // namespace
+
+std::shared_ptr<const PackPlan> make_plan(MPI_Datatype type, Counter* why) {
+    TypeTree tree;
+    const Described described = describe(type, tree);
+    *why = described == Described::too_large ? Counter::decline_table : Counter::decline_combiner;
+    if (described != Described::fully) return nullptr;
+    const std::optional<Layout> layout = decode(tree);
+    if (!layout) return nullptr;
+    *why = Counter::decline_slower;
+    const bool is_plain_copy = layout->kind == Layout::Kind::dense && tree.extent == layout->bytes;
+    if (layout->kind == Layout::Kind::empty || is_plain_copy) return nullptr;
+    *why = Counter::decline_plan;
+    if (!agrees_with_library(*layout, type)) return nullptr;
+    auto steps =
+        make_steps(*layout, tree.extent, pack_limits(settings().pack, settings().isa), why);
+    return steps ? std::make_shared<const PackPlan>(std::move(steps)) : nullptr;
+}
+
+// ---- the plan
+// ------------------------------------------------------------------------------------
+
+PackPlan::PackPlan(std::unique_ptr<const PlanSteps> steps) noexcept
+    : steps_(std::move(steps)),
+      bytes_(static_cast<MPI_Count>(steps_->bytes)),
+      most_to_unpack_(static_cast<MPI_Count>(steps_->disjoint_copies)) {}
+
+PackPlan::~PackPlan() = default;
+
+void PackPlan::copy(Direction direction, void* part, void* memory, MPI_Count count, MPI_Count first,
+                    MPI_Count bytes) const noexcept {
+    const Step& step = count == 1 ? steps_->one : steps_->copies;
+    carry_out(step, {direction, steps_->isa}, static_cast<char*>(part), static_cast<char*>(memory),
+              step.rounds * count, first, bytes);
+}
+
+void PackPlan::copy_all(Direction direction, void* packed, void* memory,
+                        MPI_Count count) const noexcept {
+    static constexpr Counter counters[] = {Counter::packed_by_blocks, Counter::packed_by_permutes,
+                                           Counter::packed_by_gathers,
+                                           Counter::packed_by_transposes};
+    copy(direction, packed, memory, count, 0, count * bytes_);
+    if (counting_enabled.load(std::memory_order_relaxed)) [[unlikely]] {
+        const Step& step = count == 1 ? steps_->one : steps_->copies;
+        vecmpi::count(counters[static_cast<size_t>(moved_by(step))]);
+    }
+}
+
+}  // namespace vecmpi

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Hand-written handlers of datatypes: packing by plans of ours, and what makes a plan stale.
+#include "vecmpi/datatype.hpp"
+#include "vecmpi/mpi_handlers.hpp"
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+// Number: int, or MPI_Count in the large-count form.
+template <class Number, class ByLibrary>
+int packing(const PackCall& call, Number* position, ByLibrary by_library) noexcept {
+    MPI_Count end = 0;
+    if (position != nullptr && pack_by_plan(call, &end)) {
+        *position = static_cast<Number>(end);
+        return MPI_SUCCESS;
+    }
+    const int rc = by_library();
+    if (rc == MPI_SUCCESS) note_packed_by_library(call, *position);
+    return rc;
+}
+
+template <class Number>
+PackCall pack_call(Call call, const void* inbuf, MPI_Count incount, MPI_Datatype datatype,
+                   void* outbuf, MPI_Count outsize, const Number* position,
+                   MPI_Comm comm) noexcept {
+    return {.call = call,
+            .direction = Direction::pack,
+            .memory = const_cast<void*>(inbuf),
+            .count = incount,
+            .type = datatype,
+            .packed = outbuf,
+            .packed_bytes = outsize,
+            .position = position != nullptr ? *position : -1,
+            .comm = comm};
+}
+
+template <class Number>
+PackCall unpack_call(Call call, const void* inbuf, MPI_Count insize, const Number* position,
+                     void* outbuf, MPI_Count outcount, MPI_Datatype datatype,
+                     MPI_Comm comm) noexcept {
+    return {.call = call,
+            .direction = Direction::unpack,
+            .memory = outbuf,
+            .count = outcount,
+            .type = datatype,
+            .packed = const_cast<void*>(inbuf),
+            .packed_bytes = insize,
+            .position = position != nullptr ? *position : -1,
+            .comm = comm};
+}
+
+}  // namespace
+
+// ---- packing (MPI 4.0, 5.2) ---------------------------------------------------------------------
+
+int serve_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize,
+               int* position, MPI_Comm comm) noexcept {
+    return packing(pack_call(Call::Pack, inbuf, incount, datatype, outbuf, outsize, position, comm),
+                   position, [=]() noexcept {
+                       return real.Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
+                   });
+}
+
+int serve_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf,
+                 MPI_Count outsize, MPI_Count* position, MPI_Comm comm) noexcept {
+    return packing(
+        pack_call(Call::Pack_c, inbuf, incount, datatype, outbuf, outsize, position, comm),
+        position, [=]() noexcept {
+            return real.Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm);
+        });
+}
+
+int serve_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount,
+                 MPI_Datatype datatype, MPI_Comm comm) noexcept {
+    return packing(
+        unpack_call(Call::Unpack, inbuf, insize, position, outbuf, outcount, datatype, comm),
+        position, [=]() noexcept {
+            return real.Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
+        });
+}
+
+int serve_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
+                   MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm) noexcept {
+    return packing(
+        unpack_call(Call::Unpack_c, inbuf, insize, position, outbuf, outcount, datatype, comm),
+        position, [=]() noexcept {
+            return real.Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm);
+        });
+}
+
+// ---- handles that come and go
+// ---------------------------------------------------------------------
+
+// Another thread may get the handle as soon as it is free. The program's delete callbacks run in
+// there and may pack with it once more: what they do makes no plan (is_reentrant()).
+int serve_Type_free(MPI_Datatype* datatype) {
+    const DirectCall scope(Call::Type_free);
+    if (datatype != nullptr) forget_plan(*datatype);
+    return real.Type_free(datatype);
+}
+
+int serve_Type_commit(MPI_Datatype* datatype) noexcept {
+    const int rc = real.Type_commit(datatype);
+    if (rc == MPI_SUCCESS) forget_plan(*datatype);
+    return rc;
+}
+
+int serve_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
+    const int rc = real.Type_dup(oldtype, newtype);
+    if (rc == MPI_SUCCESS) forget_plan(*newtype);
+    return rc;
+}
+
+}  // namespace vecmpi
