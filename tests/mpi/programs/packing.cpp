@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPI_Pack and MPI_Unpack of random nested datatypes: the packed bytes, and the whole buffer that
+// was unpacked into, gaps and surroundings as well. Each type is used often, since first calls may
+// be served otherwise than later ones. The argument is a number of types, or a word:
+//   errors   what the library refuses, with a type that it packed often before
+//   handles  types that take the handle of one that is gone
+//   threads  several threads, each with types of its own and one that all have
+//   else     VECMPI_PACK for the types
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "type_maker.hpp"
+
+using namespace battery;
+
+namespace {
+
+constexpr int calls = 18;
+constexpr size_t guard = 64;
+
+void fill(std::vector<unsigned char>& bytes, uint64_t id) {
+    for (size_t i = 0; i < bytes.size(); i += 8) {
+        const uint64_t word = mix(id + i);
+        std::memcpy(&bytes[i], &word, std::min<size_t>(8, bytes.size() - i));
+    }
+}
+
+// Where `count` copies of a type lie.
+struct Extent {
+    MPI_Aint low = 0;
+    MPI_Aint span = 0;
+};
+Extent extent_of(MPI_Datatype type, int count) {
+    MPI_Aint lower = 0, extent = 0, low = 0, size = 0;
+    MPI_Type_get_extent(type, &lower, &extent);
+    MPI_Type_get_true_extent(type, &low, &size);
+    const MPI_Aint last = (count - 1) * extent;
+    return {low + std::min<MPI_Aint>(last, 0), size + std::abs(last)};
+}
+
+// Packs and unpacks `count` copies so often that the last calls are served as they always will be.
+void exercise(Random& random, MPI_Datatype type, int count, Digest& digest) {
+    const Extent extent = extent_of(type, count);
+    int size = 0, bound = 0;
+    MPI_Type_size(type, &size);
+    MPI_Pack_size(count, type, MPI_COMM_SELF, &bound);
+    digest.add(static_cast<uint64_t>(bound));
+    std::vector<unsigned char> storage(static_cast<size_t>(extent.span) + 2 * guard);
+    std::vector<unsigned char> packed(static_cast<size_t>(size) * static_cast<size_t>(count) + 16);
+    unsigned char* const memory = storage.data() + guard - extent.low;
+    fill(storage, random.next());
+    const int start = random.below(9);
+    for (int i = 0; i < calls; ++i) {
+        if (i + 1 == calls) std::fill(packed.begin(), packed.end(), 0xA5);
+        int position = start;
+        MPI_Pack(memory, count, type, packed.data(), static_cast<int>(packed.size()) - 7, &position,
+                 MPI_COMM_WORLD);
+        digest.add(static_cast<uint64_t>(position));
+    }
+    digest.add_bytes(packed.data(), packed.size());
+    fill(packed, random.next());
+    // MPI_Unpack of MPICH 4.0.2 divides by the size of the type.
+    for (int i = 0; i < calls && size > 0; ++i) {
+        if (i == 0 || i + 1 == calls) fill(storage, random.next());
+        int position = start;
+        MPI_Unpack(packed.data(), static_cast<int>(packed.size()), &position, memory, count, type,
+                   MPI_COMM_SELF);
+        digest.add(static_cast<uint64_t>(position));
+        if (i == 0) digest.add_bytes(storage.data(), storage.size());
+    }
+    digest.add_bytes(storage.data(), storage.size());
+}
+
+// ---- types that Maker does not make --------------------------------------------------------------
+
+MPI_Datatype distributed(Random& random, MPI_Datatype element) {
+    int sizes[3], ways[3], blocks[3], places[3], processes = 1;
+    const int dimensions = random.between(1, 3);
+    for (int d = 0; d < dimensions; ++d) {
+        constexpr int all_ways[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC,
+                                    MPI_DISTRIBUTE_NONE};
+        sizes[d] = random.between(1, 12);
+        ways[d] = all_ways[random.below(3)];
+        places[d] = ways[d] == MPI_DISTRIBUTE_NONE ? 1 : random.between(1, 3);
+        blocks[d] = MPI_DISTRIBUTE_DFLT_DARG;
+        if (ways[d] == MPI_DISTRIBUTE_CYCLIC && random.chance(60)) blocks[d] = random.between(1, 4);
+        if (ways[d] == MPI_DISTRIBUTE_BLOCK && random.chance(30))
+            blocks[d] = (sizes[d] + places[d] - 1) / places[d] + random.below(2);
+        processes *= places[d];
+    }
+    MPI_Datatype type;
+    MPI_Type_create_darray(processes, random.below(processes), dimensions, sizes, ways, blocks,
+                           places, random.chance(50) ? MPI_ORDER_C : MPI_ORDER_FORTRAN, element,
+                           &type);
+    return type;
+}
+
+// Members with gaps inside, in any order; lengths of 0 among them.
+MPI_Datatype mixed(Random& random) {
+    constexpr MPI_Datatype members[] = {MPI_DOUBLE_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT,
+                                        MPI_FLOAT_INT,  MPI_LONG_INT,  MPI_CHAR,
+                                        MPI_SHORT,      MPI_2INT,      MPI_C_DOUBLE_COMPLEX,
+                                        MPI_LONG_DOUBLE};
+    std::vector<int> lengths;
+    std::vector<MPI_Aint> displacements;
+    std::vector<MPI_Datatype> types;
+    MPI_Aint at = random.between(-100, 100);
+    const int number = random.between(1, 6);
+    for (int i = 0; i < number; ++i) {
+        types.push_back(members[random.below(10)]);
+        lengths.push_back(random.below(4));
+        displacements.push_back(at);
+        MPI_Aint lower = 0, extent = 0;
+        MPI_Type_get_extent(types.back(), &lower, &extent);
+        at += lengths.back() * extent + random.below(20);
+    }
+    if (random.chance(30)) {
+        std::reverse(displacements.begin(), displacements.end());
+        std::fill(lengths.begin(), lengths.end(), 1);
+    }
+    MPI_Datatype type;
+    MPI_Type_create_struct(number, lengths.data(), displacements.data(), types.data(), &type);
+    return type;
+}
+
+// Extents that are negative, or smaller than the span: copies may overlap where they are packed.
+MPI_Datatype resized(Random& random, MPI_Datatype type) {
+    MPI_Aint low = 0, span = 0;
+    MPI_Type_get_true_extent(type, &low, &span);
+    const MPI_Aint extents[] = {-span - random.below(40), span + random.below(5000), -8, 16, 0};
+    MPI_Datatype result;
+    MPI_Type_create_resized(type, random.between(-50, 50), extents[random.below(5)], &result);
+    return result;
+}
+
+// Small blocks at a stride, in the large-count form as well.
+MPI_Datatype strided(Random& random) {
+    constexpr MPI_Datatype elements[] = {MPI_CHAR, MPI_SHORT, MPI_INT, MPI_DOUBLE,
+                                         MPI_C_DOUBLE_COMPLEX};
+    const MPI_Datatype element = elements[random.below(5)];
+    const int count = random.between(0, 400), block = random.between(0, 9);
+    const int stride = (random.chance(30) ? -1 : 1) * (block + random.below(20));
+    MPI_Datatype type;
+    if (random.chance(50))
+        MPI_Type_vector(count, block, stride, element, &type);
+    else
+        MPI_Type_vector_c(count, block, stride, element, &type);
+    return type;
+}
+
+MPI_Datatype large_indexed(Random& random, MPI_Datatype element) {
+    std::vector<MPI_Count> lengths, displacements;
+    MPI_Count at = random.between(-1000, 1000);
+    for (int i = random.below(60); i >= 0; --i) {
+        lengths.push_back(random.below(5));
+        displacements.push_back(at);
+        at += 64 * lengths.back() + random.below(100);
+    }
+    const auto number = static_cast<MPI_Count>(lengths.size());
+    MPI_Datatype type;
+    MPI_Type_create_hindexed_c(number, lengths.data(), displacements.data(), element, &type);
+    return type;
+}
+
+// The ways above around each other.
+MPI_Datatype odd_type(Random& random) {
+    MPI_Datatype type = random.chance(50) ? mixed(random) : strided(random);
+    for (int depth = random.below(3); depth > 0; --depth) {
+        MPI_Datatype outer;
+        switch (random.below(4)) {
+            case 0:
+                outer = distributed(random, type);
+                break;
+            case 1:
+                outer = resized(random, type);
+                break;
+            case 2:
+                outer = large_indexed(random, type);
+                break;
+            default:
+                MPI_Type_create_hvector(random.below(5), 1, 8 * random.between(-200, 200), type,
+                                        &outer);
+        }
+        MPI_Type_free(&type);
+        type = outer;
+    }
+    return type;
+}
+
+bool is_small(MPI_Datatype type, int count) {
+    int size = 0;
+    MPI_Type_size(type, &size);
+    return extent_of(type, count).span < (1 << 20) && size < (1 << 16);
+}
+
+void random_types(int number) {
+    Random random = own_random(91);
+    Digest& digest = topic("packed");
+    for (int i = 0; i < number; ++i) {
+        const int count = random.chance(50) ? 1 : random.between(1, 40);
+        if (random.chance(50)) {
+            Maker maker(random, static_cast<Unit>(random.below(5)));
+            Type type = maker.make(random.between(0, 300), 3);
+            MPI_Type_commit(&type.handle);
+            if (is_small(type.handle, count)) exercise(random, type.handle, count, digest);
+        } else {
+            MPI_Datatype type = odd_type(random);
+            MPI_Type_commit(&type);
+            if (is_small(type, count)) exercise(random, type, count, digest);
+            MPI_Type_free(&type);
+        }
+    }
+}
+
+// ---- what the library refuses --------------------------------------------------------------------
+
+void errors() {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    Digest& digest = topic("refused");
+    MPI_Datatype type, uncommitted;
+    MPI_Type_vector(100, 1, 2, MPI_INT, &type);
+    MPI_Type_vector(100, 1, 3, MPI_INT, &uncommitted);
+    MPI_Type_commit(&type);
+    Random random = own_random(92);
+    for (int i = 0; i < 3; ++i) exercise(random, type, 3, digest);
+    std::vector<unsigned char> memory(4000), packed(4000);
+    fill(memory, 1);
+    MPI_Comm freed;
+    MPI_Comm_dup(MPI_COMM_WORLD, &freed);
+    const MPI_Comm stale = freed;
+    MPI_Comm_free(&freed);
+    const struct {
+        void* memory;
+        int count;
+        MPI_Datatype type;
+        void* packed;
+        int size, position;
+        MPI_Comm comm;
+    } cases[] = {{memory.data(), 3, type, packed.data(), 1199, 0, MPI_COMM_WORLD},
+                 {memory.data(), 3, type, packed.data(), 1200, 1, MPI_COMM_WORLD},
+                 {memory.data(), -1, type, packed.data(), 4000, 0, MPI_COMM_WORLD},
+                 {memory.data(), 0, type, packed.data(), 4000, 5, MPI_COMM_WORLD},
+                 {memory.data(), 3, uncommitted, packed.data(), 4000, 0, MPI_COMM_WORLD},
+                 {memory.data(), 3, MPI_DATATYPE_NULL, packed.data(), 4000, 0, MPI_COMM_WORLD},
+                 {memory.data(), 3, type, packed.data(), 4000, 0, MPI_COMM_NULL},
+                 {memory.data(), 3, type, packed.data(), 4000, 0, stale},
+                 {memory.data(), 3, type, packed.data(), 4000, 0, MPI_COMM_SELF}};
+    for (const auto& c : cases) {
+        std::fill(packed.begin(), packed.end(), 0x5A);
+        int position = c.position;
+        const int rc = MPI_Pack(c.memory, c.count, c.type, c.packed, c.size, &position, c.comm);
+        digest.add(static_cast<uint64_t>(error_class(rc)));
+        digest.add(static_cast<uint64_t>(position));
+        digest.add_bytes(packed.data(), packed.size());
+    }
+    for (const int size : {1200, 1199, 600}) {
+        std::vector<unsigned char> into(4000, 7);
+        int position = 0;
+        const int rc = MPI_Unpack(packed.data(), size, &position, into.data(), 3, type,
+                                  MPI_COMM_WORLD);
+        digest.add(static_cast<uint64_t>(error_class(rc)));
+        if (rc == MPI_SUCCESS) digest.add_bytes(into.data(), into.size());
+    }
+    MPI_Type_free(&type);
+    MPI_Type_free(&uncommitted);
+}
+
+// ---- handles that come again -----------------------------------------------------------------------
+
+MPI_Datatype every(int stride) {
+    MPI_Datatype type;
+    MPI_Type_vector(50, 1, stride, MPI_INT, &type);
+    return type;
+}
+
+MPI_Datatype inner_of(MPI_Datatype type) {
+    int integers[3];
+    MPI_Datatype inner;
+    MPI_Type_get_contents(type, 3, 0, 1, integers, nullptr, &inner);
+    return inner;
+}
+
+int pack_in_callback(MPI_Datatype type, int, void* value, void*) {
+    Random random(5);
+    for (int i = 0; i < 3; ++i) exercise(random, type, 2, *static_cast<Digest*>(value));
+    return MPI_SUCCESS;
+}
+
+void handles() {
+    Digest& digest = topic("handles");
+    Random random = own_random(93);
+    int key = MPI_KEYVAL_INVALID;
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, pack_in_callback, &key, nullptr);
+    for (int i = 0; i < 200; ++i) {
+        MPI_Datatype type = every(2 + i % 7);  // gets the handle of the one before
+        MPI_Type_commit(&type);
+        exercise(random, type, 3, digest);
+        switch (i % 4) {
+            case 0:  // packed once more while it goes
+                MPI_Type_set_attr(type, key, &digest);
+                break;
+            case 1: {  // lives on inside another one, and comes out of it
+                MPI_Datatype outer;
+                MPI_Type_contiguous(2, type, &outer);
+                MPI_Type_free(&type);
+                type = inner_of(outer);
+                exercise(random, type, 3, digest);
+                MPI_Type_commit(&outer);
+                exercise(random, outer, 2, digest);
+                MPI_Type_free(&outer);
+                exercise(random, type, 3, digest);
+                break;
+            }
+            case 2: {
+                MPI_Datatype twin;
+                MPI_Type_dup(type, &twin);
+                MPI_Type_free(&type);
+                type = twin;
+                exercise(random, type, 3, digest);
+                break;
+            }
+            default:
+                break;
+        }
+        MPI_Type_free(&type);
+    }
+    MPI_Type_free_keyval(&key);
+}
+
+void threads() {
+    MPI_Datatype common = every(3);
+    MPI_Type_commit(&common);
+    std::vector<Digest> digests(4);
+    std::vector<std::thread> all;
+    for (size_t t = 0; t < digests.size(); ++t)
+        all.emplace_back([&, t] {
+            Random random = own_random(94 + t);
+            for (int i = 0; i < 60; ++i) {
+                MPI_Datatype own = every(2 + static_cast<int>(t) + i % 5);
+                MPI_Type_commit(&own);
+                exercise(random, own, 3, digests[t]);
+                exercise(random, common, 5, digests[t]);
+                MPI_Type_free(&own);
+            }
+        });
+    for (std::thread& thread : all) thread.join();
+    for (const Digest& digest : digests) topic("threads").add(digest.value());
+    MPI_Type_free(&common);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    read_arguments(argc, argv);
+    const std::string& argument = world.argument;
+    const int number = std::atoi(argument.c_str());
+    const bool is_mode = argument == "errors" || argument == "handles" || argument == "threads";
+    if (!argument.empty() && number == 0 && !is_mode) setenv("VECMPI_PACK", argument.c_str(), 1);
+    begin(argc, argv, argument == "threads" ? MPI_THREAD_MULTIPLE : -1);
+    if (argument == "errors")
+        errors();
+    else if (argument == "handles")
+        handles();
+    else if (argument == "threads")
+        threads();
+    else
+        random_types(number > 0 ? number : 300);
+    return end();
+}

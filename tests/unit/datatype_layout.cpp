@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From descriptions of datatypes to layouts in canonical form.
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "datatype/decode.hpp"
+
+using namespace vecmpi;
+
+namespace {
+
+using Kind = Layout::Kind;
+
+TypeTree named(MPI_Datatype type, int64_t size) {
+    TypeTree tree;
+    tree.named = type;
+    tree.size = tree.extent = size;
+    return tree;
+}
+const TypeTree an_int = named(MPI_INT, 4);
+const TypeTree a_double = named(MPI_DOUBLE, 8);
+
+// extent: of the type itself, which the library knows.
+TypeTree made(int combiner, std::vector<int64_t> integers, std::vector<TypeTree> types,
+              std::vector<int64_t> addresses = {}, int64_t extent = 0) {
+    TypeTree tree;
+    tree.combiner = combiner;
+    tree.integers = std::move(integers);
+    tree.addresses = std::move(addresses);
+    tree.types = std::move(types);
+    tree.extent = extent;
+    return tree;
+}
+
+Layout at(int64_t offset, Layout layout) { return moved(std::move(layout), offset); }
+
+// The bytes of a layout in the order of the stream, by a walk that knows none of the rules.
+void walk(const Layout& layout, int64_t at, std::vector<int64_t>& bytes) {
+    at += layout.offset;
+    if (layout.kind == Kind::dense)
+        for (int64_t i = 0; i < layout.bytes; ++i) bytes.push_back(at + i);
+    if (layout.kind == Kind::strided)
+        for (int64_t i = 0; i < layout.count; ++i)
+            walk(layout.parts[0], at + i * layout.stride, bytes);
+    for (const int64_t offset : layout.offsets) walk(layout.parts[0], at + offset, bytes);
+    for (const Block& block : layout.blocks)
+        for (int64_t i = 0; i < block.bytes; ++i) bytes.push_back(at + block.offset + i);
+    if (layout.kind == Kind::sequence)
+        for (const Layout& part : layout.parts) walk(part, at, bytes);
+}
+
+std::vector<int64_t> bytes_of(const Layout& layout) {
+    std::vector<int64_t> bytes;
+    walk(layout, 0, bytes);
+    return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("each combiner has its canonical layout", "[datatype]") {
+    const TypeTree row = made(MPI_COMBINER_VECTOR, {3, 1, 2}, {an_int}, {}, 20);
+    const TypeTree wide = made(MPI_COMBINER_RESIZED, {}, {an_int}, {0, 16}, 16);
+    struct Case {
+        const char* what;
+        TypeTree tree;
+        Layout layout;
+    };
+    const std::vector<Case> cases = {
+        {"named", an_int, dense(4)},
+        {"a pair with a gap behind", named(MPI_DOUBLE_INT, 12), dense(12)},
+        {"a pair with a gap between", named(MPI_SHORT_INT, 6), of_blocks({{0, 2}, {4, 4}})},
+        {"dup", made(MPI_COMBINER_DUP, {}, {an_int}), dense(4)},
+        {"contiguous", made(MPI_COMBINER_CONTIGUOUS, {5}, {an_int}), dense(20)},
+        {"contiguous, nothing", made(MPI_COMBINER_CONTIGUOUS, {0}, {an_int}), {}},
+        {"contiguous of wider ones", made(MPI_COMBINER_CONTIGUOUS, {5}, {wide}),
+         repeated(dense(4), 5, 16)},
+        {"vector", made(MPI_COMBINER_VECTOR, {3, 2, 5}, {an_int}), repeated(dense(8), 3, 20)},
+        {"vector without gaps", made(MPI_COMBINER_VECTOR, {3, 2, 2}, {an_int}), dense(24)},
+        {"vector of one block", made(MPI_COMBINER_VECTOR, {1, 2, 9}, {an_int}), dense(8)},
+        {"vector of empty blocks", made(MPI_COMBINER_VECTOR, {3, 0, 9}, {an_int}), {}},
+        {"vector that goes down", made(MPI_COMBINER_VECTOR, {3, 1, -2}, {an_int}),
+         repeated(dense(4), 3, -8)},
+        {"hvector", made(MPI_COMBINER_HVECTOR, {3, 2}, {an_int}, {11}), repeated(dense(8), 3, 11)},
+        {"vectors that continue", made(MPI_COMBINER_HVECTOR, {4, 1}, {row}, {24}),
+         repeated(dense(4), 12, 8)},
+        {"vectors within a vector", made(MPI_COMBINER_HVECTOR, {4, 1}, {row}, {100}),
+         repeated(repeated(dense(4), 3, 8), 4, 100)},
+        {"indexed at one distance", made(MPI_COMBINER_INDEXED, {3, 1, 1, 1, 2, 5, 8}, {an_int}),
+         at(8, repeated(dense(4), 3, 12))},
+        {"indexed with neighbours", made(MPI_COMBINER_INDEXED, {3, 1, 2, 1, 0, 1, 9}, {an_int}),
+         of_blocks({{0, 12}, {36, 4}})},
+        {"indexed with an empty block", made(MPI_COMBINER_INDEXED, {3, 1, 0, 1, 0, 7, 9}, {an_int}),
+         repeated(dense(4), 2, 36)},
+        {"hindexed", made(MPI_COMBINER_HINDEXED, {2, 1, 2}, {an_int}, {100, 3}),
+         of_blocks({{100, 4}, {3, 8}})},
+        {"indexed_block", made(MPI_COMBINER_INDEXED_BLOCK, {3, 2, 0, 9, 4}, {an_int}),
+         of_blocks({{0, 8}, {36, 8}, {16, 8}})},
+        {"hindexed_block", made(MPI_COMBINER_HINDEXED_BLOCK, {2, 1}, {an_int}, {-4, 9}),
+         of_blocks({{-4, 4}, {9, 4}})},
+        {"indexed vectors", made(MPI_COMBINER_INDEXED_BLOCK, {3, 1, 0, 9, 4}, {row}),
+         at_places(repeated(dense(4), 3, 8), {0, 180, 80})},
+        {"struct of one type", made(MPI_COMBINER_STRUCT, {2, 1, 1}, {an_int, an_int}, {0, 4}),
+         dense(8)},
+        {"struct", made(MPI_COMBINER_STRUCT, {2, 1, 1}, {an_int, a_double}, {0, 8}),
+         of_blocks({{0, 4}, {8, 8}})},
+        {"struct with an empty member",
+         made(MPI_COMBINER_STRUCT, {3, 1, 0, 1}, {an_int, a_double, an_int}, {0, 800, 16}),
+         repeated(dense(4), 2, 16)},
+        {"subarray in C's order",
+         made(MPI_COMBINER_SUBARRAY, {2, 6, 8, 2, 3, 1, 4, MPI_ORDER_C}, {an_int}),
+         at(48, repeated(dense(12), 2, 32))},
+        {"subarray in Fortran's order",
+         made(MPI_COMBINER_SUBARRAY, {2, 8, 6, 3, 2, 4, 1, MPI_ORDER_FORTRAN}, {an_int}),
+         at(48, repeated(dense(12), 2, 32))},
+        {"subarray of whole rows",
+         made(MPI_COMBINER_SUBARRAY, {2, 6, 8, 2, 8, 1, 0, MPI_ORDER_C}, {an_int}),
+         at(32, dense(64))},
+    };
+    for (const Case& c : cases) {
+        CAPTURE(c.what);
+        const auto layout = decode(c.tree);
+        REQUIRE(layout);
+        CHECK(*layout == c.layout);
+    }
+}
+
+TEST_CASE("large-count types have their arguments among the counts", "[datatype]") {
+    TypeTree vector = made(MPI_COMBINER_VECTOR, {}, {an_int});
+    vector.counts = {3, 2, 5};
+    CHECK(*decode(vector) == repeated(dense(8), 3, 20));
+    TypeTree far = made(MPI_COMBINER_HINDEXED, {}, {an_int});
+    far.counts = {2, 1, 1, 0, int64_t{1} << 40};
+    CHECK(*decode(far) == repeated(dense(4), 2, int64_t{1} << 40));
+}
+
+TEST_CASE("distributed arrays: every element belongs to one process", "[datatype]") {
+    struct Dimension {
+        int64_t size, way, block, places;
+    };
+    const auto cyclic = MPI_DISTRIBUTE_CYCLIC, block = MPI_DISTRIBUTE_BLOCK,
+               none = MPI_DISTRIBUTE_NONE, usual = MPI_DISTRIBUTE_DFLT_DARG;
+    const std::vector<std::vector<Dimension>> cases = {{{10, cyclic, 3, 2}},
+                                                       {{10, cyclic, usual, 3}},
+                                                       {{10, block, usual, 3}},
+                                                       {{3, block, 2, 4}},
+                                                       {{7, block, usual, 2}, {5, cyclic, 2, 2}},
+                                                       {{4, none, usual, 1}, {9, cyclic, 2, 3}}};
+    for (const auto& dimensions : cases)
+        for (const int order : {MPI_ORDER_C, MPI_ORDER_FORTRAN}) {
+            int64_t processes = 1, elements = 1;
+            std::vector<int64_t> sizes, ways, blocks, places;
+            for (const Dimension& d : dimensions) {
+                processes *= d.places;
+                elements *= d.size;
+                sizes.push_back(d.size);
+                ways.push_back(d.way);
+                blocks.push_back(d.block);
+                places.push_back(d.places);
+            }
+            std::vector<int64_t> all;
+            for (int64_t rank = 0; rank < processes; ++rank) {
+                std::vector<int64_t> integers = {processes, rank,
+                                                 static_cast<int64_t>(dimensions.size())};
+                for (const auto* list : {&sizes, &ways, &blocks, &places})
+                    integers.insert(integers.end(), list->begin(), list->end());
+                integers.push_back(order);
+                const auto layout = decode(made(MPI_COMBINER_DARRAY, integers, {an_int}));
+                REQUIRE(layout);
+                const auto bytes = bytes_of(*layout);
+                CHECK(std::is_sorted(bytes.begin(), bytes.end()));
+                all.insert(all.end(), bytes.begin(), bytes.end());
+            }
+            std::sort(all.begin(), all.end());
+            std::vector<int64_t> expected(static_cast<size_t>(4 * elements));
+            std::iota(expected.begin(), expected.end(), 0);
+            CHECK(all == expected);
+        }
+}
+
+TEST_CASE("what is not understood has no layout", "[datatype]") {
+    CHECK_FALSE(decode(made(4711, {}, {an_int})));
+    CHECK_FALSE(decode(made(MPI_COMBINER_CONTIGUOUS, {2}, {made(4711, {}, {an_int})})));
+    CHECK_FALSE(decode(made(MPI_COMBINER_STRUCT, {1, 1}, {made(4711, {}, {an_int})}, {0})));
+}
+
+TEST_CASE("how many copies share no byte", "[datatype]") {
+    const Layout row = repeated(dense(4), 10, 100);  // spans 904
+    struct Case {
+        const char* what;
+        Layout layout;
+        int64_t extent, copies;
+    };
+    for (const Case& c : std::vector<Case>{
+             {"dense", dense(8), 8, INT64_MAX},
+             {"dense, too close", dense(8), 7, 1},
+             {"dense, at one place", dense(8), 0, 1},
+             {"a row and the next", row, 904, INT64_MAX},
+             {"rows that overlap", row, 903, 1},
+             {"columns side by side", row, 4, 25},
+             {"columns with gaps", row, 7, 14},
+             {"columns to the left", row, -4, 25},
+             {"a row on itself", repeated(dense(8), 3, 4), 100, 0},
+             {"a row in place", repeated(dense(8), 3, 0), 100, 0},
+             {"rows of rows", repeated(row, 5, 1000), 4, 25},
+             {"rows between rows", repeated(repeated(dense(4), 5, 1000), 10, 10), 5000, INT64_MAX},
+             {"blocks", of_blocks({{0, 8}, {20, 4}, {10, 6}}), 24, INT64_MAX},
+             {"blocks on each other", of_blocks({{0, 8}, {20, 4}, {6, 6}}), 24, 0},
+             {"nothing", Layout{}, 0, INT64_MAX}}) {
+        CAPTURE(c.what);
+        CHECK(disjoint_copies(c.layout, c.extent) == c.copies);
+    }
+}

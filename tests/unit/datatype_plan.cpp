@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Plans: which kernel moves what, and that random layouts are moved byte for byte, whole and in
+// parts.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "datatype/plan_steps.hpp"
+
+using namespace vecmpi;
+
+namespace {
+
+using Random = std::mt19937;
+
+int64_t draw(Random& random, int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+}
+
+// The stream of a layout: where each of its bytes lies. Knows none of the rules.
+void walk(const Layout& layout, int64_t at, std::vector<int64_t>& bytes) {
+    at += layout.offset;
+    for (int64_t i = 0; layout.kind == Layout::Kind::dense && i < layout.bytes; ++i)
+        bytes.push_back(at + i);
+    for (int64_t i = 0; layout.kind == Layout::Kind::strided && i < layout.count; ++i)
+        walk(layout.parts[0], at + i * layout.stride, bytes);
+    for (const int64_t offset : layout.offsets) walk(layout.parts[0], at + offset, bytes);
+    for (const Block& block : layout.blocks)
+        for (int64_t i = 0; i < block.bytes; ++i) bytes.push_back(at + block.offset + i);
+    if (layout.kind == Layout::Kind::sequence)
+        for (const Layout& part : layout.parts) walk(part, at, bytes);
+}
+
+// Without overlaps: each way to make one leaves room for what it copies.
+Layout random_layout(Random& random, int depth) {
+    if (depth == 0) return dense(draw(random, 1, 20));
+    const Layout inner = random_layout(random, depth - 1);
+    const Bounds bounds = bounds_of(inner);
+    const int64_t span = bounds.high - bounds.low;
+    switch (draw(random, 0, 3)) {
+        case 0: {
+            const int64_t sign = draw(random, 0, 3) == 0 ? -1 : 1;
+            return repeated(inner, draw(random, 1, 40), sign * (span + draw(random, 0, 30)));
+        }
+        case 1: {
+            std::vector<int64_t> offsets;
+            int64_t end = draw(random, -50, 50);
+            for (int64_t i = draw(random, 1, 30); i > 0; --i) {
+                offsets.push_back(end);
+                end += span + draw(random, 0, 9);
+            }
+            return at_places(inner, offsets);
+        }
+        case 2: {
+            const Layout other = random_layout(random, depth - 1);
+            const int64_t after = bounds.high + draw(random, 0, 20) - bounds_of(other).low;
+            return joined({inner, moved(other, after)});
+        }
+        default: {
+            std::vector<Block> blocks;
+            int64_t end = 0;
+            for (int64_t i = draw(random, 1, 50); i > 0; --i) {
+                blocks.push_back({end, draw(random, 1, 20)});
+                end += blocks.back().bytes + draw(random, 0, 9);
+            }
+            return of_blocks(blocks);
+        }
+    }
+}
+
+struct Buffers {
+    std::vector<unsigned char> memory, stream;
+    unsigned char* origin = nullptr;
+    std::vector<int64_t> places;
+};
+
+Buffers make_buffers(Random& random, const Layout& layout, int64_t extent, int64_t count) {
+    Buffers made;
+    for (int64_t i = 0; i < count; ++i) walk(layout, i * extent, made.places);
+    const auto [low, high] = std::minmax_element(made.places.begin(), made.places.end());
+    made.memory.resize(static_cast<size_t>(*high - *low + 1));
+    made.stream.resize(made.places.size());
+    for (auto* bytes : {&made.memory, &made.stream})
+        for (unsigned char& byte : *bytes) byte = static_cast<unsigned char>(random());
+    made.origin = made.memory.data() - *low;
+    return made;
+}
+
+void check_layout(Random& random, const Layout& layout, int64_t extent, int64_t count,
+                  const PackLimits& limits) {
+    Counter why{};
+    auto steps = make_steps(layout, extent, limits, &why);
+    REQUIRE(steps);
+    const PackPlan plan(std::move(steps));
+    Buffers b = make_buffers(random, layout, extent, count);
+    const auto bytes = static_cast<int64_t>(b.stream.size());
+    REQUIRE(plan.bytes() * count == bytes);
+    std::vector<unsigned char> expected;
+    for (const int64_t place : b.places) expected.push_back(b.origin[place]);
+    std::vector<unsigned char> packed(b.stream.size());
+    plan.copy_all(Direction::pack, packed.data(), b.origin, count);
+    CHECK(packed == expected);
+    std::fill(packed.begin(), packed.end(), 0);  // in parts
+    for (int64_t first = 0; first < bytes;) {
+        const int64_t part = std::min(bytes - first, draw(random, 1, 1 + bytes / 3));
+        plan.copy(Direction::pack, packed.data() + first, b.origin, count, first, part);
+        first += part;
+    }
+    CHECK(packed == expected);
+    if (count > plan.most_to_unpack()) return;
+    std::vector<unsigned char> image = b.memory;
+    unsigned char* const in_image = image.data() + (b.origin - b.memory.data());
+    for (size_t i = 0; i < b.places.size(); ++i) in_image[b.places[i]] = b.stream[i];
+    plan.copy_all(Direction::unpack, b.stream.data(), b.origin, count);
+    CHECK(b.memory == image);
+    for (int64_t first = 0; first < bytes;) {
+        const int64_t part = std::min(bytes - first, draw(random, 1, 1 + bytes / 3));
+        plan.copy(Direction::unpack, b.stream.data() + first, b.origin, count, first, part);
+        first += part;
+    }
+    CHECK(b.memory == image);
+}
+
+const std::vector<PackMode> modes = {PackMode::automatic, PackMode::block, PackMode::permute,
+                                     PackMode::gather};
+
+}  // namespace
+
+TEST_CASE("random layouts are packed and unpacked, whole and in parts", "[datatype]") {
+    const unsigned seed = std::random_device()();
+    CAPTURE(seed);
+    Random random(seed);
+    for (int i = 0; i < 400; ++i) {
+        const Layout layout = random_layout(random, static_cast<int>(draw(random, 0, 3)));
+        const Bounds bounds = bounds_of(layout);
+        const int64_t span = bounds.high - bounds.low;
+        if (layout.bytes > 100000 || span > 400000) continue;
+        const int64_t extents[] = {span, span + draw(random, 0, 99), -span, draw(random, 1, 16)};
+        const int64_t extent = extents[draw(random, 0, 3)];
+        const int64_t count = draw(random, 0, 1) == 0 ? 1 : draw(random, 2, 30);
+        for (const PackMode mode : modes)
+            for (const IsaChoice isa : {IsaChoice::automatic, IsaChoice::scalar})
+                check_layout(random, layout, extent, count, pack_limits(mode, isa));
+    }
+}
+
+TEST_CASE("columns of a matrix, of every size", "[datatype]") {
+    const unsigned seed = std::random_device()();
+    CAPTURE(seed);
+    Random random(seed);
+    for (const int64_t element : {1, 2, 3, 4, 8, 12, 16})
+        for (const int64_t rows : {4, 7, 8, 16, 33, 70})
+            for (const int64_t columns : {1, 3, 8, 16, 31, 40})
+                for (const int64_t gap : {0, 5}) {
+                    const Layout column = repeated(dense(element), rows, 40 * (element + gap) + 7);
+                    check_layout(random, column, element + gap, columns,
+                                 pack_limits(PackMode::automatic, IsaChoice::automatic));
+                }
+}
+
+TEST_CASE("the kernel follows from the layout", "[datatype]") {
+    struct Case {
+        const char* what;
+        Layout layout;
+        int64_t extent;
+        Step::Kind one, copies;
+    };
+    using Kind = Step::Kind;
+    std::vector<int64_t> random_places = {0, 5, 40, 41, 90};
+    for (int64_t i = 0; i < 100; ++i) random_places.push_back(100 + 7 * i * i);
+    for (const Case& c : std::vector<Case>{
+             {"dense with a gap behind", dense(12), 16, Kind::dense, Kind::records},
+             {"a long row", repeated(dense(4), 1000, 8), 8000, Kind::records, Kind::records},
+             {"a long row with a shorter gap behind", repeated(dense(4), 1000, 8), 7996,
+              Kind::records, Kind::loop},
+             {"a struct", of_blocks({{0, 4}, {8, 8}}), 16, Kind::records, Kind::records},
+             {"a column", repeated(dense(8), 100, 800), 8, Kind::records, Kind::grid},
+             {"a table", at_places(dense(1), random_places), 1 << 20, Kind::table, Kind::table},
+             {"vectors at places", at_places(repeated(dense(4), 100, 8), {0, 5000, 6000}), 9000,
+              Kind::places, Kind::places}}) {
+        CAPTURE(c.what);
+        const PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic);
+        CHECK(plan_layout(c.layout, limits).kind == c.one);
+        CHECK(plan_copies(c.layout, c.extent, limits).kind == c.copies);
+    }
+}
+
+TEST_CASE("a plan of too large tables is declined", "[datatype]") {
+    std::vector<int64_t> offsets;
+    for (int64_t i = 0; i <= static_cast<int64_t>(most_entries); ++i) offsets.push_back(i * i);
+    Counter why{};
+    CHECK_FALSE(make_steps(at_places(dense(1), offsets), 1 << 30, {}, &why));
+    CHECK(why == Counter::decline_table);
+}
