@@ -173,19 +173,32 @@ class RecordCopier {
     // Records [0, records); memory: where record 0 stands.
     void copy(Direction direction, char* packed, char* memory, size_t records) const noexcept;
 
+    // The same in each of `rows` rows, which are `row_stride` bytes apart.
+    void copy_rows(Direction direction, char* packed, char* memory, size_t records, size_t rows,
+                   int64_t row_stride) const noexcept;
+
     const std::vector<Block>& blocks() const noexcept { return blocks_; }
     int64_t stride() const noexcept { return stride_; }
     size_t packed_bytes() const noexcept { return packed_bytes_; }  // of a record
-    PackWay way() const noexcept { return way_; }
+    PackWay way(Direction direction) const noexcept {
+        return ways_[static_cast<size_t>(direction)];
+    }
 
   private:
-    void copy_columns(Direction direction, char* packed, char* memory,
-                      size_t records) const noexcept;
+    void copy_blocks(Direction direction, char* packed, char* memory,
+                     size_t records) const noexcept;
+    void permute(Direction direction, char* packed, char* memory, size_t records) const noexcept;
+    void permute_parts(Direction direction, char* packed, char* memory,
+                       size_t records) const noexcept;
+    bool rows_may_be_read_over(size_t records, int64_t row_stride) const noexcept;
+    void permute_whole(Direction direction, char* packed, char* memory,
+                       size_t records) const noexcept;
 
     std::vector<Block> blocks_;
     int64_t stride_;
+    int64_t low_ = 0, high_ = 0;  // first byte of a record and the one after its last
     size_t packed_bytes_ = 0;
-    PackWay way_ = PackWay::block;
+    PackWay ways_[2] = {PackWay::block, PackWay::block};  // by direction
     Isa isa_;
     std::unique_ptr<kernels::Permutation[], kernels::PermutationDeleter> permutations_;
     size_t number_of_permutations_ = 0;

@@ -48,7 +48,7 @@ bool append_blocks(std::vector<Block>& blocks, const Layout& layout, int64_t at,
             append_block(blocks, {here, layout.bytes});
             return blocks.size() <= most;
         case Kind::strided:
-            if (layout.count > static_cast<int64_t>(most)) return false;
+            if (static_cast<size_t>(layout.count) > most) return false;
             for (int64_t i = 0; i < layout.count; ++i)
                 if (!append_blocks(blocks, layout.parts[0], here + i * layout.stride, most))
                     return false;
@@ -132,22 +132,35 @@ Layout repeated(Layout layout, int64_t count, int64_t stride) {
     return row;
 }
 
+namespace {
+
+bool are_equal(const std::vector<Block>& blocks) {
+    return std::all_of(blocks.begin(), blocks.end(),
+                       [&](const Block& block) { return block.bytes == blocks[0].bytes; });
+}
+
+// Blocks of one length are found faster than fewer ones of several.
+bool is_better_unmerged(const std::vector<Block>& blocks, const std::vector<Block>& merged) {
+    constexpr size_t worth_it = 4;  // this many times fewer
+    return blocks.size() < worth_it * merged.size() && !are_equal(merged) && are_equal(blocks);
+}
+
+}  // namespace
+
 Layout of_blocks(const std::vector<Block>& blocks) {
     std::vector<Block> merged;
     for (const Block& block : blocks) append_block(merged, block);
     if (merged.empty()) return {};
+    if (merged.size() > most_listed && is_better_unmerged(blocks, merged)) merged = blocks;
     const int64_t origin = merged[0].offset;
     if (merged.size() == 1) return moved(dense(merged[0].bytes), origin);
-    const bool are_equal = std::all_of(merged.begin(), merged.end(), [&](const Block& block) {
-        return block.bytes == merged[0].bytes;
-    });
     Layout layout;
     layout.offset = origin;
     for (Block& block : merged) {
         block.offset -= origin;
         layout.bytes += block.bytes;
     }
-    if (!are_equal) {
+    if (!are_equal(merged)) {
         layout.kind = Kind::blocks;
         layout.blocks = std::move(merged);
         return layout;

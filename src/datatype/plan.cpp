@@ -128,7 +128,8 @@ Step plan_layout(const Layout& layout, const PackLimits& limits) {
         step.offset += layout.offset;
         return step;
     }
-    return plan_rounds(layout, 1, layout.bytes, limits);
+    const Bounds bounds = bounds_of(layout);
+    return plan_rounds(layout, 1, bounds.high - bounds.low, limits);
 }
 
 Step plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits) {
@@ -226,17 +227,25 @@ void carry_out_rounds(const Step& step, const Movement& movement, char* packed, 
             return copy_flat(movement.direction, packed, memory, rounds * step.bytes);
         case Step::Kind::records:
             return step.records->copy(movement.direction, packed, memory, number);
+        case Step::Kind::loop:
+            if (step.parts.size() == 1 && step.parts[0].kind == Step::Kind::records) {
+                const Step& row = step.parts[0];
+                return row.records->copy_rows(movement.direction, packed, memory + row.offset,
+                                              static_cast<size_t>(row.rounds), number, step.stride);
+            }
+            break;
         case Step::Kind::grid: {
             Grid grid = step.column;
             grid.columns = number;
             return copy_grid(movement.direction, packed, memory, grid, movement.isa);
         }
         default:
-            for (int64_t round = 0; round < rounds; ++round) {
-                carry_out_part(step, movement, packed, memory, 0, step.bytes);
-                packed += step.bytes;
-                memory += step.stride;
-            }
+            break;
+    }
+    for (int64_t round = 0; round < rounds; ++round) {
+        carry_out_part(step, movement, packed, memory, 0, step.bytes);
+        packed += step.bytes;
+        memory += step.stride;
     }
 }
 
@@ -265,14 +274,14 @@ void carry_out(const Step& step, const Movement& movement, char* packed, char* m
                        memory + (round + whole) * step.stride, 0, rest);
 }
 
-MovedBy moved_by(const Step& step) noexcept {
+MovedBy moved_by(const Step& step, Direction direction) noexcept {
     const auto by_way = [](PackWay way) {
         if (way == PackWay::permute) return MovedBy::permutes;
         return way == PackWay::gather ? MovedBy::gathers : MovedBy::blocks;
     };
     switch (step.kind) {
         case Step::Kind::records:
-            return by_way(step.records->way());
+            return by_way(step.records->way(direction));
         case Step::Kind::table:
             return by_way(step.table->way());
         case Step::Kind::grid:
@@ -282,7 +291,8 @@ MovedBy moved_by(const Step& step) noexcept {
             const auto larger = [](const Step& left, const Step& right) {
                 return left.bytes * left.rounds < right.bytes * right.rounds;
             };
-            return moved_by(*std::max_element(step.parts.begin(), step.parts.end(), larger));
+            return moved_by(*std::max_element(step.parts.begin(), step.parts.end(), larger),
+                            direction);
         }
         case Step::Kind::dense:
             break;

@@ -51,6 +51,6 @@ void carry_out(const Step& step, const Movement& movement, char* packed, char* m
 
 // The kernel that moves most of it, for the report.
 enum class MovedBy : uint8_t { blocks, permutes, gathers, transposes };
-MovedBy moved_by(const Step& step) noexcept;
+MovedBy moved_by(const Step& step, Direction direction) noexcept;
 
 }  // namespace vecmpi

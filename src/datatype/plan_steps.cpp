@@ -2,6 +2,8 @@
 // From a datatype to its plan: described by the library, decoded, planned.
 #include "plan_steps.hpp"
 
+#include <cstdlib>
+
 #include "vecmpi/offload.hpp"
 
 namespace vecmpi {
@@ -34,6 +36,14 @@ std::unique_ptr<const PlanSteps> make_steps(const Layout& layout, int64_t extent
 
 namespace {
 
+// Single small blocks, each in a line and often on a page of its own: memory is what both wait for,
+// and ours was measured at 0.8 to 1.1 times the library's rate.
+bool waits_for_memory(const Layout& layout) noexcept {
+    constexpr int64_t most_bytes = 16, least_distance = 1000;
+    return layout.kind == Layout::Kind::strided && layout.parts[0].kind == Layout::Kind::dense &&
+           layout.parts[0].bytes <= most_bytes && std::abs(layout.stride) >= least_distance;
+}
+
 // What was decoded must be as large, and lie where the library says that the type does.
 bool agrees_with_library(const Layout& layout, MPI_Datatype type) noexcept {
     MPI_Count size = 0, low = 0, extent = 0;
@@ -55,6 +65,9 @@ std::shared_ptr<const PackPlan> make_plan(MPI_Datatype type, Counter* why) {
     *why = Counter::decline_slower;
     const bool is_plain_copy = layout->kind == Layout::Kind::dense && tree.extent == layout->bytes;
     if (layout->kind == Layout::Kind::empty || is_plain_copy) return nullptr;
+    const bool is_column = std::abs(tree.extent) < 64;  // with the next one beside it
+    if (waits_for_memory(*layout) && !is_column && settings().pack == PackMode::automatic)
+        return nullptr;
     *why = Counter::decline_plan;
     if (!agrees_with_library(*layout, type)) return nullptr;
     auto steps =
@@ -87,7 +100,7 @@ void PackPlan::copy_all(Direction direction, void* packed, void* memory,
     copy(direction, packed, memory, count, 0, count * bytes_);
     if (counting_enabled.load(std::memory_order_relaxed)) [[unlikely]] {
         const Step& step = count == 1 ? steps_->one : steps_->copies;
-        vecmpi::count(counters[static_cast<size_t>(moved_by(step))]);
+        vecmpi::count(counters[static_cast<size_t>(moved_by(step, direction))]);
     }
 }
 

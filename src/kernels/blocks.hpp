@@ -43,6 +43,7 @@ struct Permutation {
     ByteChoice unpack[most_lines];  // the register of the stream into each line
     size_t lines;
     size_t records;         // that a group has
+    size_t moves;           // that the blocks of a group take one by one
     size_t packed_offset;   // of the group's first byte, from that of its first record
     size_t packed_bytes;    // of a group; at most a register
     int64_t window_offset;  // of the window, from where the group's first record stands
@@ -53,6 +54,10 @@ using CopyGroups = void (*)(const Permutation& tables, char* packed, size_t pack
                             char* memory, int64_t memory_step, size_t groups) noexcept;
 CopyGroups copy_groups_avx512(Direction direction, size_t lines) noexcept;
 bool bytes_can_be_permuted(Isa isa) noexcept;
+
+// The first `bytes` bytes of one group's stream; reads and writes nothing but the blocks.
+void copy_group_part_avx512(Direction direction, const Permutation& tables, char* packed,
+                            char* memory, size_t bytes) noexcept;
 
 // ---- tables and grids
 // ----------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Scattered blocks with AVX-512. Written in its own intrinsics: Highway 1.0 has no permutation of
 // the bytes of a whole register and no masks by byte. Empty elsewhere than on x86-64.
+#include <cstring>
+
 #include "blocks.hpp"
 #include "cpu.hpp"
 
@@ -51,6 +53,18 @@ void copy_long(const StridedCopy& copy) noexcept {
 
 // ---- blocks at offsets of a table --------------------------------------------------------------
 
+// The last few one by one: GCC 12 may store half a register under a mask by VEXTRACTI32X8, which
+// faults on what the mask leaves out.
+template <bool packing, size_t Bytes>
+void copy_rest(char* packed, char* memory, const int64_t* offsets, size_t from,
+               size_t count) noexcept {
+    for (size_t i = from; i < count; ++i) {
+        char* const in_stream = packed + Bytes * i;
+        char* const in_memory = memory + offsets[i];
+        std::memcpy(packing ? in_stream : in_memory, packing ? in_memory : in_stream, Bytes);
+    }
+}
+
 template <bool packing>
 void gather_words(char* packed, char* memory, const int64_t* offsets, size_t count) noexcept {
     size_t i = 0;
@@ -61,16 +75,7 @@ void gather_words(char* packed, char* memory, const int64_t* offsets, size_t cou
         else
             _mm512_i64scatter_epi64(memory, at, _mm512_loadu_si512(packed + 8 * i), 1);
     }
-    const auto rest = static_cast<__mmask8>((1U << (count - i)) - 1);
-    if (rest == 0) return;
-    const __m512i at = _mm512_maskz_loadu_epi64(rest, offsets + i);
-    if constexpr (packing)
-        _mm512_mask_storeu_epi64(
-            packed + 8 * i, rest,
-            _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), rest, at, memory, 1));
-    else
-        _mm512_mask_i64scatter_epi64(memory, rest, at,
-                                     _mm512_maskz_loadu_epi64(rest, packed + 8 * i), 1);
+    copy_rest<packing, 8>(packed, memory, offsets, i, count);
 }
 
 template <bool packing>
@@ -84,16 +89,7 @@ void gather_halves(char* packed, char* memory, const int64_t* offsets, size_t co
         else
             _mm512_i64scatter_epi32(memory, at, _mm256_loadu_si256(in_stream), 1);
     }
-    const auto rest = static_cast<__mmask8>((1U << (count - i)) - 1);
-    if (rest == 0) return;
-    const __m512i at = _mm512_maskz_loadu_epi64(rest, offsets + i);
-    if constexpr (packing)
-        _mm256_mask_storeu_epi32(
-            packed + 4 * i, rest,
-            _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), rest, at, memory, 1));
-    else
-        _mm512_mask_i64scatter_epi32(memory, rest, at,
-                                     _mm256_maskz_loadu_epi32(rest, packed + 4 * i), 1);
+    copy_rest<packing, 4>(packed, memory, offsets, i, count);
 }
 
 // A block of up to a register in one masked move; longer ones register by register.
@@ -215,6 +211,10 @@ void copy_tiles(Direction direction, char* packed, char* memory, const Grid& gri
 namespace N_AVX3 {
 namespace {
 
+inline __mmask64 first_bytes(size_t bytes) noexcept {
+    return ~uint64_t{0} >> (register_bytes - bytes);
+}
+
 template <size_t lines>
 void pack_groups(const Permutation& tables, char* packed, size_t packed_step, char* memory,
                  int64_t memory_step, size_t groups) noexcept {
@@ -226,7 +226,7 @@ void pack_groups(const Permutation& tables, char* packed, size_t packed_step, ch
     }
     const char* from = memory + tables.window_offset;
     char* to = packed + tables.packed_offset;
-    const __mmask64 stored = ~uint64_t{0} >> (register_bytes - tables.packed_bytes);
+    const __mmask64 stored = first_bytes(tables.packed_bytes);
     for (; groups != 0; --groups) {
         __m512i out = _mm512_maskz_permutexvar_epi8(mask[0], index[0], _mm512_loadu_si512(from));
         for (size_t line = 1; line < lines; ++line)
@@ -249,7 +249,7 @@ void unpack_groups(const Permutation& tables, char* packed, size_t packed_step, 
     }
     const char* from = packed + tables.packed_offset;
     char* to = memory + tables.window_offset;
-    const __mmask64 loaded = ~uint64_t{0} >> (register_bytes - tables.packed_bytes);
+    const __mmask64 loaded = first_bytes(tables.packed_bytes);
     for (; groups != 0; --groups) {
         const __m512i in = _mm512_maskz_loadu_epi8(loaded, from);
         for (size_t line = 0; line < lines; ++line)
@@ -258,6 +258,30 @@ void unpack_groups(const Permutation& tables, char* packed, size_t packed_step, 
         from += packed_step;
         to += memory_step;
     }
+}
+
+void copy_part(Direction direction, const Permutation& tables, char* packed, char* memory,
+               size_t bytes) noexcept {
+    char* const in_stream = packed + tables.packed_offset;
+    char* in_memory = memory + tables.window_offset;
+    const __mmask64 streamed = first_bytes(bytes);
+    const __m512i end = _mm512_set1_epi8(static_cast<char>(bytes));
+    __m512i stream = _mm512_setzero_si512();
+    if (direction == Direction::unpack) stream = _mm512_maskz_loadu_epi8(streamed, in_stream);
+    for (size_t line = 0; line < tables.lines; ++line, in_memory += register_bytes) {
+        const ByteChoice& unpacking = tables.unpack[line];
+        const __m512i index = _mm512_load_si512(unpacking.index);
+        const __mmask64 blocks = _mm512_mask_cmplt_epu8_mask(unpacking.mask, index, end);
+        if (direction == Direction::unpack) {
+            _mm512_mask_storeu_epi8(in_memory, blocks, _mm512_permutexvar_epi8(index, stream));
+        } else {
+            const ByteChoice& packing = tables.pack[line];
+            stream =
+                _mm512_mask_permutexvar_epi8(stream, packing.mask, _mm512_load_si512(packing.index),
+                                             _mm512_maskz_loadu_epi8(blocks, in_memory));
+        }
+    }
+    if (direction == Direction::pack) _mm512_mask_storeu_epi8(in_stream, streamed, stream);
 }
 
 constexpr CopyGroups packs[most_lines] = {pack_groups<1>, pack_groups<2>, pack_groups<3>,
@@ -274,7 +298,7 @@ constexpr CopyGroups unpacks[most_lines] = {unpack_groups<1>, unpack_groups<2>, 
 // ---- what is chosen at run time --------------------------------------------------------------
 
 CopyStrided strided_copy_avx512(size_t bytes) noexcept {
-    constexpr size_t longest = 4096;  // above, memcpy knows more of the caches
+    constexpr size_t longest = 512;  // above, memcpy aligns its stores, which gains more
     if (bytes > 32 && bytes < register_bytes) return N_AVX3::copy_medium;
     return bytes >= register_bytes && bytes <= longest ? N_AVX3::copy_long : nullptr;
 }
@@ -284,6 +308,11 @@ CopyGroups copy_groups_avx512(Direction direction, size_t lines) noexcept {
 }
 
 bool bytes_can_be_permuted(Isa isa) noexcept { return isa == Isa::avx512 && has_vbmi(); }
+
+void copy_group_part_avx512(Direction direction, const Permutation& tables, char* packed,
+                            char* memory, size_t bytes) noexcept {
+    N_AVX3::copy_part(direction, tables, packed, memory, bytes);
+}
 
 bool can_gather(size_t bytes, Isa isa) noexcept {
     return isa == Isa::avx512 && (bytes == 4 || bytes == 8);
@@ -326,6 +355,7 @@ bool bytes_can_be_permuted(Isa) noexcept { return false; }
 bool can_gather(size_t, Isa) noexcept { return false; }
 CopyStrided strided_copy_avx512(size_t) noexcept { return nullptr; }
 CopyGroups copy_groups_avx512(Direction, size_t) noexcept { return nullptr; }
+void copy_group_part_avx512(Direction, const Permutation&, char*, char*, size_t) noexcept {}
 void gather_table_avx512(Direction, char*, char*, const int64_t*, size_t, size_t) noexcept {}
 void copy_short_blocks_avx512(Direction, char*, char*, const int64_t*, const int64_t*,
                               size_t) noexcept {}

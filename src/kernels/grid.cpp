@@ -16,42 +16,44 @@ namespace {
 // Rows of a tile: with 64 bytes of each row, 4 KiB of memory and as much of the stream.
 constexpr size_t tile_rows = 64;
 
-// One row of a tile at a time: its blocks are neighbours in memory, and a column apart in the
-// stream.
-void copy_tile(Direction direction, char* packed, char* memory, const Grid& grid,
-               size_t packed_stride, CopyStrided copy) noexcept {
-    const auto apart = static_cast<ptrdiff_t>(packed_stride);
-    for (size_t row = 0; row < grid.rows; ++row) {
-        char* const in_stream = packed + row * grid.bytes;
-        char* const in_memory = memory + static_cast<int64_t>(row) * grid.row_stride;
-        if (direction == Direction::pack)
-            copy({in_stream, apart, in_memory, grid.column_stride, grid.columns, grid.bytes});
-        else
-            copy({in_memory, grid.column_stride, in_stream, apart, grid.columns, grid.bytes});
-    }
+char* place_of(char* memory, const Grid& grid, size_t column, size_t row) noexcept {
+    return memory + static_cast<int64_t>(column) * grid.column_stride +
+           static_cast<int64_t>(row) * grid.row_stride;
 }
 
+// A few columns of a tile, one after the other: the lines of their rows stay in the cache.
 void copy_by_tiles(Direction direction, char* packed, char* memory, const Grid& grid,
                    size_t packed_stride, Isa isa) noexcept {
     const auto distance = static_cast<size_t>(std::abs(grid.column_stride));
     const size_t tile_columns = std::max<size_t>(register_bytes / std::max<size_t>(distance, 1), 4);
     const CopyStrided copy = strided_copy(grid.bytes, isa);
-    for (size_t row = 0; row < grid.rows; row += tile_rows) {
-        for (size_t column = 0; column < grid.columns; column += tile_columns) {
-            Grid tile = grid;
-            tile.columns = std::min(tile_columns, grid.columns - column);
-            tile.rows = std::min(tile_rows, grid.rows - row);
-            copy_tile(direction, packed + column * packed_stride + row * grid.bytes,
-                      memory + static_cast<int64_t>(column) * grid.column_stride +
-                          static_cast<int64_t>(row) * grid.row_stride,
-                      tile, packed_stride, copy);
+    const auto dense = static_cast<ptrdiff_t>(grid.bytes);
+    for (size_t first = 0; first < grid.columns; first += tile_columns) {
+        const size_t end = std::min(first + tile_columns, grid.columns);
+        for (size_t row = 0; row < grid.rows; row += tile_rows) {
+            const size_t rows = std::min(tile_rows, grid.rows - row);
+            for (size_t column = first; column < end; ++column) {
+                char* const in_stream = packed + column * packed_stride + row * grid.bytes;
+                char* const in_memory = place_of(memory, grid, column, row);
+                if (direction == Direction::pack)
+                    copy({in_stream, dense, in_memory, grid.row_stride, rows, grid.bytes});
+                else
+                    copy({in_memory, grid.row_stride, in_stream, dense, rows, grid.bytes});
+            }
         }
     }
 }
 
+// Elements up to the next line of the cache; none where elements cross lines anyway.
+size_t before_line(const char* address, size_t bytes, size_t most) noexcept {
+    const size_t past = reinterpret_cast<uintptr_t>(address) % register_bytes;
+    if (past % bytes != 0) return 0;
+    return std::min((register_bytes - past) % register_bytes / bytes, most);
+}
+
 }  // namespace
 
-// 1. Whole tiles in registers. 2. The columns beside them. 3. The rows below them.
+// 1. Columns and rows before the first whole lines. 2. Whole tiles in registers. 3. What is left.
 void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid,
                Isa cap) noexcept {
     const Isa isa = capped_isa(best_isa(), cap);
@@ -59,20 +61,30 @@ void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid
     const bool in_registers = isa == Isa::avx512 && (grid.bytes == 4 || grid.bytes == 8) &&
                               grid.column_stride == static_cast<int64_t>(grid.bytes);
     if (!in_registers) return copy_by_tiles(direction, packed, memory, grid, packed_stride, isa);
+    const auto copy_part = [&](size_t column, size_t row, size_t columns, size_t rows,
+                               bool tiles) noexcept {
+        if (columns == 0 || rows == 0) return;
+        Grid part = grid;
+        part.columns = columns;
+        part.rows = rows;
+        char* const in_stream = packed + column * packed_stride + row * grid.bytes;
+        char* const in_memory = place_of(memory, grid, column, row);
+        if (tiles)
+            copy_tiles_avx512(direction, in_stream, in_memory, part, packed_stride);
+        else
+            copy_by_tiles(direction, in_stream, in_memory, part, packed_stride, isa);
+    };
     const size_t side = register_bytes / grid.bytes;
-    Grid tiles = grid;
-    tiles.columns -= grid.columns % side;
-    tiles.rows -= grid.rows % side;
-    copy_tiles_avx512(direction, packed, memory, tiles, packed_stride);  // 1
-    Grid beside = grid;                                                  // 2
-    beside.columns = grid.columns - tiles.columns;
-    copy_by_tiles(direction, packed + tiles.columns * packed_stride,
-                  memory + tiles.columns * grid.bytes, beside, packed_stride, isa);
-    Grid below = tiles;  // 3
-    below.rows = grid.rows - tiles.rows;
-    copy_by_tiles(direction, packed + tiles.rows * grid.bytes,
-                  memory + static_cast<int64_t>(tiles.rows) * grid.row_stride, below, packed_stride,
-                  isa);
+    const size_t left = before_line(memory, grid.bytes, grid.columns);
+    const size_t above = before_line(packed + left * packed_stride, grid.bytes, grid.rows);
+    const size_t columns = (grid.columns - left) / side * side;
+    const size_t rows = (grid.rows - above) / side * side;
+    const size_t right = left + columns, below = above + rows;
+    copy_part(0, 0, left, grid.rows, false);  // 1
+    copy_part(left, 0, columns, above, false);
+    copy_part(left, above, columns, rows, true);                // 2
+    copy_part(left, below, columns, grid.rows - below, false);  // 3
+    copy_part(right, 0, grid.columns - right, grid.rows, false);
 }
 
 }  // namespace vecmpi

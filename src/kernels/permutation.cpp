@@ -46,6 +46,14 @@ size_t lines_of(const Part& part) noexcept {
     return static_cast<size_t>(span.high - span.low + int64_t{register_bytes} - 1) / register_bytes;
 }
 
+// Does a byte of memory come twice? Then no table could say where it comes from.
+bool has_overlap(const Part& part) noexcept {
+    int64_t places[register_bytes];
+    for (int64_t i = 0; i < part.bytes; ++i) places[i] = part.place(i);
+    std::sort(places, places + part.bytes);
+    return std::adjacent_find(places, places + part.bytes) != places + part.bytes;
+}
+
 // The window ends where the part does when records go down: what it covers beyond is then of
 // records to come, as it is with records that go up.
 void fill(const Part& part, size_t records, Permutation& tables) noexcept {
@@ -86,17 +94,23 @@ int64_t bytes_of(std::span<const Block> blocks) noexcept {
     return bytes;
 }
 
-// A register of memory costs about what two blocks cost one by one: below that, or beyond the
-// tables, not.
-bool is_worth_it(size_t lines, size_t blocks) noexcept {
-    return lines <= most_lines && 2 * lines <= 3 * blocks;
+// Loads and stores that a block takes by itself: its length has as many bits, from 16 bytes on
+// pieces of 16.
+size_t moves_of(std::span<const Block> blocks) noexcept {
+    size_t moves = 0;
+    for (const Block& block : blocks)
+        moves += static_cast<size_t>(block.bytes / 16) +
+                 static_cast<size_t>(__builtin_popcountll(static_cast<uint64_t>(block.bytes % 16)));
+    return moves;
 }
 
-// As many records as fit a register and a window; nothing where that is not worth it.
+// As many records as fit a register and a window; nothing where that gains nothing.
 size_t records_of_group(std::span<const Block> blocks, int64_t stride, int64_t bytes) noexcept {
     for (int64_t records = int64_t{register_bytes} / bytes; records > 0; --records) {
         const size_t lines = lines_of({blocks, stride, bytes, 0, records * bytes});
-        if (is_worth_it(lines, static_cast<size_t>(records) * blocks.size()))
+        const size_t moves = static_cast<size_t>(records) * moves_of(blocks);
+        if (lines <= most_lines && !has_overlap({blocks, stride, bytes, 0, records * bytes}) &&
+            is_faster(Direction::pack, lines, moves))
             return static_cast<size_t>(records);
     }
     return 0;
@@ -111,9 +125,11 @@ size_t make_permutations(std::span<const Block> blocks, int64_t stride,
     if (bytes <= int64_t{register_bytes}) {
         const size_t records = records_of_group(blocks, stride, bytes);
         if (records == 0) return 0;
-        if (tables != nullptr)
+        if (tables != nullptr) {
             fill({blocks, stride, bytes, 0, static_cast<int64_t>(records) * bytes}, records,
                  *tables);
+            tables->moves = records * moves_of(blocks);
+        }
         return 1;
     }
     size_t parts = 0, lines = 0;
@@ -121,11 +137,19 @@ size_t make_permutations(std::span<const Block> blocks, int64_t stride,
         const Part part{blocks, stride, bytes, first,
                         std::min<int64_t>(bytes - first, register_bytes)};
         const size_t more = lines_of(part);
-        if (more > most_lines) return 0;
+        if (more > most_lines || has_overlap(part)) return 0;
         lines += more;
-        if (tables != nullptr) fill(part, 1, tables[parts]);
+        if (tables == nullptr) continue;
+        fill(part, 1, tables[parts]);
+        tables[parts].moves = moves_of(blocks) * register_bytes / static_cast<size_t>(bytes);
     }
-    return 2 * lines <= 3 * blocks.size() ? parts : 0;
+    return is_faster(Direction::pack, lines, moves_of(blocks)) ? parts : 0;
+}
+
+// Unaligned registers cross lines of the cache: a store under a mask costs about what two or three
+// small ones cost, a load and its permutation about one and a half.
+bool is_faster(Direction direction, size_t lines, size_t moves) noexcept {
+    return direction == Direction::pack ? 3 * lines < 2 * moves : 2 * lines < moves;
 }
 
 size_t groups_within(const Permutation& tables, int64_t stride, int64_t low, int64_t high,

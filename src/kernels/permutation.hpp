@@ -9,8 +9,7 @@
 namespace vecmpi::kernels {
 
 // How many permutations a record takes: 0 where they cannot do it (a window of more than most_lines
-// registers), or take more registers than there are blocks to save. Fills `tables` where it is not
-// null.
+// registers) or gain nothing. Fills `tables` where it is not null.
 size_t make_permutations(std::span<const Block> blocks, int64_t stride,
                          Permutation* tables) noexcept;
 
@@ -18,5 +17,8 @@ size_t make_permutations(std::span<const Block> blocks, int64_t stride,
 // it stands.
 size_t groups_within(const Permutation& tables, int64_t stride, int64_t low, int64_t high,
                      size_t records) noexcept;
+
+// Fewer registers to read, or to write under a mask, than moves of single blocks?
+bool is_faster(Direction direction, size_t lines, size_t moves) noexcept;
 
 }  // namespace vecmpi::kernels

@@ -46,19 +46,31 @@ const char* pack_way_name(PackWay way) noexcept {
 
 RecordCopier::RecordCopier(std::vector<Block> blocks, int64_t stride, const PackLimits& limits)
     : blocks_(std::move(blocks)), stride_(stride), isa_(capped_isa(best_isa(), limits.isa)) {
-    for (const Block& block : blocks_) packed_bytes_ += static_cast<size_t>(block.bytes);
+    low_ = high_ = blocks_[0].offset;
+    for (const Block& block : blocks_) {
+        packed_bytes_ += static_cast<size_t>(block.bytes);
+        low_ = std::min(low_, block.offset);
+        high_ = std::max(high_, block.offset + block.bytes);
+    }
     const bool may_permute = limits.any_way || limits.only == PackWay::permute;
     if (!may_permute || !bytes_can_be_permuted(isa_)) return;
     number_of_permutations_ = make_permutations(blocks_, stride_, nullptr);
     if (number_of_permutations_ == 0) return;
     permutations_ = allocate_permutations(number_of_permutations_);
     make_permutations(blocks_, stride_, permutations_.get());
-    way_ = PackWay::permute;
+    size_t lines = 0, moves = 0;
+    for (size_t i = 0; i < number_of_permutations_; ++i) {
+        lines += permutations_[i].lines;
+        moves += permutations_[i].moves;
+    }
+    for (const Direction direction : {Direction::pack, Direction::unpack})
+        if (!limits.any_way || is_faster(direction, lines, moves))
+            ways_[static_cast<size_t>(direction)] = PackWay::permute;
 }
 
 // Block after block through a tile of records.
-void RecordCopier::copy_columns(Direction direction, char* packed, char* memory,
-                                size_t records) const noexcept {
+void RecordCopier::copy_blocks(Direction direction, char* packed, char* memory,
+                               size_t records) const noexcept {
     const size_t tile = records_of_tile(records, stride_, blocks_.size());
     const auto packed_stride = static_cast<ptrdiff_t>(packed_bytes_);
     for (size_t first = 0; first < records; first += tile) {
@@ -78,32 +90,108 @@ void RecordCopier::copy_columns(Direction direction, char* packed, char* memory,
     }
 }
 
-void RecordCopier::copy(Direction direction, char* packed, char* memory,
-                        size_t records) const noexcept {
-    if (number_of_permutations_ == 0) return copy_columns(direction, packed, memory, records);
-    int64_t low = blocks_[0].offset, high = low;
-    for (const Block& block : blocks_) {
-        low = std::min(low, block.offset);
-        high = std::max(high, block.offset + block.bytes);
-    }
+// 1. Groups whose windows may be read. 2. The others byte for byte.
+void RecordCopier::permute_whole(Direction direction, char* packed, char* memory,
+                                 size_t records) const noexcept {
     size_t groups = SIZE_MAX;
     for (size_t i = 0; i < number_of_permutations_; ++i)
-        groups = std::min(groups, groups_within(permutations_[i], stride_, low, high, records));
-    const size_t done = groups * permutations_[0].records;
-    const auto memory_step = static_cast<int64_t>(permutations_[0].records) * stride_;
-    const size_t packed_step = permutations_[0].records * packed_bytes_;
-    // Parts of a long record one by one, through a tile that stays in the cache.
-    const size_t tile = number_of_permutations_ == 1 ? groups : records_of_tile(0, memory_step, 2);
-    for (size_t first = 0; first < groups; first += tile) {
+        groups = std::min(groups, groups_within(permutations_[i], stride_, low_, high_, records));
+    const size_t records_of_group = permutations_[0].records;
+    const auto memory_step = static_cast<int64_t>(records_of_group) * stride_;
+    const size_t packed_step = records_of_group * packed_bytes_;
+    // The parts of a long record one by one, through a tile that stays in the cache.
+    const size_t tile =
+        number_of_permutations_ == 1 ? groups : records_of_tile(groups, memory_step, 2);
+    for (size_t first = 0; first < groups; first += tile) {  // 1
         const size_t count = std::min(tile, groups - first);
         for (size_t i = 0; i < number_of_permutations_; ++i)
             copy_groups_avx512(direction, permutations_[i].lines)(
                 permutations_[i], packed + first * packed_step, packed_step,
                 memory + static_cast<int64_t>(first) * memory_step, memory_step, count);
     }
-    if (done < records)
-        copy_columns(direction, packed + done * packed_bytes_,
-                     memory + static_cast<int64_t>(done) * stride_, records - done);
+    const size_t done = groups * records_of_group;
+    permute_parts(direction, packed + done * packed_bytes_,
+                  memory + static_cast<int64_t>(done) * stride_, records - done);  // 2
+}
+
+// Group by group, the last of them not whole, byte for byte.
+void RecordCopier::permute_parts(Direction direction, char* packed, char* memory,
+                                 size_t records) const noexcept {
+    const size_t records_of_group = permutations_[0].records;
+    for (size_t done = 0; done < records; done += records_of_group) {
+        const size_t rest = std::min(records_of_group, records - done);
+        for (size_t i = 0; i < number_of_permutations_; ++i)
+            copy_group_part_avx512(direction, permutations_[i], packed + done * packed_bytes_,
+                                   memory + static_cast<int64_t>(done) * stride_,
+                                   std::min(rest * packed_bytes_, permutations_[i].packed_bytes));
+    }
+}
+
+// Where the windows of all groups lie alike in their lines, a few records are done before, so that
+// no window crosses more lines than it must.
+void RecordCopier::permute(Direction direction, char* packed, char* memory,
+                           size_t records) const noexcept {
+    constexpr size_t groups_worth_it = 8;
+    const Permutation& tables = permutations_[0];
+    const auto step = static_cast<int64_t>(tables.records) * stride_;
+    const bool lie_alike = number_of_permutations_ == 1 && step % int64_t{register_bytes} == 0;
+    for (size_t before = 0;
+         lie_alike && records >= groups_worth_it * tables.records && before < tables.records;
+         ++before) {
+        const auto window =
+            reinterpret_cast<uintptr_t>(memory) +
+            static_cast<uintptr_t>(tables.window_offset + static_cast<int64_t>(before) * stride_);
+        if (window % register_bytes != 0) continue;
+        permute_parts(direction, packed, memory, before);
+        packed += before * packed_bytes_;
+        memory += static_cast<int64_t>(before) * stride_;
+        records -= before;
+        break;
+    }
+    permute_whole(direction, packed, memory, records);
+}
+
+void RecordCopier::copy(Direction direction, char* packed, char* memory,
+                        size_t records) const noexcept {
+    if (way(direction) == PackWay::permute)
+        permute(direction, packed, memory, records);
+    else
+        copy_blocks(direction, packed, memory, records);
+}
+
+// What follows a row within a page is mapped if the next row is: its windows may reach over.
+bool RecordCopier::rows_may_be_read_over(size_t records, int64_t row_stride) const noexcept {
+    constexpr int64_t page_bytes = 4096;
+    const auto sign = [](int64_t value) { return value < 0; };
+    const int64_t row_bytes =
+        std::abs(stride_) * static_cast<int64_t>(records - 1) + (high_ - low_);
+    return number_of_permutations_ == 1 && records >= permutations_[0].records &&
+           sign(stride_) == sign(row_stride) && std::abs(row_stride) - row_bytes < page_bytes;
+}
+
+// 1. All rows but the last: whole groups at once, what is left of a row byte for byte. 2. The last,
+// or where rows are far apart each, within its bounds.
+void RecordCopier::copy_rows(Direction direction, char* packed, char* memory, size_t records,
+                             size_t rows, int64_t row_stride) const noexcept {
+    const size_t row_bytes = records * packed_bytes_;
+    if (way(direction) == PackWay::permute && rows_may_be_read_over(records, row_stride)) {  // 1
+        const Permutation& tables = permutations_[0];
+        const CopyGroups copy_groups = copy_groups_avx512(direction, tables.lines);
+        const size_t groups = records / tables.records, whole = groups * tables.records;
+        for (; rows > 1; --rows) {
+            copy_groups(tables, packed, tables.packed_bytes, memory,
+                        static_cast<int64_t>(tables.records) * stride_, groups);
+            permute_parts(direction, packed + whole * packed_bytes_,
+                          memory + static_cast<int64_t>(whole) * stride_, records - whole);
+            packed += row_bytes;
+            memory += row_stride;
+        }
+    }
+    for (; rows > 0; --rows) {  // 2
+        copy(direction, packed, memory, records);
+        packed += row_bytes;
+        memory += row_stride;
+    }
 }
 
 }  // namespace vecmpi

@@ -31,6 +31,10 @@ Tally check_environments(vecmpi::Isa isa, const Options& options);
 // Outputs that no cache holds, which kernels may write past it, against small ones.
 Tally check_huge(vecmpi::Isa isa, const Options& options);
 
+// Records, tables and columns of blocks against loops over bytes, between pages that nobody may
+// touch.
+Tally check_blocks(vecmpi::Isa isa, const Options& options);
+
 // Which pairs have a kernel, sizes, names, and what a cap does.
 Tally check_table();
 

@@ -90,11 +90,13 @@ int main(int argc, char** argv) {
     if (arguments.expected != nullptr)
         sum.add("expectation", check_expectation(arguments.expected));
     sum.add("table", battery::check_table());
+    sum.add("scalar scattered blocks", battery::check_blocks(Isa::scalar, arguments.options));
     for (Isa isa : {Isa::scalar, Isa::sse4, Isa::avx2, Isa::avx512, Isa::neon, Isa::sve}) {
         const bool runs =
             vecmpi::reduce_kernel(vecmpi::ReduceOp::band, vecmpi::ElementType::u8, isa).isa == isa;
         if (!runs) continue;
         sum.add(vecmpi::isa_name(isa), battery::check_kernels(isa, arguments.options));
+        sum.add("  scattered blocks", battery::check_blocks(isa, arguments.options));
         sum.add("  16 MiB", battery::check_huge(isa, arguments.options));
         sum.add("  floating-point environments",
                 battery::check_environments(isa, arguments.options));

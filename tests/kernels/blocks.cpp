@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The copiers of scattered blocks against a loop over bytes. Memory and stream end, or begin, where
+// a page begins that may be neither read nor written.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <random>
+
+#include "battery.hpp"
+
+namespace battery {
+namespace {
+
+using vecmpi::Block;
+using vecmpi::Direction;
+using vecmpi::Isa;
+using vecmpi::PackLimits;
+using vecmpi::PackWay;
+
+using Random = std::mt19937_64;
+constexpr size_t page = 4096;
+
+size_t whole_pages(size_t bytes) { return (bytes + page - 1) / page * page; }
+
+// `bytes` bytes with forbidden pages around, against the end of them or against the beginning.
+class Fenced {
+  public:
+    Fenced(size_t bytes, bool at_end) : inner_(whole_pages(bytes)) {
+        base_ = static_cast<char*>(
+            mmap(nullptr, inner_ + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        mprotect(base_ + page, inner_, PROT_READ | PROT_WRITE);
+        begin_ = base_ + page + (at_end ? inner_ - bytes : 0);
+    }
+    ~Fenced() { munmap(base_, inner_ + 2 * page); }
+    Fenced(const Fenced&) = delete;
+    Fenced& operator=(const Fenced&) = delete;
+    char* begin() const { return begin_; }
+
+  private:
+    size_t inner_;
+    char* base_;
+    char* begin_;
+};
+
+// Where each byte of the stream lies, from an origin.
+using Places = std::vector<int64_t>;
+using Copy = std::function<void(Direction direction, char* packed, char* memory)>;
+
+void fill(Random& random, char* bytes, size_t count) {
+    for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<char>(random());
+}
+
+// Both directions: the bytes of the blocks, and nothing else.
+bool moves_rightly(Random& random, const Places& places, bool at_end, const Copy& copy) {
+    if (places.empty()) {
+        copy(Direction::pack, nullptr, nullptr);
+        copy(Direction::unpack, nullptr, nullptr);
+        return true;
+    }
+    const auto [low, high] = std::minmax_element(places.begin(), places.end());
+    const auto span = static_cast<size_t>(*high - *low + 1);
+    const Fenced memory(span, at_end), stream(places.size(), at_end);
+    char* const origin = memory.begin() - *low;
+    fill(random, memory.begin(), span);
+    std::vector<char> expected(memory.begin(), memory.begin() + span);
+    copy(Direction::pack, stream.begin(), origin);
+    for (size_t i = 0; i < places.size(); ++i)
+        if (stream.begin()[i] != origin[places[i]]) return false;
+    if (!std::equal(expected.begin(), expected.end(), memory.begin())) return false;
+    fill(random, stream.begin(), places.size());
+    for (size_t i = 0; i < places.size(); ++i)
+        expected[static_cast<size_t>(places[i] - *low)] = stream.begin()[i];
+    const std::vector<char> before(stream.begin(), stream.begin() + places.size());
+    copy(Direction::unpack, stream.begin(), origin);
+    return std::equal(expected.begin(), expected.end(), memory.begin()) &&
+           std::equal(before.begin(), before.end(), stream.begin());
+}
+
+class Checks {
+  public:
+    Checks(uint64_t seed, bool quick) : random_(seed), quick_(quick) {}
+    void add(const std::string& what, const Places& places, const Copy& copy) {
+        for (const bool at_end : {false, true}) {
+            const bool right = moves_rightly(random_, places, at_end, copy);
+            (right ? tally.passed : tally.failed) += 1;
+            if (!right && tally.failed < 20) tally.complaints += "  " + what + "\n";
+        }
+    }
+    Random& random() { return random_; }
+    bool quick() const { return quick_; }
+    int64_t draw(int64_t low, int64_t high) {
+        return std::uniform_int_distribution<int64_t>(low, high)(random_);
+    }
+    Tally tally;
+
+  private:
+    Random random_;
+    bool quick_;
+};
+
+Places places_of(const std::vector<Block>& blocks, int64_t at) {
+    Places places;
+    for (const Block& block : blocks)
+        for (int64_t i = 0; i < block.bytes; ++i) places.push_back(at + block.offset + i);
+    return places;
+}
+
+const PackLimits all_limits(Isa isa, int way) {
+    PackLimits limits;
+    limits.isa = isa;
+    limits.any_way = way < 0;
+    if (way >= 0) limits.only = static_cast<PackWay>(way);
+    return limits;
+}
+
+void check_records(Checks& checks, Isa isa, const std::vector<Block>& blocks, int64_t stride) {
+    for (int way = -1; way < static_cast<int>(vecmpi::number_of_pack_ways); ++way) {
+        const vecmpi::RecordCopier copier(blocks, stride, all_limits(isa, way));
+        const auto group = static_cast<int64_t>(std::max<size_t>(64 / copier.packed_bytes(), 1));
+        for (const int64_t count :
+             {int64_t{0}, int64_t{1}, group - 1, group, group + 1, 4 * group + 3, 9 * group + 5}) {
+            Places places;
+            for (int64_t i = 0; i < count; ++i)
+                for (const int64_t place : places_of(blocks, i * stride)) places.push_back(place);
+            checks.add("records of " + std::to_string(blocks.size()) + " blocks, stride " +
+                           std::to_string(stride) + ", count " + std::to_string(count),
+                       places, [&](Direction direction, char* packed, char* memory) {
+                           copier.copy(direction, packed, memory, static_cast<size_t>(count));
+                       });
+        }
+    }
+}
+
+void check_strides(Checks& checks, Isa isa) {
+    for (int64_t bytes = 1; bytes <= 64; bytes += bytes < 20 || !checks.quick() ? 1 : 11)
+        for (const int64_t gap : {1, 3, 4, 8, 16, 61, 900})
+            for (const int64_t sign : {1, -1})
+                check_records(checks, isa, {{checks.draw(-9, 9), bytes}}, sign * (bytes + gap));
+    for (const int64_t bytes : {65, 80, 127, 200, 1000, 5000})
+        check_records(checks, isa, {{0, bytes}}, bytes + 24);
+}
+
+void check_structs(Checks& checks, Isa isa) {
+    check_records(checks, isa, {{0, 4}, {8, 8}}, 16);
+    check_records(checks, isa, {{0, 4}, {8, 8}}, -16);
+    check_records(checks, isa, {{8, 8}, {0, 4}}, 40);
+    for (int i = checks.quick() ? 30 : 300; i > 0; --i) {
+        std::vector<Block> blocks;
+        int64_t end = checks.draw(-40, 40);
+        for (int64_t left = checks.draw(2, 12); left > 0; --left) {
+            blocks.push_back({end, checks.draw(1, left % 5 == 0 ? 40 : 9)});
+            end += blocks.back().bytes + checks.draw(0, 12);
+        }
+        if (checks.draw(0, 3) == 0) std::shuffle(blocks.begin(), blocks.end(), checks.random());
+        int64_t low = blocks[0].offset;
+        for (const Block& block : blocks) low = std::min(low, block.offset);
+        const int64_t sign = checks.draw(0, 3) == 0 ? -1 : 1;
+        check_records(checks, isa, blocks, sign * (end - low + checks.draw(0, 30)));
+    }
+}
+
+void check_rows(Checks& checks, Isa isa) {
+    const std::vector<std::vector<Block>> shapes = {{{0, 4}}, {{0, 8}}, {{3, 1}}, {{0, 4}, {8, 8}}};
+    for (const std::vector<Block>& blocks : shapes)
+        for (const int64_t stride : {16, -16, 24})
+            for (const int64_t records : {1, 5, 16, 40})
+                for (const int64_t gap : {0, 40, 5000})
+                    for (const int64_t rows : {0, 1, 2, 5}) {
+                        const int64_t sign = checks.draw(0, 1) == 0 ? 1 : -1;
+                        const int64_t row_stride = sign * (24 * records + gap);
+                        Places places;
+                        for (int64_t row = 0; row < rows; ++row)
+                            for (int64_t i = 0; i < records; ++i)
+                                for (const int64_t place :
+                                     places_of(blocks, row * row_stride + i * stride))
+                                    places.push_back(place);
+                        const vecmpi::RecordCopier copier(blocks, stride, all_limits(isa, -1));
+                        checks.add("rows", places,
+                                   [&](Direction direction, char* packed, char* memory) {
+                                       copier.copy_rows(direction, packed, memory,
+                                                        static_cast<size_t>(records),
+                                                        static_cast<size_t>(rows), row_stride);
+                                   });
+                    }
+}
+
+void check_tables(Checks& checks, Isa isa) {
+    for (int i = checks.quick() ? 60 : 600; i > 0; --i) {
+        constexpr int64_t lengths[] = {1, 2, 3, 4, 7, 8, 12, 16, 24, 64, 65, 300};
+        const int64_t fixed = i % 3 == 0 ? 0 : lengths[checks.draw(0, 11)];
+        std::vector<Block> blocks;
+        std::vector<int64_t> offsets;
+        int64_t end = checks.draw(-40, 40);
+        for (int64_t left = checks.draw(1, 70); left > 0; --left) {
+            blocks.push_back({end, fixed != 0 ? fixed : checks.draw(1, 150)});
+            end += blocks.back().bytes + checks.draw(0, 30);
+        }
+        if (checks.draw(0, 1) == 0) std::shuffle(blocks.begin(), blocks.end(), checks.random());
+        for (const Block& block : blocks) offsets.push_back(block.offset);
+        const Places places = places_of(blocks, 0);
+        for (int way = -1; way < static_cast<int>(vecmpi::number_of_pack_ways); ++way) {
+            const PackLimits limits = all_limits(isa, way);
+            const vecmpi::TableCopier copier =
+                fixed != 0 ? vecmpi::TableCopier(offsets, static_cast<size_t>(fixed), limits)
+                           : vecmpi::TableCopier(blocks, limits);
+            const size_t bytes = places.size();
+            const auto first = static_cast<size_t>(checks.draw(0, static_cast<int64_t>(bytes)));
+            checks.add("table", places, [&](Direction direction, char* packed, char* memory) {
+                copier.copy(direction, packed, memory, 0, bytes);
+            });
+            checks.add("parts of a table", places,
+                       [&](Direction direction, char* packed, char* memory) {
+                           if (first != 0) copier.copy(direction, packed, memory, 0, first);
+                           if (first != bytes)
+                               copier.copy(direction, packed + first, memory, first, bytes - first);
+                       });
+        }
+    }
+}
+
+void check_grids(Checks& checks, Isa isa) {
+    for (const int64_t bytes : {1, 2, 4, 5, 8, 16})
+        for (const int64_t rows : {1, 7, 8, 15, 16, 17, 35, 67})
+            for (const int64_t columns : {0, 1, 7, 8, 9, 16, 19, 67})
+                for (const int64_t gap : {0, 3}) {
+                    const int64_t row = columns * (bytes + gap) + checks.draw(0, 70);
+                    Places places;
+                    for (int64_t c = 0; c < columns; ++c)
+                        for (int64_t r = 0; r < rows; ++r)
+                            for (const int64_t place :
+                                 places_of({{0, bytes}}, c * (bytes + gap) + r * row))
+                                places.push_back(place);
+                    const vecmpi::Grid grid{static_cast<size_t>(columns), static_cast<size_t>(rows),
+                                            bytes + gap, row, static_cast<size_t>(bytes)};
+                    checks.add("columns", places,
+                               [&](Direction direction, char* packed, char* memory) {
+                                   vecmpi::copy_grid(direction, packed, memory, grid, isa);
+                               });
+                }
+}
+
+// Each record ends where a page ends, and the pages between records may not be touched.
+void check_pages_between(Checks& checks, Isa isa) {
+    constexpr size_t records = 6, apart = 3 * page;
+    const std::vector<std::vector<Block>> shapes = {
+        {{-16, 4}, {-8, 8}}, {{-60, 3}, {-50, 2}, {-40, 1}, {-30, 7}, {-20, 20}}, {{-4, 4}}};
+    char* const base = static_cast<char*>(
+        mmap(nullptr, records * apart, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    for (size_t i = 0; i < records; ++i) mprotect(base + i * apart, page, PROT_READ | PROT_WRITE);
+    for (const std::vector<Block>& blocks : shapes)
+        for (const int64_t sign : {1, -1}) {
+            const auto stride = sign * static_cast<int64_t>(apart);
+            char* const first = base + page + (sign < 0 ? (records - 1) * apart : 0);
+            const vecmpi::RecordCopier copier(blocks, stride, all_limits(isa, -1));
+            std::vector<char> stream(records * copier.packed_bytes()), again(stream.size());
+            fill(checks.random(), stream.data(), stream.size());
+            copier.copy(Direction::unpack, stream.data(), first, records);
+            copier.copy(Direction::pack, again.data(), first, records);
+            (stream == again ? checks.tally.passed : checks.tally.failed) += 1;
+        }
+    munmap(base, records * apart);
+}
+
+}  // namespace
+
+Tally check_blocks(Isa isa, const Options& options) {
+    Checks checks(options.seed, options.quick);
+    check_strides(checks, isa);
+    check_structs(checks, isa);
+    check_rows(checks, isa);
+    check_tables(checks, isa);
+    check_grids(checks, isa);
+    check_pages_between(checks, isa);
+    return checks.tally;
+}
+
+}  // namespace battery
