@@ -10,6 +10,7 @@ import collectives
 import launch
 import network
 import operators
+import pack_report
 import plot
 import reduce_report
 import reduced_elements
@@ -129,6 +130,15 @@ def reduce(options):
     rest = ["--random", str(int(options.random)), *operators.arguments(options)]
     return [
         Launch(1, ["--sizes", str(size), *rest], values.size_text(size)) for size in options.sizes
+    ]
+
+
+def pack(options):
+    """A run for each size, so that plain and preloaded alternate often."""
+    groups = ["--types", ",".join(options.layouts)]
+    return [
+        Launch(1, ["--sizes", str(size), *groups], values.size_text(size))
+        for size in options.sizes
     ]
 
 
@@ -405,6 +415,27 @@ TABLE = [
         notes=reduce_notes,
         view=reduce_report.print_view,
         draw=reduce_report.draw_picture,
+    ),
+    Measurement(
+        "pack",
+        "MPI_Pack and MPI_Unpack of derived datatypes, by layout and size",
+        "packing and unpacking, GB/s of the packed bytes",
+        "bytes",
+        pack,
+        ("auto",),
+        ("gain",),
+        "main",
+        (0.01, 0.001),
+        options=[
+            sizes_option("2K,32K,512K,4M", quick="2K"),
+            Option(
+                "--layouts",
+                f"out of {','.join(pack_report.GROUPS)} (default all)",
+                values.choices(*pack_report.GROUPS),
+                ",".join(pack_report.GROUPS),
+            ),
+        ],
+        view=pack_report.print_view,
     ),
     Measurement(
         "reductions",

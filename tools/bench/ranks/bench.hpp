@@ -28,7 +28,8 @@ struct Options {
     std::vector<int> cpus{0};  // rank r is pinned to cpus[r % cpus.size()]
     std::vector<std::size_t> sizes{8};
     std::vector<std::string> ops;
-    std::vector<std::string> types;  // reduce, reductions: names of the table of types
+    std::vector<std::string> types;  // reduce, reductions: names of the table of types;
+                                     // pack: groups of layouts
     std::vector<std::string> calls;  // reductions, allreduce
     long count_calls = 0;            // reductions: make each call so often and time nothing
     std::vector<int> threads{1};
@@ -66,6 +67,7 @@ void measure_reductions(const Options& options);
 void measure_collectives(const Options& options);
 void measure_intranode(const Options& options);
 void measure_network(const Options& options);
+void measure_pack(const Options& options);
 
 // The tables of ops and types that `reduce` and `reductions` know, as records; no MPI call in here.
 void print_op_table();

@@ -98,6 +98,7 @@ const std::map<std::string, Measurement>& measurements() {
         {"allreduce", [](auto& o, auto&) { measure_collectives(o); }},
         {"intranode", [](auto& o, auto&) { measure_intranode(o); }},
         {"network", [](auto& o, auto&) { measure_network(o); }},
+        {"pack", [](auto& o, auto&) { measure_pack(o); }},
     };
     return table;
 }
