@@ -142,7 +142,9 @@ bool are_equal(const std::vector<Block>& blocks) {
 // Blocks of one length are found faster than fewer ones of several.
 bool is_better_unmerged(const std::vector<Block>& blocks, const std::vector<Block>& merged) {
     constexpr size_t worth_it = 4;  // this many times fewer
-    return blocks.size() < worth_it * merged.size() && !are_equal(merged) && are_equal(blocks);
+    constexpr size_t many = 16;
+    return merged.size() > many && blocks.size() < worth_it * merged.size() && !are_equal(merged) &&
+           are_equal(blocks);
 }
 
 }  // namespace
@@ -151,7 +153,7 @@ Layout of_blocks(const std::vector<Block>& blocks) {
     std::vector<Block> merged;
     for (const Block& block : blocks) append_block(merged, block);
     if (merged.empty()) return {};
-    if (merged.size() > most_listed && is_better_unmerged(blocks, merged)) merged = blocks;
+    if (is_better_unmerged(blocks, merged)) merged = blocks;
     const int64_t origin = merged[0].offset;
     if (merged.size() == 1) return moved(dense(merged[0].bytes), origin);
     Layout layout;

@@ -21,8 +21,16 @@ bool is_short_row(const Layout& row) {
     return row.count <= most_blocks_of_short_row || row.bytes <= most_bytes_of_short_row;
 }
 
-// Empty where a round is no record.
-std::vector<Block> blocks_of_record(const Layout& layout) {
+bool is_table(const Layout& layout) {
+    return layout.kind == Layout::Kind::blocks ||
+           (layout.kind == Layout::Kind::places && layout.parts[0].kind == Layout::Kind::dense);
+}
+
+// Empty where a round is no record. One round of many blocks is a table: a record moves the same
+// block of many rounds at a time.
+std::vector<Block> blocks_of_record(const Layout& layout, int64_t rounds) {
+    constexpr size_t few = 8;
+    if (rounds == 1 && is_table(layout)) return blocks_of(layout, few);
     if (layout.kind == Layout::Kind::strided && !is_short_row(layout)) return {};
     return blocks_of(layout, most_blocks_of_record);
 }
@@ -92,13 +100,8 @@ Step places_step(const Layout& layout, const PackLimits& limits) {
     return step;
 }
 
-bool is_table(const Layout& layout) {
-    return layout.kind == Layout::Kind::blocks ||
-           (layout.kind == Layout::Kind::places && layout.parts[0].kind == Layout::Kind::dense);
-}
-
 // What one round is.
-Step round_of(const Layout& layout, int64_t stride, const PackLimits& limits) {
+Step round_of(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits) {
     if (layout.kind == Layout::Kind::empty) return {};
     if (layout.kind == Layout::Kind::dense && stride == layout.bytes) {
         Step step = step_of(Step::Kind::dense, layout.bytes);
@@ -106,7 +109,7 @@ Step round_of(const Layout& layout, int64_t stride, const PackLimits& limits) {
         return step;
     }
     if (is_column(layout, stride)) return grid_step(layout, stride);
-    if (std::vector<Block> blocks = blocks_of_record(layout); !blocks.empty())
+    if (std::vector<Block> blocks = blocks_of_record(layout, rounds); !blocks.empty())
         return record_step(std::move(blocks), layout.bytes, stride, limits);
     if (is_table(layout)) return table_step(layout, limits);
     if (layout.kind == Layout::Kind::places) return places_step(layout, limits);
@@ -116,7 +119,7 @@ Step round_of(const Layout& layout, int64_t stride, const PackLimits& limits) {
 }  // namespace
 
 Step plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits) {
-    Step step = round_of(layout, stride, limits);
+    Step step = round_of(layout, rounds, stride, limits);
     step.rounds = rounds;
     step.stride = stride;
     return step;
@@ -133,9 +136,13 @@ Step plan_layout(const Layout& layout, const PackLimits& limits) {
 }
 
 Step plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits) {
+    constexpr int64_t any_number = 2;
     const bool continues =
         layout.kind == Layout::Kind::strided && extent == layout.count * layout.stride;
-    return continues ? plan_layout(layout, limits) : plan_rounds(layout, 1, extent, limits);
+    if (continues) return plan_layout(layout, limits);
+    Step step = plan_rounds(layout, any_number, extent, limits);
+    step.rounds = 1;
+    return step;
 }
 
 // ---- the walk

@@ -51,6 +51,20 @@ size_t before_line(const char* address, size_t bytes, size_t most) noexcept {
     return std::min((register_bytes - past) % register_bytes / bytes, most);
 }
 
+// In registers where columns are neighbours. What no second-level cache holds is packed sooner
+// column by column where rows begin at different places in their lines: 724 x 724 doubles, 4 MiB,
+// GB/s in registers and not: 3.0 and 6.8; 720 x 720 of them, which are aligned, 6.5 and 5.7.
+bool goes_by_registers(Direction direction, const Grid& grid, Isa isa) noexcept {
+    constexpr size_t large = size_t{1} << 20;
+    if (isa != Isa::avx512 || (grid.bytes != 4 && grid.bytes != 8) ||
+        grid.column_stride != static_cast<int64_t>(grid.bytes))
+        return false;
+    const size_t column_bytes = grid.rows * grid.bytes;
+    const bool lie_alike =
+        column_bytes % register_bytes == 0 && grid.row_stride % int64_t{register_bytes} == 0;
+    return lie_alike || direction == Direction::unpack || grid.columns * column_bytes < large;
+}
+
 }  // namespace
 
 // 1. Columns and rows before the first whole lines. 2. Whole tiles in registers. 3. What is left.
@@ -58,9 +72,8 @@ void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid
                Isa cap) noexcept {
     const Isa isa = capped_isa(best_isa(), cap);
     const size_t packed_stride = grid.rows * grid.bytes;
-    const bool in_registers = isa == Isa::avx512 && (grid.bytes == 4 || grid.bytes == 8) &&
-                              grid.column_stride == static_cast<int64_t>(grid.bytes);
-    if (!in_registers) return copy_by_tiles(direction, packed, memory, grid, packed_stride, isa);
+    if (!goes_by_registers(direction, grid, isa))
+        return copy_by_tiles(direction, packed, memory, grid, packed_stride, isa);
     const auto copy_part = [&](size_t column, size_t row, size_t columns, size_t rows,
                                bool tiles) noexcept {
         if (columns == 0 || rows == 0) return;
