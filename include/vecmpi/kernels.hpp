@@ -214,7 +214,9 @@ class TableCopier {
               size_t bytes) const noexcept;
 
     size_t packed_bytes() const noexcept { return packed_bytes_; }
-    PackWay way() const noexcept { return way_; }
+    PackWay way(Direction direction) const noexcept {
+        return ways_[static_cast<size_t>(direction)];
+    }
 
   private:
     size_t block_at(size_t first) const noexcept;
@@ -226,7 +228,7 @@ class TableCopier {
     std::vector<int64_t> starts_;   // where it stands in the stream, and its end; without
     size_t block_bytes_ = 0;        // ... where all are this long
     size_t packed_bytes_ = 0;
-    PackWay way_ = PackWay::block;
+    PackWay ways_[2] = {PackWay::block, PackWay::block};  // by direction
     Isa isa_;
 };
 

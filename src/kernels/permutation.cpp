@@ -94,13 +94,16 @@ int64_t bytes_of(std::span<const Block> blocks) noexcept {
     return bytes;
 }
 
-// Loads and stores that a block takes by itself: its length has as many bits, from 16 bytes on
-// pieces of 16.
+// Loads and stores that a block takes by itself (strided_copy): pieces of 16, 32 or 64 bytes, and
+// as many as the rest has bits.
 size_t moves_of(std::span<const Block> blocks) noexcept {
     size_t moves = 0;
-    for (const Block& block : blocks)
-        moves += static_cast<size_t>(block.bytes / 16) +
-                 static_cast<size_t>(__builtin_popcountll(static_cast<uint64_t>(block.bytes % 16)));
+    for (const Block& block : blocks) {
+        const auto bytes = static_cast<uint64_t>(block.bytes);
+        const uint64_t piece = bytes >= 128 ? 64 : bytes > 32 ? 32 : 16;
+        const uint64_t rest = piece == 16 ? bytes % piece : (bytes % piece + piece - 1) / piece;
+        moves += bytes / piece + static_cast<uint64_t>(__builtin_popcountll(rest));
+    }
     return moves;
 }
 

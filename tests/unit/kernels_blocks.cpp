@@ -39,7 +39,9 @@ TEST_CASE("permutations: where they can serve, and how many records they take", 
                            {"1 of 4 complex: faster one by one", {{0, 16}}, 64, 0, 0, 0},
                            {"on each other: no table says which", {{0, 4}}, 2, 0, 0, 0},
                            {"int, gap, double", {{0, 4}, {8, 8}}, 16, 1, 5, 2},
-                           {"a page between records", {{0, 4}, {8, 8}}, 8192, 0, 0, 0}}) {
+                           {"long blocks", {{0, 1024}}, 2048, 0, 0, 0},
+             {"blocks of 80 bytes", {{0, 80}}, 144, 0, 0, 0},
+             {"a page between records", {{0, 4}, {8, 8}}, 8192, 0, 0, 0}}) {
         CAPTURE(c.what);
         std::vector<Permutation> tables(4);
         REQUIRE(make_permutations(c.blocks, c.stride, nullptr) == c.permutations);
