@@ -7,6 +7,7 @@
 // either: every new type passes MPI_Type_commit or MPI_Type_dup.
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <unordered_map>
@@ -21,21 +22,66 @@ namespace {
 
 using PlanPointer = std::shared_ptr<const PackPlan>;
 
-struct Entry {
-    uint64_t calls = 0;
-    uint64_t bytes = 0;
-    bool decided = false;
-    PlanPointer plan;  // once decided; null: the library's
-};
-
 // A plan costs some microseconds, more than a few calls gain by it.
 constexpr uint64_t calls_before_plan = 16, bytes_before_plan = 16 << 10;
 
+// How often a datatype was packed, a word each: handle (32 bits), decided (1), calls (8), units of
+// bytes (23). Relaxed: a word that another type takes over, or an update that is lost, costs
+// nothing but time. So a type that is made, used and freed takes no lock.
+class Tally {
+  public:
+    bool is_decided(MPI_Datatype type) const noexcept {
+        const uint64_t word = slot(type).load(std::memory_order_relaxed);
+        return is_of(word, type) && (word & decided_bit) != 0;
+    }
+    void set_decided(MPI_Datatype type) noexcept {
+        slot(type).store(key(type) | decided_bit, std::memory_order_relaxed);
+    }
+    // True once the type is worth a plan, or has been.
+    bool add(MPI_Datatype type, uint64_t bytes) noexcept {
+        std::atomic<uint64_t>& place = slot(type);
+        uint64_t word = place.load(std::memory_order_relaxed);
+        if (!is_of(word, type)) word = key(type);
+        const uint64_t calls = std::min((word >> 23 & most_calls) + 1, most_calls);
+        const uint64_t units = std::min((word & most_units) + bytes / unit, most_units);
+        place.store(key(type) | (word & decided_bit) | calls << 23 | units,
+                    std::memory_order_relaxed);
+        return calls > 1 && (units >= bytes_before_plan / unit || calls >= calls_before_plan);
+    }
+    void forget(MPI_Datatype type) noexcept {
+        std::atomic<uint64_t>& place = slot(type);
+        if (is_of(place.load(std::memory_order_relaxed), type))
+            place.store(0, std::memory_order_relaxed);
+    }
+
+  private:
+    static constexpr uint64_t unit = 16, decided_bit = uint64_t{1} << 31, most_calls = 255,
+                              most_units = (1 << 23) - 1;
+    static uint64_t key(MPI_Datatype type) noexcept {
+        return uint64_t{static_cast<uint32_t>(type)} << 32;
+    }
+    static bool is_of(uint64_t word, MPI_Datatype type) noexcept {
+        return word >> 32 == static_cast<uint32_t>(type);
+    }
+    std::atomic<uint64_t>& slot(MPI_Datatype type) noexcept {
+        return words_[static_cast<uint32_t>(type) % std::size(words_)];
+    }
+    const std::atomic<uint64_t>& slot(MPI_Datatype type) const noexcept {
+        return words_[static_cast<uint32_t>(type) % std::size(words_)];
+    }
+    std::atomic<uint64_t> words_[512]{};
+};
+constinit Tally tally;
+
+// Types that were decided on; a null plan: the library's.
 std::mutex mutex;  // of the entries and the retired plans
-std::unordered_map<MPI_Datatype, Entry>& entries() {
-    static auto* const map = new std::unordered_map<MPI_Datatype, Entry>;  // outlives all callers
+std::unordered_map<MPI_Datatype, PlanPointer>& entries() {
+    static auto* const map = new std::unordered_map<MPI_Datatype, PlanPointer>;  // outlives callers
     return *map;
 }
+// Of the entries, for who frees a type and need not look. Relaxed: the program has made sure that
+// who used the type is done.
+constinit std::atomic<size_t> number_of_entries{0};
 
 // Plans whose type is gone, while a thread may be within one that it found before.
 std::vector<PlanPointer>& retired() {
@@ -77,10 +123,11 @@ enum class Known : uint8_t { not_yet, library, plan };
 Known look_up(MPI_Datatype type, const PackPlan** plan) noexcept {
     const uint64_t now = epoch.load();
     if (last_found.type != type || last_found.epoch != now) {
+        if (!tally.is_decided(type)) return Known::not_yet;
         const std::lock_guard lock(mutex);
         const auto found = entries().find(type);
-        if (found == entries().end() || !found->second.decided) return Known::not_yet;
-        last_found = {type, epoch.load(std::memory_order_relaxed), found->second.plan.get()};
+        if (found == entries().end()) return Known::not_yet;
+        last_found = {type, epoch.load(std::memory_order_relaxed), found->second.get()};
     }
     *plan = last_found.plan;
     return *plan != nullptr ? Known::plan : Known::library;
@@ -133,13 +180,16 @@ PlanPointer make_proved_plan(const PackCall& call, MPI_Count bytes) {
     return plan;
 }
 
-bool is_worth_a_plan(const PackCall& call, uint64_t bytes) {
+// True where somebody has decided on the type.
+bool has_entry(MPI_Datatype type) {
     const std::lock_guard lock(mutex);
-    Entry& entry = entries()[call.type];
-    entry.bytes += bytes;
-    ++entry.calls;
-    return !entry.decided && entry.calls > 1 &&
-           (entry.bytes >= bytes_before_plan || entry.calls >= calls_before_plan);
+    return entries().contains(type);
+}
+
+void decide(MPI_Datatype type, PlanPointer plan) {
+    const std::lock_guard lock(mutex);
+    entries().try_emplace(type, std::move(plan));
+    number_of_entries.store(entries().size(), std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -166,17 +216,14 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end) noexcept {
 void note_packed_by_library(const PackCall& call, MPI_Count end) noexcept {
     const MPI_Count bytes = end - call.position;
     if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || is_reentrant()) return;
+    const bool is_the_librarys = last_found.type == call.type && last_found.plan == nullptr &&
+                                 last_found.epoch == epoch.load(std::memory_order_relaxed);
+    if (is_the_librarys || !tally.add(call.type, static_cast<uint64_t>(bytes)) ||
+        !is_in_order(call, 0))
+        return;
     try {
-        const PackPlan* known = nullptr;
-        const Inside inside;
-        if (look_up(call.type, &known) != Known::not_yet) return;
-        if (!is_in_order(call, 0) || !is_worth_a_plan(call, static_cast<uint64_t>(bytes))) return;
-        PlanPointer plan = make_proved_plan(call, bytes);
-        const std::lock_guard lock(mutex);
-        Entry& entry = entries()[call.type];
-        if (entry.decided) return;
-        entry.decided = true;
-        entry.plan = std::move(plan);
+        if (!has_entry(call.type)) decide(call.type, make_proved_plan(call, bytes));
+        tally.set_decided(call.type);
     } catch (const std::bad_alloc&) {
         return;
     }
@@ -185,24 +232,30 @@ void note_packed_by_library(const PackCall& call, MPI_Count end) noexcept {
 PlanPointer plan_of(MPI_Datatype type) noexcept {
     const std::lock_guard lock(mutex);
     const auto found = entries().find(type);
-    return found == entries().end() ? nullptr : found->second.plan;
+    return found == entries().end() ? nullptr : found->second;
 }
 
 void forget_plan(MPI_Datatype type) noexcept {
     if (is_builtin_type(type)) return;
+    tally.forget(type);
+    if (number_of_entries.load(std::memory_order_relaxed) == 0) return;
     const std::lock_guard lock(mutex);
     const auto found = entries().find(type);
     if (found == entries().end()) return;
-    const bool was_decided = found->second.decided;
-    PlanPointer plan = std::move(found->second.plan);
+    PlanPointer plan = std::move(found->second);
     entries().erase(found);
-    if (was_decided) retire(std::move(plan));
+    number_of_entries.store(entries().size(), std::memory_order_relaxed);
+    retire(std::move(plan));
 }
 
 void forget_plans() noexcept {
     const std::lock_guard lock(mutex);
-    for (auto& [type, entry] : entries()) retire(std::move(entry.plan));
+    for (auto& [type, plan] : entries()) {
+        tally.forget(type);
+        retire(std::move(plan));
+    }
     entries().clear();
+    number_of_entries.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace vecmpi

@@ -57,6 +57,8 @@ PackCall unpack_call(Call call, const void* inbuf, MPI_Count insize, const Numbe
 
 int serve_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize,
                int* position, MPI_Comm comm) noexcept {
+    if (is_builtin_type(datatype))
+        return real.Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
     return packing(pack_call(Call::Pack, inbuf, incount, datatype, outbuf, outsize, position, comm),
                    position, [=]() noexcept {
                        return real.Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
@@ -65,6 +67,8 @@ int serve_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outb
 
 int serve_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf,
                  MPI_Count outsize, MPI_Count* position, MPI_Comm comm) noexcept {
+    if (is_builtin_type(datatype))
+        return real.Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm);
     return packing(
         pack_call(Call::Pack_c, inbuf, incount, datatype, outbuf, outsize, position, comm),
         position, [=]() noexcept {
@@ -74,6 +78,8 @@ int serve_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, vo
 
 int serve_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount,
                  MPI_Datatype datatype, MPI_Comm comm) noexcept {
+    if (is_builtin_type(datatype))
+        return real.Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
     return packing(
         unpack_call(Call::Unpack, inbuf, insize, position, outbuf, outcount, datatype, comm),
         position, [=]() noexcept {
@@ -83,6 +89,8 @@ int serve_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int
 
 int serve_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
                    MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm) noexcept {
+    if (is_builtin_type(datatype))
+        return real.Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm);
     return packing(
         unpack_call(Call::Unpack_c, inbuf, insize, position, outbuf, outcount, datatype, comm),
         position, [=]() noexcept {
