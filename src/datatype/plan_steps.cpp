@@ -2,6 +2,7 @@
 // From a datatype to its plan: described by the library, decoded, planned.
 #include "plan_steps.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "vecmpi/offload.hpp"
@@ -21,6 +22,43 @@ PackLimits pack_limits(PackMode mode, IsaChoice isa) noexcept {
     return limits;
 }
 
+namespace {
+
+// Dense blocks of one length, and how far the nearest ones are apart: of columns, those of the next
+// column. 0 bytes: not of that kind.
+struct SingleBlocks {
+    int64_t bytes = 0, distance = 0;
+};
+SingleBlocks single_blocks(const Layout& layout, int64_t extent) noexcept {
+    switch (layout.kind) {
+        case Layout::Kind::dense:
+            return {layout.bytes, std::abs(extent)};
+        case Layout::Kind::strided: {
+            SingleBlocks blocks = single_blocks(layout.parts[0], layout.stride);
+            blocks.distance = std::min(blocks.distance, std::abs(extent));
+            return blocks;
+        }
+        case Layout::Kind::places:  // anywhere
+            return layout.parts[0].kind == Layout::Kind::dense
+                       ? SingleBlocks{layout.parts[0].bytes, INT64_MAX}
+                       : SingleBlocks{};
+        default:
+            return {};
+    }
+}
+
+}  // namespace
+
+int64_t most_worth_packing(const Layout& layout, int64_t extent) noexcept {
+    constexpr int64_t line = 64, small_block = 16, least_block = 4;
+    constexpr int64_t in_own_lines = int64_t{256} << 10, in_shared_lines = int64_t{512} << 10;
+    const SingleBlocks blocks = single_blocks(layout, extent);
+    if (blocks.bytes == 0) return INT64_MAX;  // structs, blocks of several lengths
+    const bool shares_lines = blocks.distance < line || blocks.bytes > small_block;
+    if (!shares_lines) return in_own_lines;
+    return blocks.bytes < least_block ? INT64_MAX : in_shared_lines;
+}
+
 std::unique_ptr<const PlanSteps> make_steps(const Layout& layout, int64_t extent,
                                             const PackLimits& limits, Counter* why) {
     *why = Counter::decline_table;
@@ -30,6 +68,7 @@ std::unique_ptr<const PlanSteps> make_steps(const Layout& layout, int64_t extent
     steps->copies = plan_copies(layout, extent, limits);
     steps->bytes = layout.bytes;
     steps->disjoint_copies = disjoint_copies(layout, extent);
+    steps->most_bytes = limits.any_way ? most_worth_packing(layout, extent) : INT64_MAX;
     steps->isa = limits.isa;
     return steps;
 }
@@ -81,7 +120,8 @@ std::shared_ptr<const PackPlan> make_plan(MPI_Datatype type, Counter* why) {
 PackPlan::PackPlan(std::unique_ptr<const PlanSteps> steps) noexcept
     : steps_(std::move(steps)),
       bytes_(static_cast<MPI_Count>(steps_->bytes)),
-      most_to_unpack_(static_cast<MPI_Count>(steps_->disjoint_copies)) {}
+      most_to_unpack_(static_cast<MPI_Count>(steps_->disjoint_copies)),
+      most_bytes_(static_cast<MPI_Count>(steps_->most_bytes)) {}
 
 PackPlan::~PackPlan() = default;
 

@@ -202,10 +202,12 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end) noexcept {
     MPI_Count bytes = 0;
     if (__builtin_mul_overflow(plan->bytes(), call.count, &bytes) || !is_in_order(call, bytes))
         return false;
-    if (may_overlap(call, *plan)) {
-        count(Counter::decline_overlap);
+    const auto decline = [](Counter why) noexcept {
+        count(why);
         return false;
-    }
+    };
+    if (may_overlap(call, *plan)) return decline(Counter::decline_overlap);
+    if (bytes > plan->most_bytes()) return decline(Counter::decline_slower);
     plan->copy_all(call.direction, stream_of(call), call.memory, call.count);
     count_call(static_cast<size_t>(call.call), Path::own_pack, static_cast<uint64_t>(bytes));
     *end = call.position + bytes;
