@@ -13,7 +13,7 @@
 namespace vecmpi::kernels {
 
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,bmi2")
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq")
 namespace N_AVX3 {
 namespace {
 
@@ -125,7 +125,7 @@ inline void copy_masked(char* to, const char* from, size_t bytes) noexcept {
         from += register_bytes;
         bytes -= register_bytes;
     }
-    const __mmask64 mask = _bzhi_u64(~uint64_t{0}, static_cast<unsigned>(bytes));
+    const __mmask64 mask = bytes == 0 ? 0 : ~uint64_t{0} >> (register_bytes - bytes);
     _mm512_mask_storeu_epi8(to, mask, _mm512_maskz_loadu_epi8(mask, from));
 }
 

@@ -159,14 +159,17 @@ void RecordCopier::copy(Direction direction, char* packed, char* memory,
         copy_blocks(direction, packed, memory, records);
 }
 
-// What follows a row within a page is mapped if the next row is: its windows may reach over.
+// What follows a row within a page is mapped if the next row is, and ends no earlier than the
+// windows of this one, which may reach over by a register's bytes less one.
 bool RecordCopier::rows_may_be_read_over(size_t records, int64_t row_stride) const noexcept {
     constexpr int64_t page_bytes = 4096;
     const auto sign = [](int64_t value) { return value < 0; };
     const int64_t row_bytes =
         std::abs(stride_) * static_cast<int64_t>(records - 1) + (high_ - low_);
     return number_of_permutations_ == 1 && records >= permutations_[0].records &&
-           sign(stride_) == sign(row_stride) && std::abs(row_stride) - row_bytes < page_bytes;
+           sign(stride_) == sign(row_stride) &&
+           std::abs(row_stride) >= static_cast<int64_t>(register_bytes) - 1 &&
+           std::abs(row_stride) - row_bytes < page_bytes;
 }
 
 // 1. All rows but the last: whole groups at once, what is left of a row byte for byte. 2. The last,

@@ -186,6 +186,29 @@ void check_rows(Checks& checks, Isa isa) {
                     }
 }
 
+// Rows that begin within each other's first bytes, as columns side by side do.
+void check_interleaved_rows(Checks& checks, Isa isa) {
+    for (const int64_t block : {1, 4, 8, 16, 24})
+        for (const int64_t rows : {2, 3, 4})
+            for (const int64_t records : {1, 2, 10, 30, 100})
+                for (const int64_t sign : {1, -1}) {
+                    const int64_t stride = sign * block * rows, row_stride = sign * block;
+                    Places places;
+                    for (int64_t row = 0; row < rows; ++row)
+                        for (int64_t i = 0; i < records; ++i)
+                            for (const int64_t place :
+                                 places_of({{0, block}}, row * row_stride + i * stride))
+                                places.push_back(place);
+                    const vecmpi::RecordCopier copier({{0, block}}, stride, all_limits(isa, -1));
+                    checks.add("interleaved rows", places,
+                               [&](Direction direction, char* packed, char* memory) {
+                                   copier.copy_rows(direction, packed, memory,
+                                                    static_cast<size_t>(records),
+                                                    static_cast<size_t>(rows), row_stride);
+                               });
+                }
+}
+
 void check_tables(Checks& checks, Isa isa) {
     for (int i = checks.quick() ? 60 : 600; i > 0; --i) {
         constexpr int64_t lengths[] = {1, 2, 3, 4, 7, 8, 12, 16, 24, 64, 65, 300};
@@ -270,6 +293,7 @@ Tally check_blocks(Isa isa, const Options& options) {
     check_strides(checks, isa);
     check_structs(checks, isa);
     check_rows(checks, isa);
+    check_interleaved_rows(checks, isa);
     check_tables(checks, isa);
     check_grids(checks, isa);
     check_pages_between(checks, isa);
