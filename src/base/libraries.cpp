@@ -47,7 +47,19 @@ int add_library(dl_phdr_info* info, size_t, void* list) noexcept {
     return 0;
 }
 
+// The first object tells of all.
+int read_number_of_loads(dl_phdr_info* info, size_t, void* number) noexcept {
+    *static_cast<uint64_t*>(number) = info->dlpi_adds;
+    return 1;
+}
+
 }  // namespace
+
+uint64_t libraries_ever_loaded() noexcept {
+    uint64_t number = 0;
+    dl_iterate_phdr(read_number_of_loads, &number);
+    return number;
+}
 
 std::vector<LoadedLibrary> loaded_libraries() {
     std::vector<LoadedLibrary> libraries;

@@ -185,9 +185,13 @@ TEST_CASE("loaded_libraries sees what is loaded, hidden or not", "[base][host]")
     REQUIRE_FALSE(is_loaded(soname));
     CHECK(handle_of_loaded({"", soname}) == nullptr);
     CHECK_FALSE(is_loaded(soname));  // looking did not load it
+    const uint64_t loads = libraries_ever_loaded();
+    CHECK(loads > 0);
+    CHECK(libraries_ever_loaded() == loads);
     void* handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
     REQUIRE(handle != nullptr);
     CHECK(is_loaded(soname));
+    CHECK(libraries_ever_loaded() > loads);
     for (const LoadedLibrary& library : loaded_libraries()) {
         if (library.soname != soname) continue;
         CHECK(library.path.find('/') != std::string::npos);
