@@ -14,7 +14,8 @@ struct CpuFeatures {
     bool ssse3 = false, sse41 = false, sse42 = false;
     bool avx = false, avx2 = false, f16c = false;  // only where the system saves 256-bit registers
     bool avx512f = false, avx512vl = false, avx512dq = false, avx512bw = false;  // and 512-bit ones
-    bool avx512vbmi = false;  // no set of its own: asked for where bytes are permuted
+    bool avx512vbmi = false;   // no set of its own: asked for where bytes are permuted
+    bool fast_gather = false;  // gathers were measured to be faster than single loads on this model
     bool asimd = false, sve = false;
 };
 
@@ -24,6 +25,8 @@ struct CpuidWords {
     uint32_t leaf7_ebx = 0;
     uint64_t xcr0 = 0;  // 0 where there is no XGETBV
     uint32_t leaf7_ecx = 0;
+    uint32_t leaf0_ebx = 0;  // the first letters of the vendor
+    uint32_t leaf1_eax = 0;  // family, model and stepping
 };
 
 // Pure.
@@ -42,7 +45,8 @@ Isa next_narrower(Isa isa) noexcept;
 // Asks the CPU: some thousand cycles under a hypervisor, so ask once.
 CpuFeatures this_cpu() noexcept;
 
-// AVX-512 VBMI, asked once.
+// Of this CPU, asked once.
 bool has_vbmi() noexcept;
+bool has_fast_gather() noexcept;
 
 }  // namespace vecmpi::kernels

@@ -58,7 +58,8 @@ TableCopier::TableCopier(const std::vector<int64_t>& offsets, size_t bytes,
       isa_(capped_isa(best_isa(), limits.isa)) {
     const bool is_wanted = !limits.any_way && limits.only == PackWay::gather;
     if (!can_gather(bytes, isa_)) return;
-    if (is_wanted || limits.any_way) ways_[static_cast<size_t>(Direction::pack)] = PackWay::gather;
+    if (is_wanted || (limits.any_way && has_fast_gather()))
+        ways_[static_cast<size_t>(Direction::pack)] = PackWay::gather;
     // Single stores are as fast as a scatter, or up to a fifth faster.
     if (is_wanted) ways_[static_cast<size_t>(Direction::unpack)] = PackWay::gather;
 }

@@ -56,6 +56,33 @@ TEST_CASE("The instruction set follows from CPUID and from what the system saves
     }
 }
 
+TEST_CASE("Gathers are chosen on the CPUs on which they were measured", "[kernels]") {
+    struct Case {
+        const char* what;
+        uint32_t vendor, signature;
+        bool gathers;
+    };
+    constexpr uint32_t intel = 0x756e6547, amd = 0x68747541;
+    for (const Case& c :
+         std::vector<Case>{{"Sapphire Rapids", intel, 0x806f8, true},
+                           {"Sapphire Rapids, an early stepping", intel, 0x806f3, true},
+                           {"Emerald Rapids: not measured", intel, 0xc06f2, false},
+                           {"Ice Lake", intel, 0x606a6, false},
+                           {"Skylake-X", intel, 0x50654, false},
+                           {"Zen 4", amd, 0xa10f11, false},
+                           {"another vendor's of that number", amd, 0x806f8, false},
+                           {"another family", intel, 0x1806f8, false},
+                           {"unknown", 0, 0, false}}) {
+        CAPTURE(c.what);
+        CpuidWords words{haswell, skylake, x87 | sse | ymm | zmm};
+        words.leaf0_ebx = c.vendor;
+        words.leaf1_eax = c.signature;
+        CHECK(features_of(words).fast_gather == c.gathers);
+        words.leaf7_ebx = avx2;  // hidden by a hypervisor
+        CHECK_FALSE(features_of(words).fast_gather);
+    }
+}
+
 TEST_CASE("On Arm SVE is better than NEON", "[kernels]") {
     CpuFeatures features;
     features.asimd = true;
