@@ -297,6 +297,8 @@ void copy_part(Direction direction, const Permutation& tables, char* packed, cha
         const ByteChoice& unpacking = tables.unpack[line];
         const __m512i index = _mm512_load_si512(unpacking.index);
         const __mmask64 blocks = _mm512_mask_cmplt_epu8_mask(unpacking.mask, index, end);
+        // Under an empty mask a page that was never touched costs a microcode assist.
+        if (blocks == 0) continue;
         if (direction == Direction::unpack) {
             _mm512_mask_storeu_epi8(in_memory, blocks, _mm512_permutexvar_epi8(index, stream));
         } else {

@@ -4,69 +4,78 @@
 #include "permutation.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <bitset>
 
 namespace vecmpi::kernels {
 namespace {
 
-// Where byte `at` of the stream of one record lies, from where the record stands.
-int64_t place_of(std::span<const Block> blocks, int64_t at) noexcept {
-    for (const Block& block : blocks) {
-        if (at < block.bytes) return block.offset + at;
-        at -= block.bytes;
-    }
-    return 0;
-}
-
-// A part of the stream: bytes [first, first + bytes) of `records` records together.
-struct Part {
-    std::span<const Block> blocks;
-    int64_t stride, record_bytes, first, bytes;
-    int64_t place(int64_t i) const noexcept {
-        const int64_t at = first + i;
-        return at / record_bytes * stride + place_of(blocks, at % record_bytes);
-    }
+// Where bytes [first, first + bytes) of the stream of records lie, from where the first record
+// stands.
+struct Places {
+    int64_t at[register_bytes];
+    size_t bytes = 0;
 };
+
+// `first` lies within the first record.
+Places places_of(std::span<const Block> blocks, int64_t stride, int64_t first,
+                 size_t bytes) noexcept {
+    Places places;
+    size_t block = 0;
+    int64_t record = 0;
+    for (; places.bytes < bytes; ++first) {
+        while (first >= blocks[block].bytes) {
+            first -= blocks[block].bytes;
+            if (++block < blocks.size()) continue;
+            block = 0;
+            record += stride;
+        }
+        places.at[places.bytes++] = record + blocks[block].offset + first;
+    }
+    return places;
+}
 
 struct Span {
     int64_t low, high;
 };
-Span span_of(const Part& part) noexcept {
-    Span span{part.place(0), part.place(0) + 1};
-    for (int64_t i = 1; i < part.bytes; ++i) {
-        const int64_t place = part.place(i);
-        span.low = std::min(span.low, place);
-        span.high = std::max(span.high, place + 1);
-    }
-    return span;
+Span span_of(const Places& places, size_t bytes) noexcept {
+    const auto [low, high] = std::minmax_element(places.at, places.at + bytes);
+    return {*low, *high + 1};
 }
 
-size_t lines_of(const Part& part) noexcept {
-    const Span span = span_of(part);
+size_t lines_of(const Places& places, size_t bytes) noexcept {
+    const Span span = span_of(places, bytes);
     return static_cast<size_t>(span.high - span.low + int64_t{register_bytes} - 1) / register_bytes;
 }
 
-// Does a byte of memory come twice? Then no table could say where it comes from.
-bool has_overlap(const Part& part) noexcept {
-    int64_t places[register_bytes];
-    for (int64_t i = 0; i < part.bytes; ++i) places[i] = part.place(i);
-    std::sort(places, places + part.bytes);
-    return std::adjacent_find(places, places + part.bytes) != places + part.bytes;
+// How many of the bytes, from the first one on, are near each other, with none that comes twice:
+// then no table could say where it comes from.
+size_t distinct_bytes(const Places& places) noexcept {
+    constexpr int64_t most_distance = int64_t{most_lines * register_bytes};
+    std::bitset<2 * most_distance> seen;  // by distance from the first, in both directions
+    for (size_t i = 0; i < places.bytes; ++i) {
+        const int64_t distance = places.at[i] - places.at[0];
+        if (distance < -most_distance || distance >= most_distance) return i;
+        const auto place = static_cast<size_t>(distance + most_distance);
+        if (seen[place]) return i;
+        seen[place] = true;
+    }
+    return places.bytes;
 }
 
 // The window ends where the part does when records go down: what it covers beyond is then of
 // records to come, as it is with records that go up.
-void fill(const Part& part, size_t records, Permutation& tables) noexcept {
-    const Span span = span_of(part);
+void fill(const Places& places, int64_t first, int64_t stride, size_t records,
+          Permutation& tables) noexcept {
+    const Span span = span_of(places, places.bytes);
     tables = {};
-    tables.lines = lines_of(part);
+    tables.lines = lines_of(places, places.bytes);
     tables.records = records;
-    tables.packed_offset = static_cast<size_t>(part.first);
-    tables.packed_bytes = static_cast<size_t>(part.bytes);
+    tables.packed_offset = static_cast<size_t>(first);
+    tables.packed_bytes = places.bytes;
     const auto window_bytes = static_cast<int64_t>(tables.lines * register_bytes);
-    tables.window_offset = part.stride >= 0 ? span.low : span.high - window_bytes;
-    for (int64_t i = 0; i < part.bytes; ++i) {
-        const auto at = static_cast<size_t>(part.place(i) - tables.window_offset);
+    tables.window_offset = stride >= 0 ? span.low : span.high - window_bytes;
+    for (size_t i = 0; i < places.bytes; ++i) {
+        const auto at = static_cast<size_t>(places.at[i] - tables.window_offset);
         const size_t line = at / register_bytes, in_line = at % register_bytes;
         tables.pack[line].index[i] = static_cast<uint8_t>(in_line);
         tables.pack[line].mask |= uint64_t{1} << i;
@@ -108,45 +117,53 @@ size_t moves_of(std::span<const Block> blocks) noexcept {
 }
 
 // As many records as fit a register and a window; nothing where that gains nothing.
-size_t records_of_group(std::span<const Block> blocks, int64_t stride, int64_t bytes) noexcept {
-    for (int64_t records = int64_t{register_bytes} / bytes; records > 0; --records) {
-        const size_t lines = lines_of({blocks, stride, bytes, 0, records * bytes});
-        const size_t moves = static_cast<size_t>(records) * moves_of(blocks);
-        if (lines <= most_lines && !has_overlap({blocks, stride, bytes, 0, records * bytes}) &&
-            is_faster(Direction::pack, lines, moves))
-            return static_cast<size_t>(records);
+size_t records_of_group(std::span<const Block> blocks, int64_t stride, size_t bytes) noexcept {
+    const Places places = places_of(blocks, stride, 0, register_bytes / bytes * bytes);
+    for (size_t records = distinct_bytes(places) / bytes; records > 0; --records) {
+        const size_t lines = lines_of(places, records * bytes);
+        if (lines <= most_lines && is_faster(Direction::pack, lines, records * moves_of(blocks)))
+            return records;
     }
     return 0;
 }
 
 }  // namespace
 
-size_t make_permutations(std::span<const Block> blocks, int64_t stride,
-                         Permutation* tables) noexcept {
+PermutationChoice choose_permutations(std::span<const Block> blocks, int64_t stride) noexcept {
     const int64_t bytes = bytes_of(blocks);
-    if (bytes <= 0 || !has_no_page_between(blocks, stride)) return 0;
+    if (bytes <= 0 || !has_no_page_between(blocks, stride)) return {};
     if (bytes <= int64_t{register_bytes}) {
-        const size_t records = records_of_group(blocks, stride, bytes);
-        if (records == 0) return 0;
-        if (tables != nullptr) {
-            fill({blocks, stride, bytes, 0, static_cast<int64_t>(records) * bytes}, records,
-                 *tables);
-            tables->moves = records * moves_of(blocks);
-        }
-        return 1;
+        const size_t records = records_of_group(blocks, stride, static_cast<size_t>(bytes));
+        return records == 0 ? PermutationChoice{} : PermutationChoice{1, records};
     }
     size_t parts = 0, lines = 0;
     for (int64_t first = 0; first < bytes; first += register_bytes, ++parts) {
-        const Part part{blocks, stride, bytes, first,
-                        std::min<int64_t>(bytes - first, register_bytes)};
-        const size_t more = lines_of(part);
-        if (more > most_lines || has_overlap(part)) return 0;
+        const auto rest = static_cast<size_t>(std::min<int64_t>(bytes - first, register_bytes));
+        const Places places = places_of(blocks, stride, first, rest);
+        const size_t more = lines_of(places, rest);
+        if (more > most_lines || distinct_bytes(places) < rest) return {};
         lines += more;
-        if (tables == nullptr) continue;
-        fill(part, 1, tables[parts]);
-        tables[parts].moves = moves_of(blocks) * register_bytes / static_cast<size_t>(bytes);
     }
-    return is_faster(Direction::pack, lines, moves_of(blocks)) ? parts : 0;
+    const bool gains = is_faster(Direction::pack, lines, moves_of(blocks));
+    return gains ? PermutationChoice{parts, 1} : PermutationChoice{};
+}
+
+void make_permutations(std::span<const Block> blocks, int64_t stride,
+                       const PermutationChoice& choice, Permutation* tables) noexcept {
+    const auto bytes = static_cast<size_t>(bytes_of(blocks));
+    const size_t moves = moves_of(blocks);
+    if (choice.number == 1) {
+        fill(places_of(blocks, stride, 0, choice.records * bytes), 0, stride, choice.records,
+             *tables);
+        tables->moves = choice.records * moves;
+        return;
+    }
+    for (size_t part = 0; part < choice.number; ++part) {
+        const size_t first = part * register_bytes, rest = std::min(bytes - first, register_bytes);
+        const auto offset = static_cast<int64_t>(first);
+        fill(places_of(blocks, stride, offset, rest), offset, stride, 1, tables[part]);
+        tables[part].moves = moves * register_bytes / bytes;
+    }
 }
 
 // Unaligned registers cross lines of the cache: a store under a mask costs about what two or three

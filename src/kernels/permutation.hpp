@@ -8,10 +8,15 @@
 
 namespace vecmpi::kernels {
 
-// How many permutations a record takes: 0 where they cannot do it (a window of more than most_lines
-// registers) or gain nothing. Fills `tables` where it is not null.
-size_t make_permutations(std::span<const Block> blocks, int64_t stride,
-                         Permutation* tables) noexcept;
+// How many permutations a record takes, and how many records a group has: 0 where permutations
+// cannot do it (a window of more than most_lines registers) or gain nothing.
+struct PermutationChoice {
+    size_t number = 0, records = 0;
+};
+PermutationChoice choose_permutations(std::span<const Block> blocks, int64_t stride) noexcept;
+// Fills choice.number tables.
+void make_permutations(std::span<const Block> blocks, int64_t stride,
+                       const PermutationChoice& choice, Permutation* tables) noexcept;
 
 // Groups whose windows lie in the span of `records` records: [low, high) is a record's, from where
 // it stands.

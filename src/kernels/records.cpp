@@ -54,10 +54,11 @@ RecordCopier::RecordCopier(std::vector<Block> blocks, int64_t stride, const Pack
     }
     const bool may_permute = limits.any_way || limits.only == PackWay::permute;
     if (!may_permute || !bytes_can_be_permuted(isa_)) return;
-    number_of_permutations_ = make_permutations(blocks_, stride_, nullptr);
+    const PermutationChoice choice = choose_permutations(blocks_, stride_);
+    number_of_permutations_ = choice.number;
     if (number_of_permutations_ == 0) return;
     permutations_ = allocate_permutations(number_of_permutations_);
-    make_permutations(blocks_, stride_, permutations_.get());
+    make_permutations(blocks_, stride_, choice, permutations_.get());
     size_t lines = 0, moves = 0;
     for (size_t i = 0; i < number_of_permutations_; ++i) {
         lines += permutations_[i].lines;
