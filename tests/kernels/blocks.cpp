@@ -243,25 +243,34 @@ void check_tables(Checks& checks, Isa isa) {
     }
 }
 
+void check_grid(Checks& checks, Isa isa, const vecmpi::Grid& grid) {
+    Places places;
+    for (size_t c = 0; c < grid.columns; ++c)
+        for (size_t r = 0; r < grid.rows; ++r) {
+            const int64_t at = static_cast<int64_t>(c) * grid.column_stride +
+                               static_cast<int64_t>(r) * grid.row_stride;
+            for (size_t i = 0; i < grid.bytes; ++i) places.push_back(at + static_cast<int64_t>(i));
+        }
+    checks.add("columns", places, [&](Direction direction, char* packed, char* memory) {
+        vecmpi::copy_grid(direction, packed, memory, grid, isa);
+    });
+}
+
 void check_grids(Checks& checks, Isa isa) {
-    for (const int64_t bytes : {1, 2, 4, 5, 8, 16})
-        for (const int64_t rows : {1, 7, 8, 15, 16, 17, 35, 67})
-            for (const int64_t columns : {0, 1, 7, 8, 9, 16, 19, 67})
+    for (const size_t bytes : {1, 2, 4, 5, 8, 16})
+        for (const size_t rows : {1, 7, 8, 15, 16, 17, 35, 67})
+            for (const size_t columns : {0, 1, 7, 8, 9, 16, 19, 67})
                 for (const int64_t gap : {0, 3}) {
-                    const int64_t row = columns * (bytes + gap) + checks.draw(0, 70);
-                    Places places;
-                    for (int64_t c = 0; c < columns; ++c)
-                        for (int64_t r = 0; r < rows; ++r)
-                            for (const int64_t place :
-                                 places_of({{0, bytes}}, c * (bytes + gap) + r * row))
-                                places.push_back(place);
-                    const vecmpi::Grid grid{static_cast<size_t>(columns), static_cast<size_t>(rows),
-                                            bytes + gap, row, static_cast<size_t>(bytes)};
-                    checks.add("columns", places,
-                               [&](Direction direction, char* packed, char* memory) {
-                                   vecmpi::copy_grid(direction, packed, memory, grid, isa);
-                               });
+                    const int64_t column = static_cast<int64_t>(bytes) + gap;
+                    const int64_t row = static_cast<int64_t>(columns) * column + checks.draw(0, 70);
+                    const int64_t sign = checks.draw(0, 4) == 0 ? -1 : 1;
+                    check_grid(checks, isa, {columns, rows, column, sign * row, bytes});
+                    if (checks.draw(0, 4) == 0)
+                        check_grid(checks, isa, {columns, rows, -column, row, bytes});
                 }
+    // More than a second-level cache holds, rows on different lines of it and on the same.
+    for (const int64_t row : {530 * 8 + 40, 5 * 1024, -530 * 8})
+        check_grid(checks, isa, {530, 620, 8, row, 8});
 }
 
 // Each record ends where a page ends, and the pages between records may not be touched.
