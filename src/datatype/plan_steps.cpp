@@ -10,12 +10,11 @@
 namespace vecmpi {
 
 PackLimits pack_limits(PackMode mode, IsaChoice isa) noexcept {
-    PackLimits limits;
-    const bool is_set = isa != IsaChoice::automatic && isa != IsaChoice::off;
-    // Both enums have the sets in the same order.
-    limits.isa = is_set
-                     ? static_cast<Isa>(static_cast<int>(isa) - static_cast<int>(IsaChoice::scalar))
-                     : best_isa();
+    PackLimits limits;  // IsaChoice::off: plain loops
+    if (isa == IsaChoice::automatic)
+        limits.isa = best_isa();
+    else if (isa != IsaChoice::off)  // both enums have the sets in the same order
+        limits.isa = static_cast<Isa>(static_cast<int>(isa) - static_cast<int>(IsaChoice::scalar));
     limits.any_way = mode == PackMode::automatic;
     if (mode == PackMode::permute) limits.only = PackWay::permute;
     if (mode == PackMode::gather) limits.only = PackWay::gather;
