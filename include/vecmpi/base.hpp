@@ -21,7 +21,7 @@ enum class OffloadMode : uint8_t { automatic, on, off };
 enum class IntranodeMode : uint8_t { automatic, on, off };
 enum class WaitMode : uint8_t { automatic, spin, yield, sleep };
 enum class IsaChoice : uint8_t { automatic, off, scalar, sse4, avx2, avx512, neon, sve };
-enum class PackMode : uint8_t { automatic, off, block, permute, gather };
+enum class PackMode : uint8_t { automatic, off, on, block, permute, gather };
 enum class LogLevel : uint8_t { error, warn, info, debug };
 // How a collective is done: as the settings name it (src/base/setting_values.cpp).
 enum class CollectivePath : uint8_t {

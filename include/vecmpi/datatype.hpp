@@ -19,8 +19,7 @@ namespace vecmpi {
 
 struct PlanSteps;
 
-// Of one datatype; knows no handle. Any thread may use it, and it outlives the datatype while
-// somebody holds it.
+// Of one datatype; knows no handle. Any thread may use it.
 class PackPlan {
   public:
     explicit PackPlan(std::unique_ptr<const PlanSteps> steps) noexcept;
@@ -46,9 +45,6 @@ class PackPlan {
     MPI_Count bytes_, most_to_unpack_, most_bytes_;
 };
 
-// The plan of a datatype that was packed before; null where the library is to do it.
-std::shared_ptr<const PackPlan> plan_of(MPI_Datatype type) noexcept;
-
 // One call of MPI_Pack or MPI_Unpack (MPI 4.0, 5.2).
 struct PackCall {
     Call call;
@@ -65,12 +61,15 @@ struct PackCall {
 // True where the whole call was served, and *end is the position behind it. False, and nothing
 // done: the library is to serve it.
 bool pack_by_plan(const PackCall& call, MPI_Count* end) noexcept;
-// The library served it without an error: a datatype that is used again gets a plan, which must
-// give the bytes that the library gave.
+// The library served it without an error. A datatype on which it has spent twenty times what a plan
+// costs gets one, which must give the bytes that the library gave.
 void note_packed_by_library(const PackCall& call, MPI_Count end) noexcept;
 
-// Before a handle is given back to the library, and after it gave one out.
+// Before a handle is given back to the library, and after it gave out one that is surely new.
 void forget_plan(MPI_Datatype type) noexcept;
+// After MPI_Type_commit, of a new handle or of one that was committed before: a plan of another
+// type goes.
+void check_plan(MPI_Datatype type) noexcept;
 // After MPI_Finalize.
 void forget_plans() noexcept;
 

@@ -219,6 +219,24 @@ MaybeLayout struct_layout(const TypeTree& tree) {
 
 }  // namespace
 
+uint64_t digest_of(const TypeTree& tree) noexcept {
+    uint64_t digest = 0;
+    const auto add = [&](int64_t value) {  // FNV-1a by words, and a shift for their upper halves
+        digest = (digest ^ static_cast<uint64_t>(value)) * 0x100000001b3;
+        digest ^= digest >> 32;
+    };
+    add(tree.combiner);
+    add(tree.named);
+    add(tree.size);
+    add(tree.extent);
+    for (const auto* values : {&tree.integers, &tree.addresses, &tree.counts}) {
+        add(static_cast<int64_t>(values->size()));
+        for (const int64_t value : *values) add(value);
+    }
+    for (const TypeTree& type : tree.types) add(static_cast<int64_t>(digest_of(type)));
+    return digest;
+}
+
 MaybeLayout decode(const TypeTree& tree) {
     if (tree.combiner == MPI_COMBINER_NAMED) return named_layout(tree);
     if (tree.combiner == MPI_COMBINER_STRUCT || tree.combiner == MPI_COMBINER_STRUCT_INTEGER)

@@ -30,8 +30,13 @@ struct TypeTree {
 constexpr size_t most_entries = size_t{1} << 20;
 
 enum class Described : uint8_t { fully, too_large, unknown };
-// Asks the library.
-Described describe(MPI_Datatype type, TypeTree& tree);
+// The longest description that is read: an indexed type has two numbers a block.
+constexpr size_t most_described = 4 * most_entries;
+// Asks the library. `room`: entries that the description may have.
+Described describe(MPI_Datatype type, TypeTree& tree, size_t room = most_described);
+
+// Pure. Types that lie alike but were made otherwise may differ in it.
+uint64_t digest_of(const TypeTree& tree) noexcept;
 
 // Pure. Nothing where a combiner is unknown.
 std::optional<Layout> decode(const TypeTree& tree);

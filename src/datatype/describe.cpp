@@ -92,8 +92,7 @@ Described describe(MPI_Datatype type, TypeTree& tree, size_t& room, int depth) {
 
 }  // namespace
 
-Described describe(MPI_Datatype type, TypeTree& tree) {
-    size_t room = 4 * most_entries;  // an indexed type has two numbers a block
+Described describe(MPI_Datatype type, TypeTree& tree, size_t room) {
     return describe(type, tree, room, 0);
 }
 

@@ -279,8 +279,11 @@ struct Row {
 };
 
 bool are_apart(std::vector<Bounds> spans) {
-    std::sort(spans.begin(), spans.end(),
-              [](const Bounds& left, const Bounds& right) { return left.low < right.low; });
+    const auto is_lower = [](const Bounds& left, const Bounds& right) {
+        return left.low < right.low;
+    };
+    if (!std::is_sorted(spans.begin(), spans.end(), is_lower))
+        std::sort(spans.begin(), spans.end(), is_lower);
     for (size_t i = 1; i < spans.size(); ++i)
         if (spans[i].low < spans[i - 1].high) return false;
     return true;

@@ -15,7 +15,7 @@ PackLimits pack_limits(PackMode mode, IsaChoice isa) noexcept {
         limits.isa = best_isa();
     else if (isa != IsaChoice::off)  // both enums have the sets in the same order
         limits.isa = static_cast<Isa>(static_cast<int>(isa) - static_cast<int>(IsaChoice::scalar));
-    limits.any_way = mode == PackMode::automatic;
+    limits.any_way = mode == PackMode::automatic || mode == PackMode::on;
     if (mode == PackMode::permute) limits.only = PackWay::permute;
     if (mode == PackMode::gather) limits.only = PackWay::gather;
     return limits;
@@ -58,18 +58,34 @@ int64_t most_worth_packing(const Layout& layout, int64_t extent) noexcept {
     return blocks.bytes < least_block ? INT64_MAX : in_shared_lines;
 }
 
-std::unique_ptr<const PlanSteps> make_steps(const Layout& layout, int64_t extent,
-                                            const PackLimits& limits, Counter* why) {
+std::unique_ptr<PlanSteps> make_steps(const Layout& layout, int64_t extent,
+                                      const PackLimits& limits, Counter* why) {
     *why = Counter::decline_table;
     if (table_entries(layout) > most_entries) return nullptr;
     auto steps = std::make_unique<PlanSteps>();
-    steps->one = plan_layout(layout, limits);
     steps->copies = plan_copies(layout, extent, limits);
+    // One record of few blocks is no row of them, and one column is a row. Whatever else is moved
+    // is moved alike, and has the tables.
+    const Step::Kind kind = steps->copies.kind;
+    if (kind == Step::Kind::records || kind == Step::Kind::grid)
+        steps->one = plan_layout(layout, limits);
     steps->bytes = layout.bytes;
     steps->disjoint_copies = disjoint_copies(layout, extent);
-    steps->most_bytes = limits.any_way ? most_worth_packing(layout, extent) : INT64_MAX;
     steps->isa = limits.isa;
     return steps;
+}
+
+// 512 KiB of long blocks take the library 20 us, of small ones up to 2 ms.
+uint64_t library_ns(int64_t bytes) noexcept {
+    constexpr uint64_t call_ns = 128, bytes_in_ns = 16;
+    return call_ns + static_cast<uint64_t>(bytes) / bytes_in_ns;
+}
+
+size_t worth_describing(uint64_t spent_ns) noexcept {
+    constexpr uint64_t share = 20, plan_ns = 4'000, entry_ns = 32;
+    const uint64_t affordable_ns = spent_ns / share;
+    if (affordable_ns <= plan_ns) return 0;
+    return std::min<size_t>((affordable_ns - plan_ns) / entry_ns, most_described);
 }
 
 namespace {
@@ -93,9 +109,10 @@ bool agrees_with_library(const Layout& layout, MPI_Datatype type) noexcept {
 
 }  // namespace
 
-std::shared_ptr<const PackPlan> make_plan(MPI_Datatype type, Counter* why) {
+std::unique_ptr<HeldPlan> make_plan(MPI_Datatype type, size_t entries, Counter* why) {
+    const bool is_weighed = settings().pack == PackMode::automatic;
     TypeTree tree;
-    const Described described = describe(type, tree);
+    const Described described = describe(type, tree, entries);
     *why = described == Described::too_large ? Counter::decline_table : Counter::decline_combiner;
     if (described != Described::fully) return nullptr;
     const std::optional<Layout> layout = decode(tree);
@@ -104,13 +121,14 @@ std::shared_ptr<const PackPlan> make_plan(MPI_Datatype type, Counter* why) {
     const bool is_plain_copy = layout->kind == Layout::Kind::dense && tree.extent == layout->bytes;
     if (layout->kind == Layout::Kind::empty || is_plain_copy) return nullptr;
     const bool is_column = std::abs(tree.extent) < 64;  // with the next one beside it
-    if (waits_for_memory(*layout) && !is_column && settings().pack == PackMode::automatic)
-        return nullptr;
+    if (is_weighed && waits_for_memory(*layout) && !is_column) return nullptr;
     *why = Counter::decline_plan;
     if (!agrees_with_library(*layout, type)) return nullptr;
     auto steps =
         make_steps(*layout, tree.extent, pack_limits(settings().pack, settings().isa), why);
-    return steps ? std::make_shared<const PackPlan>(std::move(steps)) : nullptr;
+    if (!steps) return nullptr;
+    if (is_weighed) steps->most_bytes = most_worth_packing(*layout, tree.extent);
+    return std::make_unique<HeldPlan>(type, std::move(steps), digest_of(tree));
 }
 
 // ---- the plan
@@ -126,7 +144,7 @@ PackPlan::~PackPlan() = default;
 
 void PackPlan::copy(Direction direction, void* part, void* memory, MPI_Count count, MPI_Count first,
                     MPI_Count bytes) const noexcept {
-    const Step& step = count == 1 ? steps_->one : steps_->copies;
+    const Step& step = steps_->of(count);
     carry_out(step, {direction, steps_->isa}, static_cast<char*>(part), static_cast<char*>(memory),
               step.rounds * count, first, bytes);
 }
@@ -138,8 +156,7 @@ void PackPlan::copy_all(Direction direction, void* packed, void* memory,
                                            Counter::packed_by_transposes};
     copy(direction, packed, memory, count, 0, count * bytes_);
     if (counting_enabled.load(std::memory_order_relaxed)) [[unlikely]] {
-        const Step& step = count == 1 ? steps_->one : steps_->copies;
-        vecmpi::count(counters[static_cast<size_t>(moved_by(step, direction))]);
+        vecmpi::count(counters[static_cast<size_t>(moved_by(steps_->of(count), direction))]);
     }
 }
 

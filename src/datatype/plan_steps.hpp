@@ -2,20 +2,24 @@
 // What a PackPlan consists of, and how it is made of a datatype. Inside src/datatype only.
 #pragma once
 
+#include <optional>
+
 #include "decode.hpp"
 #include "plan.hpp"
+#include "plan_table.hpp"
 #include "vecmpi/base.hpp"
 #include "vecmpi/datatype.hpp"
 
 namespace vecmpi {
 
 struct PlanSteps {
-    Step one;     // of one element
-    Step copies;  // of more: as many times its rounds
+    Step copies;              // of any number of elements: as many times its rounds
+    std::optional<Step> one;  // of one element, where it is moved otherwise: a few small tables
     int64_t bytes = 0;
     int64_t disjoint_copies = 0;
-    int64_t most_bytes = 0;  // of a stream
+    int64_t most_bytes = INT64_MAX;  // of a stream
     Isa isa = Isa::scalar;
+    const Step& of(int64_t count) const noexcept { return count == 1 && one ? *one : copies; }
 };
 
 // Pure. What the settings allow.
@@ -26,11 +30,20 @@ PackLimits pack_limits(PackMode mode, IsaChoice isa) noexcept;
 int64_t most_worth_packing(const Layout& layout, int64_t extent) noexcept;
 
 // Pure. Null, and the reason, where the layout takes too large tables.
-std::unique_ptr<const PlanSteps> make_steps(const Layout& layout, int64_t extent,
-                                            const PackLimits& limits, Counter* why);
+std::unique_ptr<PlanSteps> make_steps(const Layout& layout, int64_t extent,
+                                      const PackLimits& limits, Counter* why);
 
 // Asks the library what the datatype is. Null, and the reason, where it is left to the library:
-// what is dense is a plain copy there as well.
-std::shared_ptr<const PackPlan> make_plan(MPI_Datatype type, Counter* why);
+// what is dense is a plain copy there as well. Its description may have `entries` entries.
+std::unique_ptr<HeldPlan> make_plan(MPI_Datatype type, size_t entries, Counter* why);
+
+// Pure. What the library spends on a call, at the rate at which it copies long blocks: it spends at
+// least that.
+uint64_t library_ns(int64_t bytes) noexcept;
+// What the library must have spent on a type before a plan is made. A plan then adds a twentieth at
+// most, however soon the type is given back.
+constexpr uint64_t least_worth_ns = 100'000;
+// Pure. Entries that the description of a type may have to be worth a plan then.
+size_t worth_describing(uint64_t spent_ns) noexcept;
 
 }  // namespace vecmpi

@@ -111,7 +111,7 @@ int serve_Type_free(MPI_Datatype* datatype) {
 
 int serve_Type_commit(MPI_Datatype* datatype) noexcept {
     const int rc = real.Type_commit(datatype);
-    if (rc == MPI_SUCCESS) forget_plan(*datatype);
+    if (rc == MPI_SUCCESS) check_plan(*datatype);
     return rc;
 }
 

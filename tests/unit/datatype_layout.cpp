@@ -210,3 +210,26 @@ TEST_CASE("how many copies share no byte", "[datatype]") {
         CHECK(disjoint_copies(c.layout, c.extent) == c.copies);
     }
 }
+
+TEST_CASE("the digest of a description tells types apart", "[datatype]") {
+    const auto vector = [](int64_t count, int64_t block, int64_t stride, const TypeTree& inner) {
+        return made(MPI_COMBINER_VECTOR, {count, block, stride}, {inner}, {}, 100);
+    };
+    const std::vector<TypeTree> trees = {
+        an_int,
+        a_double,
+        vector(10, 1, 2, an_int),
+        vector(10, 2, 1, an_int),
+        vector(10, 1, 3, an_int),
+        vector(10, 1, 2, a_double),
+        vector(10, 1, 2, vector(10, 1, 2, an_int)),
+        made(MPI_COMBINER_INDEXED, {2, 1, 1, 0, 5}, {an_int}, {}, 100),
+        made(MPI_COMBINER_INDEXED, {2, 1, 1, 5, 0}, {an_int}, {}, 100),
+        made(MPI_COMBINER_HINDEXED, {2, 1, 1}, {an_int}, {5, 0}, 100),
+        made(MPI_COMBINER_VECTOR, {10, 1, 2}, {an_int}, {}, 104)};
+    for (size_t i = 0; i < trees.size(); ++i)
+        for (size_t k = 0; k < trees.size(); ++k) {
+            CAPTURE(i, k);
+            CHECK((digest_of(trees[i]) == digest_of(trees[k])) == (i == k));
+        }
+}

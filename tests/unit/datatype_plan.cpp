@@ -122,8 +122,8 @@ void check_layout(Random& random, const Layout& layout, int64_t extent, int64_t 
     CHECK(b.memory == image);
 }
 
-const std::vector<PackMode> modes = {PackMode::automatic, PackMode::block, PackMode::permute,
-                                     PackMode::gather};
+const std::vector<PackMode> modes = {PackMode::automatic, PackMode::on, PackMode::block,
+                                     PackMode::permute, PackMode::gather};
 
 }  // namespace
 
@@ -184,6 +184,36 @@ TEST_CASE("the kernel follows from the layout", "[datatype]") {
         CHECK(plan_layout(c.layout, limits).kind == c.one);
         CHECK(plan_copies(c.layout, c.extent, limits).kind == c.copies);
     }
+}
+
+TEST_CASE("no wider instruction set is used than VECMPI_ISA allows", "[datatype]") {
+    CHECK(pack_limits(PackMode::automatic, IsaChoice::off).isa == Isa::scalar);
+    CHECK(pack_limits(PackMode::automatic, IsaChoice::automatic).isa == best_isa());
+    std::vector<int64_t> offsets;
+    for (int64_t i = 0; i < 100; ++i) offsets.push_back(8 * i * i);
+    for (const IsaChoice isa :
+         {IsaChoice::off, IsaChoice::scalar, IsaChoice::sse4, IsaChoice::avx2})
+        for (const PackMode mode : modes) {
+            const PackLimits limits = pack_limits(mode, isa);
+            CHECK(limits.isa < Isa::avx512);
+            const RecordCopier records({{0, 4}}, 8, limits);
+            const TableCopier table(offsets, 8, limits);
+            for (const Direction direction : {Direction::pack, Direction::unpack}) {
+                CHECK(records.way(direction) == PackWay::block);
+                CHECK(table.way(direction) == PackWay::block);
+            }
+        }
+}
+
+TEST_CASE("tables are kept once", "[datatype]") {
+    std::vector<int64_t> offsets;
+    for (int64_t i = 0; i < 1000; ++i) offsets.push_back(8 * i * i);
+    const PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic);
+    Counter why{};
+    CHECK_FALSE(make_steps(at_places(dense(8), offsets), 1 << 30, limits, &why)->one);
+    CHECK_FALSE(
+        make_steps(repeated(at_places(dense(8), offsets), 3, 1 << 26), 1 << 30, limits, &why)->one);
+    CHECK(make_steps(repeated(dense(8), 100, 800), 8, limits, &why)->one);
 }
 
 TEST_CASE("a plan of too large tables is declined", "[datatype]") {

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A table of sets of four places, which is searched without a lock, and readers' slots (hazard
+// pointers: Michael, Hazard pointers: safe memory reclamation for lock-free objects, IEEE TPDS 15,
+// 2004), so that memory is given back as soon as nobody is within a plan.
+#include "plan_table.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <mutex>
+
+#include "plan_steps.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+// ---- readers
+// -------------------------------------------------------------------------------------
+
+// The plan that somebody is within; null: free. Taken and given back with each use. Sequentially
+// consistent: a reader says what it uses before it asks whether that is still in the table; who
+// takes a plan out asks who uses it afterwards. One of the two sees the other.
+struct alignas(64) Reader {
+    std::atomic<const HeldPlan*> uses{nullptr};
+};
+constexpr unsigned number_of_readers = 64;
+constinit Reader readers[number_of_readers];
+
+// A thread tries its own first. Relaxed: where two have the same, one goes on to the next.
+unsigned first_reader() noexcept {
+    static constinit std::atomic<unsigned> threads{0};
+    constexpr unsigned none = UINT32_MAX;
+    thread_local constinit unsigned mine __attribute__((tls_model("initial-exec"))) = none;
+    if (mine == none) mine = threads.fetch_add(1, std::memory_order_relaxed) % number_of_readers;
+    return mine;
+}
+
+// Null where all are taken.
+std::atomic<const HeldPlan*>* take_reader(const HeldPlan* held) noexcept {
+    const unsigned first = first_reader();
+    for (unsigned i = 0; i < number_of_readers; ++i) {
+        std::atomic<const HeldPlan*>& uses = readers[(first + i) % number_of_readers].uses;
+        const HeldPlan* nobody = nullptr;
+        if (uses.load(std::memory_order_relaxed) == nullptr &&
+            uses.compare_exchange_strong(nobody, held))
+            return &uses;
+    }
+    return nullptr;
+}
+
+bool is_used(const HeldPlan* held) noexcept {
+    return std::any_of(std::begin(readers), std::end(readers),
+                       [&](const Reader& reader) { return reader.uses.load() == held; });
+}
+
+// ---- places
+// --------------------------------------------------------------------------------------
+
+// A word: handle (32 bits), settled (1), deciding (1), how often it was put off (4), units of the
+// library's time (26). Counting is relaxed: an update that is lost costs nothing but time.
+constexpr uint64_t settled_bit = uint64_t{1} << 31, deciding_bit = uint64_t{1} << 30,
+                   decided_bits = settled_bit | deciding_bit;
+constexpr unsigned put_off_shift = 26;
+constexpr uint64_t most_units = (uint64_t{1} << put_off_shift) - 1, most_put_off = 13;
+constexpr uint64_t unit_ns = 16;
+
+uint64_t key_of(MPI_Datatype type) noexcept { return uint64_t{static_cast<uint32_t>(type)} << 32; }
+bool is_of(uint64_t word, MPI_Datatype type) noexcept {
+    return word >> 32 == static_cast<uint32_t>(type);
+}
+uint64_t put_off_of(uint64_t word) noexcept { return word >> put_off_shift & 15; }
+
+// `plan` is not null only where the word is settled; both change so under the lock alone, and the
+// plan is written after the word and taken out before it.
+struct Place {
+    std::atomic<uint64_t> word{0};
+    std::atomic<HeldPlan*> plan{nullptr};
+};
+
+// 4096 types. MPICH's handles count up, so that their lowest bits spread them evenly. One that
+// finds no place is left to the library, and tries again with its next call.
+constexpr size_t number_of_sets = 1024, ways = 4;
+constinit Place table[number_of_sets][ways];
+
+std::mutex mutex;  // of the verdicts and of what follows
+constinit HeldPlan* retired = nullptr;
+constinit size_t number_of_retired = 0, number_in_table = 0;
+
+auto& set_of(MPI_Datatype type) noexcept {
+    return table[static_cast<uint32_t>(type) % number_of_sets];
+}
+
+Place* find(MPI_Datatype type) noexcept {
+    for (Place& place : set_of(type))
+        if (is_of(place.word.load(std::memory_order_relaxed), type)) return &place;
+    return nullptr;
+}
+
+// A place that is free, or the one of the type on which the library has spent least.
+Place* claim(MPI_Datatype type) noexcept {
+    Place* best = nullptr;
+    uint64_t least = 0;
+    for (Place& place : set_of(type)) {
+        const uint64_t word = place.word.load(std::memory_order_relaxed);
+        const bool is_counted = (word & decided_bits) == 0;
+        if (!is_counted || (best != nullptr && (word & most_units) >= (least & most_units)))
+            continue;
+        best = &place;
+        least = word;
+        if (word == 0) break;
+    }
+    const bool is_mine = best != nullptr && best->word.compare_exchange_strong(
+                                                least, key_of(type), std::memory_order_relaxed);
+    return is_mine ? best : nullptr;
+}
+
+// With the lock. Gives back the retired plans that nobody uses.
+void sweep() noexcept {
+    number_of_retired = 0;
+    for (HeldPlan** link = &retired; *link != nullptr;) {
+        HeldPlan* const candidate = *link;
+        if (is_used(candidate)) {
+            link = &candidate->next;
+            ++number_of_retired;
+        } else {
+            *link = candidate->next;
+            delete candidate;
+        }
+    }
+}
+
+// With the lock.
+void empty(Place& place) noexcept {
+    HeldPlan* const held = place.plan.exchange(nullptr);
+    place.word.store(0, std::memory_order_relaxed);
+    if (held == nullptr) return;
+    --number_in_table;
+    held->next = retired;
+    retired = held;
+    sweep();
+}
+
+}  // namespace
+
+HeldPlan::HeldPlan(MPI_Datatype of, std::unique_ptr<const PlanSteps> steps,
+                   uint64_t digest_of_type) noexcept
+    : type(of), digest(digest_of_type), plan(std::move(steps)) {}
+
+PlanInUse::PlanInUse(MPI_Datatype type) noexcept {
+    const Place* const place = find(type);
+    if (place == nullptr) return;
+    const HeldPlan* const held = place->plan.load(std::memory_order_relaxed);
+    if (held == nullptr) return;
+    reader_ = take_reader(held);
+    if (reader_ == nullptr) return;
+    // The place may have been given to another type before it was looked at.
+    if (place->plan.load() == held && held->type == type) held_ = held;
+}
+
+PlanInUse::~PlanInUse() {
+    if (reader_ != nullptr) reader_->store(nullptr, std::memory_order_release);
+}
+
+uint64_t tally_library_time(MPI_Datatype type, uint64_t ns, uint64_t worth_ns) noexcept {
+    Place* place = find(type);
+    if (place == nullptr) place = claim(type);
+    if (place == nullptr) return 0;
+    uint64_t word = place->word.load(std::memory_order_relaxed);
+    if (!is_of(word, type) || (word & decided_bits) != 0) return 0;
+    const uint64_t units = std::min((word & most_units) + ns / unit_ns, most_units);
+    const uint64_t worth = std::min(worth_ns / unit_ns << put_off_of(word), most_units);
+    uint64_t next = (word & ~most_units) | units;
+    if (units >= worth) next |= deciding_bit;
+    const bool is_counted =
+        place->word.compare_exchange_strong(word, next, std::memory_order_relaxed);
+    return is_counted && units >= worth ? std::max(units * unit_ns, unit_ns) : 0;
+}
+
+void put_off(MPI_Datatype type) noexcept {
+    Place* const place = find(type);
+    if (place == nullptr) return;
+    uint64_t word = place->word.load(std::memory_order_relaxed);
+    if (!is_of(word, type) || (word & decided_bits) != deciding_bit) return;
+    const uint64_t times = std::min(put_off_of(word) + 1, most_put_off);
+    place->word.compare_exchange_strong(word, key_of(type) | times << put_off_shift,
+                                        std::memory_order_relaxed);
+}
+
+void settle(MPI_Datatype type, std::unique_ptr<HeldPlan> held) noexcept {
+    const std::lock_guard lock(mutex);
+    Place* const place = find(type);
+    if (place == nullptr) return;
+    uint64_t word = place->word.load(std::memory_order_relaxed);
+    if (!is_of(word, type) || (word & decided_bits) != deciding_bit) return;
+    if (!place->word.compare_exchange_strong(word, key_of(type) | settled_bit,
+                                             std::memory_order_relaxed))
+        return;
+    number_in_table += held != nullptr ? 1 : 0;
+    place->plan.store(held.release());
+}
+
+// A type that is made, used a little and given back takes no lock.
+// Two threads that count the same type for the first time may have given it two places.
+void drop_place(MPI_Datatype type) noexcept {
+    for (Place& place : set_of(type)) {
+        uint64_t word = place.word.load(std::memory_order_relaxed);
+        if (!is_of(word, type)) continue;
+        if ((word & settled_bit) == 0 &&
+            place.word.compare_exchange_strong(word, 0, std::memory_order_relaxed))
+            continue;
+        const std::lock_guard lock(mutex);
+        if (is_of(place.word.load(std::memory_order_relaxed), type)) empty(place);
+    }
+}
+
+void drop_all_places() noexcept {
+    const std::lock_guard lock(mutex);
+    for (auto& set : table)
+        for (Place& place : set) empty(place);
+    sweep();
+}
+
+size_t plans_alive() noexcept {
+    const std::lock_guard lock(mutex);
+    return number_in_table + number_of_retired;
+}
+
+}  // namespace vecmpi

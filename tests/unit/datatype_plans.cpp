@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// When a plan is made, which calls it serves and when it goes, over a library whose only derived
+// types are vectors of ints.
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <new>
+#include <thread>
+
+#include "datatype/plan_steps.hpp"
+#include "running_engine.hpp"
+
+using namespace vecmpi;
+
+// ---- memory that runs out
+// ------------------------------------------------------------------------
+
+namespace {
+thread_local constinit int allocations_left = -1;  // below 0: any number
+
+void* allocate_or_throw(size_t bytes) {
+    if (allocations_left == 0) throw std::bad_alloc();
+    if (allocations_left > 0) --allocations_left;
+    if (void* const memory = std::malloc(bytes)) return memory;
+    throw std::bad_alloc();
+}
+}  // namespace
+
+void* operator new(size_t bytes) { return allocate_or_throw(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace {
+
+// ---- the library's types
+// -------------------------------------------------------------------------
+
+struct Vector {
+    int count, stride;     // of single ints
+    MPI_Count extent = 0;  // 0: as the library makes it
+};
+std::map<MPI_Datatype, Vector> types;  // written before threads run
+std::atomic<int> envelopes{0};
+
+constexpr MPI_Count int_bytes = sizeof(int);
+
+MPI_Count extent_of(const Vector& v) {
+    return v.extent != 0 ? v.extent : ((v.count - 1) * v.stride + 1) * int_bytes;
+}
+
+int fake_envelope(MPI_Datatype type, MPI_Count* integers, MPI_Count* addresses, MPI_Count* counts,
+                  MPI_Count* inner, int* combiner) {
+    ++envelopes;
+    const bool is_named = !types.contains(type);
+    *integers = is_named ? 0 : 3;
+    *addresses = *counts = 0;
+    *inner = is_named ? 0 : 1;
+    *combiner = is_named ? MPI_COMBINER_NAMED : MPI_COMBINER_VECTOR;
+    return MPI_SUCCESS;
+}
+int fake_contents(MPI_Datatype type, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int integers[],
+                  MPI_Aint[], MPI_Count[], MPI_Datatype inner[]) {
+    const Vector v = types.at(type);
+    integers[0] = v.count;
+    integers[1] = 1;
+    integers[2] = v.stride;
+    inner[0] = MPI_INT;
+    return MPI_SUCCESS;
+}
+int fake_size(MPI_Datatype type, MPI_Count* size) {
+    *size = types.contains(type) ? types.at(type).count * int_bytes : int_bytes;
+    return MPI_SUCCESS;
+}
+int fake_extent(MPI_Datatype type, MPI_Count* low, MPI_Count* extent) {
+    *low = 0;
+    *extent = types.contains(type) ? extent_of(types.at(type)) : int_bytes;
+    return MPI_SUCCESS;
+}
+int fake_true_extent(MPI_Datatype type, MPI_Count* low, MPI_Count* extent) {
+    *low = 0;
+    const Vector v = types.at(type);
+    *extent = ((v.count - 1) * v.stride + 1) * int_bytes;
+    return MPI_SUCCESS;
+}
+
+MPI_Datatype handle(int number) {
+    return static_cast<MPI_Datatype>(0x8c000100u + static_cast<unsigned>(number));
+}
+
+// The fake library with these types, and no plan before and after.
+struct Library {
+    explicit Library(const std::map<int, Vector>& wanted) : engine(Mode::alone) {
+        forget_plans();
+        types.clear();
+        for (const auto& [number, vector] : wanted) types[handle(number)] = vector;
+        real.Type_get_envelope_c = fake_envelope;
+        real.Type_get_contents_c = fake_contents;
+        real.Type_size_x = fake_size;
+        real.Type_get_extent_x = fake_extent;
+        real.Type_get_true_extent_x = fake_true_extent;
+        envelopes = 0;
+    }
+    ~Library() {
+        forget_plans();
+        CHECK(plans_alive() == 0);
+    }
+    FreshLibrary fresh;
+    RunningEngine engine;
+};
+
+// ---- the program
+// -----------------------------------------------------------------------------------
+
+struct Buffers {
+    std::vector<int> memory = std::vector<int>(1 << 18), packed = std::vector<int>(1 << 16);
+    Buffers() {
+        for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<int>(i * 2654435761u);
+    }
+};
+
+PackCall pack_call(Buffers& b, int number, MPI_Count count = 1) {
+    return {.call = Call::Pack,
+            .direction = Direction::pack,
+            .memory = b.memory.data(),
+            .count = count,
+            .type = handle(number),
+            .packed = b.packed.data(),
+            .packed_bytes = static_cast<MPI_Count>(b.packed.size() * sizeof(int)),
+            .position = 0,
+            .comm = MPI_COMM_WORLD};
+}
+PackCall unpack_call(Buffers& b, int number, MPI_Count count = 1) {
+    PackCall call = pack_call(b, number, count);
+    call.call = Call::Unpack;
+    call.direction = Direction::unpack;
+    return call;
+}
+
+void pack_plainly(const PackCall& call) {
+    const Vector v = types.at(call.type);
+    char* packed = static_cast<char*>(call.packed) + call.position;
+    for (MPI_Count i = 0; i < call.count; ++i)
+        for (int k = 0; k < v.count; ++k, packed += int_bytes) {
+            char* const memory =
+                static_cast<char*>(call.memory) + i * extent_of(v) + k * v.stride * int_bytes;
+            const bool packing = call.direction == Direction::pack;
+            std::copy_n(packing ? memory : packed, int_bytes, packing ? packed : memory);
+        }
+}
+
+// As serve_Pack. True: by a plan.
+bool run(const PackCall& call) {
+    MPI_Count end = 0;
+    if (pack_by_plan(call, &end)) return true;
+    pack_plainly(call);
+    note_packed_by_library(call,
+                           call.position + call.count * types.at(call.type).count * int_bytes);
+    return false;
+}
+
+// How many calls the library served before a plan did; `most` if none did.
+int calls_before_plan(const PackCall& call, int most = 100000) {
+    for (int i = 0; i < most; ++i)
+        if (run(call)) return i;
+    return most;
+}
+
+}  // namespace
+
+TEST_CASE("a type that is made, used a little and given back makes no plan", "[datatype]") {
+    const Library library({{1, {1000, 2}}});
+    Buffers b;
+    for (int i = 0; i < 1000; ++i) {
+        check_plan(handle(1));
+        CHECK_FALSE(run(pack_call(b, 1)));
+        CHECK_FALSE(run(unpack_call(b, 1)));
+        forget_plan(handle(1));
+    }
+    CHECK(envelopes == 0);
+    CHECK(plans_alive() == 0);
+}
+
+TEST_CASE("a plan is made once the library has spent twenty times its cost", "[datatype]") {
+    const Library library({{1, {2, 3}}, {2, {1000, 2}}, {3, {30000, 4}}});
+    Buffers b;
+    for (const int number : {1, 2, 3}) {
+        const MPI_Count bytes = types.at(handle(number)).count * int_bytes;
+        const auto calls = static_cast<uint64_t>(calls_before_plan(pack_call(b, number)));
+        CAPTURE(number, calls);
+        CHECK(calls * library_ns(bytes) >= least_worth_ns);
+        CHECK((calls - 1) * (library_ns(bytes) - 15) < 2 * least_worth_ns);
+        std::fill(b.packed.begin(), b.packed.end(), 0);
+        REQUIRE(run(pack_call(b, number)));
+        Buffers plain;
+        pack_plainly(pack_call(plain, number));
+        CHECK(b.packed == plain.packed);
+    }
+    CHECK(plans_alive() == 3);
+}
+
+TEST_CASE("what the library has spent says how long a description may be", "[datatype]") {
+    CHECK(worth_describing(0) == 0);
+    CHECK(worth_describing(80'000) == 0);
+    CHECK(worth_describing(least_worth_ns) > 16);  // vectors, small structs
+    CHECK(worth_describing(100'000'000) > 100'000);
+    CHECK(worth_describing(UINT64_MAX) == most_described);
+    for (const MPI_Count bytes : {0, 100, 1 << 20}) CHECK(library_ns(bytes) >= 128);
+}
+
+TEST_CASE("many types keep their plans side by side", "[datatype]") {
+    std::map<int, Vector> vectors;
+    for (int i = 0; i < 600; ++i) vectors[i] = {100 + i, 2};
+    const Library library(vectors);
+    Buffers b;
+    for (int i = 0; i < 600; ++i) calls_before_plan(pack_call(b, i));
+    CHECK(plans_alive() == 600);
+    for (int i = 0; i < 600; ++i) CHECK(run(pack_call(b, i)));  // in turns
+}
+
+TEST_CASE("more types of one set than it has places stay with the library", "[datatype]") {
+    std::map<int, Vector> vectors;
+    for (int i = 0; i < 6; ++i) vectors[i * 1024] = {100, 2};
+    const Library library(vectors);
+    Buffers b;
+    for (int i = 0; i < 4; ++i) CHECK(calls_before_plan(pack_call(b, i * 1024)) < 10000);
+    CHECK(calls_before_plan(pack_call(b, 4 * 1024), 5000) == 5000);
+    forget_plan(handle(0));
+    CHECK(calls_before_plan(pack_call(b, 4 * 1024)) < 10000);
+    CHECK(plans_alive() == 4);
+}
+
+TEST_CASE("a plan goes with its handle, and not before", "[datatype]") {
+    const Library library({{1, {500, 2}}, {2, {500, 2}}});
+    Buffers b;
+    calls_before_plan(pack_call(b, 1));
+    calls_before_plan(pack_call(b, 2));
+    check_plan(handle(1));  // committed again
+    CHECK(run(pack_call(b, 1)));
+    forget_plan(handle(1));
+    CHECK_FALSE(run(pack_call(b, 1)));
+    CHECK(run(pack_call(b, 2)));
+    types[handle(2)] = {500, 3};  // another type of that handle, which was never given back
+    check_plan(handle(2));
+    CHECK_FALSE(run(pack_call(b, 2)));
+    CHECK(plans_alive() == 0);
+}
+
+TEST_CASE("a tally outlives a second commit", "[datatype]") {
+    const Library library({{1, {500, 2}}});
+    Buffers b;
+    int calls = 0;
+    while (!run(pack_call(b, 1)) && ++calls < 10000) check_plan(handle(1));
+    CHECK(calls < 10000);
+}
+
+TEST_CASE("an odd call decides nothing for the others", "[datatype]") {
+    // Two copies of the type lie on each other: after an unpacking, the last one is in memory.
+    const Library library({{1, {500, 2, 8}}});
+    Buffers b;
+    const auto overlapping = unpack_call(b, 1, 2);
+    CHECK(calls_before_plan(overlapping, 3000) == 3000);
+    CHECK(plans_alive() == 0);
+    CHECK(calls_before_plan(pack_call(b, 1)) < 100000);
+    CHECK_FALSE(run(overlapping));
+    CHECK(run(unpack_call(b, 1)));
+    PackCall refused = pack_call(b, 1);
+    refused.packed_bytes = 1999;
+    MPI_Count end = 0;
+    CHECK_FALSE(pack_by_plan(refused, &end));
+    refused = pack_call(b, 1);
+    refused.position = -1;
+    CHECK_FALSE(pack_by_plan(refused, &end));
+    refused = pack_call(b, 1);
+    refused.count = MPI_Count{1} << 62;
+    CHECK_FALSE(pack_by_plan(refused, &end));
+    CHECK(run(pack_call(b, 1)));
+}
+
+TEST_CASE("a plan that gives other bytes is not used", "[datatype]") {
+    const Library library({{1, {500, 2}}});
+    Buffers b;
+    for (int i = 0; i < 2000; ++i) {
+        PackCall call = pack_call(b, 1);
+        MPI_Count end = 0;
+        REQUIRE_FALSE(pack_by_plan(call, &end));
+        pack_plainly(call);
+        b.packed[499] ^= 1;
+        note_packed_by_library(call, 2000);
+    }
+    CHECK(plans_alive() == 0);
+}
+
+TEST_CASE("where memory runs out the library packs", "[datatype]") {
+    const Library library({{1, {500, 2}}});
+    Buffers b;
+    int failures = 0;
+    for (int allowed = 0; plans_alive() == 0 && allowed < 1000; ++allowed) {
+        allocations_left = allowed;
+        const int calls = calls_before_plan(pack_call(b, 1), 2000);
+        allocations_left = -1;
+        failures += calls == 2000 ? 1 : 0;
+        if (calls == 2000) forget_plan(handle(1));
+    }
+    CHECK(failures > 5);
+    CHECK(plans_alive() == 1);
+    CHECK(run(pack_call(b, 1)));
+    allocations_left = 0;
+    CHECK(run(pack_call(b, 1)));  // a plan needs none
+    check_plan(handle(1));        // cannot tell
+    allocations_left = -1;
+    CHECK_FALSE(run(pack_call(b, 1)));
+}
+
+TEST_CASE("what is put off waits twice as long", "[datatype]") {
+    const Library library({});
+    const MPI_Datatype type = handle(7);
+    uint64_t expected = 1600;
+    for (int i = 0; i < 5; ++i, expected *= 2) {
+        uint64_t spent = 0;
+        int calls = 0;
+        while (spent == 0 && calls < 100000) {
+            spent = tally_library_time(type, 160, 1600);
+            ++calls;
+        }
+        CHECK(spent == expected);
+        CHECK(static_cast<uint64_t>(calls) * 160 == expected);
+        CHECK(tally_library_time(type, 160, 1600) == 0);  // somebody decides
+        put_off(type);
+    }
+    drop_place(type);
+    CHECK(tally_library_time(type, 1600, 1600) == 1600);
+    settle(type, nullptr);
+    CHECK(tally_library_time(type, 1600, 0) == 0);
+}
+
+// ---- threads
+// -------------------------------------------------------------------------------------
+
+namespace {
+
+std::unique_ptr<HeldPlan> some_plan(MPI_Datatype type) {
+    Counter why{};
+    return std::make_unique<HeldPlan>(
+        type, make_steps(repeated(dense(4), 1000, 8), 8000, PackLimits{}, &why), 0);
+}
+
+void give_plan(MPI_Datatype type) {
+    if (tally_library_time(type, 16, 0) != 0) settle(type, some_plan(type));
+}
+
+}  // namespace
+
+TEST_CASE("memory is bounded while somebody is always within a plan", "[datatype]") {
+    const Library library({});
+    give_plan(handle(1));
+    const PlanInUse first(handle(1));
+    REQUIRE(first.get() != nullptr);
+    drop_place(handle(1));
+    CHECK(plans_alive() == 1);  // in use
+    for (int i = 2; i < 2000; ++i) {
+        give_plan(handle(i));
+        const PlanInUse used(handle(i));
+        REQUIRE(used.get() != nullptr);
+        drop_place(handle(i));
+        CHECK(plans_alive() <= 3);
+    }
+    CHECK(first.get()->bytes() == 4000);
+}
+
+TEST_CASE("more users at once than readers have slots find no plan", "[datatype]") {
+    const Library library({});
+    give_plan(handle(1));
+    std::vector<std::unique_ptr<PlanInUse>> users;
+    for (int i = 0; i < 65; ++i) users.push_back(std::make_unique<PlanInUse>(handle(1)));
+    CHECK(users[63]->get() != nullptr);
+    CHECK(users[64]->get() == nullptr);
+    users.clear();
+    CHECK(PlanInUse(handle(1)).get() != nullptr);
+}
+
+TEST_CASE("plans come and go under threads that use them", "[datatype]") {
+    const Library library({});
+    std::atomic<bool> stop{false};
+    std::atomic<size_t> found{0}, wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 3; ++t)
+        threads.emplace_back([&] {
+            std::vector<int> memory(2000, 5), packed(1000);
+            for (int i = 0; !stop.load(); ++i) {
+                const PlanInUse used(handle(i % 4));
+                if (used.get() == nullptr) continue;
+                used.get()->copy_all(Direction::pack, packed.data(), memory.data(), 1);
+                found.fetch_add(1);
+                if (packed[999] != 5) wrong.fetch_add(1);
+            }
+        });
+    size_t most = 0;
+    for (int i = 0; i < 20000 || (found.load() < 100 && i < 20000000); ++i) {
+        give_plan(handle(i % 4));
+        if (i % 3 == 0) drop_place(handle((i / 3) % 4));
+        most = std::max(most, plans_alive());
+    }
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
+    CHECK(wrong == 0);
+    CHECK(found > 0);
+    CHECK(most <= 4 + 64);
+}
