@@ -6,12 +6,14 @@ Exit status 1 when anything differs. Must not be used for timing: the plain run 
 """
 
 import argparse
+import json
 import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,12 +36,13 @@ def schedules(offload, allreduce, reduce, reduce_scatter, bcast, allgather, **mo
 MODES = {
     "auto": {},
     # From the first call on, what else needs a stream of them; and always, what else is chosen by measurement.
-    "off": {"VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on", "VECMPI_SINGLE_COPY": "off"},
-    "on": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on", "VECMPI_SINGLE_COPY": "1K"},
+    "off": {"VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on", "VECMPI_SINGLE_COPY": "off", "VECMPI_PACK": "on"},
+    "on": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on", "VECMPI_SINGLE_COPY": "1K", "VECMPI_PACK": "on"},
     "segments": {"VECMPI_OFFLOAD": "on", "VECMPI_SEGMENTS": "4", **SEGMENTED},
     "bytes": {"VECMPI_OFFLOAD": "off", "VECMPI_SEGMENT_BYTES": "1K", **SEGMENTED},
 }
 SEGMENTED_MODES = ("segments", "bytes")
+COUNTED_MODES = ("off", "on")
 # Every collective is a schedule of ours, by each algorithm: only for cases that have to do with them.
 SCHEDULES = {
     "ring": schedules("off", "ring", "chain", "ring", "chain", "ring", VECMPI_SEGMENTS="3"),
@@ -172,6 +175,24 @@ def difference(plain, preloaded):
     return "" if len(left) == len(right) else f"{len(left)} lines plain, {len(right)} preloaded"
 
 
+def missing_counts(case, report):
+    """Which events the report has none of, or an empty text."""
+    events = json.loads(Path(report).read_text())["events"]
+    missing = [beginning for beginning in case.counts
+               if not any(event["count"] for name, event in events.items() if name.startswith(beginning))]
+    return f"the report has no {', '.join(missing)}" if missing else ""
+
+
+def run_counted(options, case, ranks, seed, settings):
+    """The outcome, and which counts are missing."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = f"{folder}/report.json"
+        outcome = run(options, case, ranks, seed, options.library, settings | {"VECMPI_REPORT": f"json:{report}"})
+        if outcome.status != 0:
+            return outcome, ""
+        return outcome, missing_counts(case, report)
+
+
 def report_failure(name, why, outcome):
     print(f"FAIL {name}\n     {why}")
     for line in (outcome.errors + outcome.stacks).splitlines()[:200 if outcome.stacks else 12]:
@@ -211,8 +232,12 @@ def run_case(options, tally, case, ranks, seed):
             continue
         if mode in SEGMENTED_MODES and case.rounds:
             continue
-        preloaded = run(options, case, ranks, seed, options.library, MODES[mode])
-        why = ended_as_expected(case, preloaded) or difference(plain, preloaded)
+        missing = ""
+        if case.counts and mode in COUNTED_MODES:
+            preloaded, missing = run_counted(options, case, ranks, seed, MODES[mode])
+        else:
+            preloaded = run(options, case, ranks, seed, options.library, MODES[mode])
+        why = ended_as_expected(case, preloaded) or difference(plain, preloaded) or missing
         tally.note(f"{case.name} {mode} {label}", why, preloaded)
 
 

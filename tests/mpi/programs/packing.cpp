@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Pack and MPI_Unpack of random nested datatypes: the packed bytes, and the whole buffer that
-// was unpacked into, gaps and surroundings as well. Each type is used often, since first calls may
-// be served otherwise than later ones. The argument is a number of types, or a word:
+// MPI_Pack and MPI_Unpack of random nested datatypes: the packed bytes, and all that lies around
+// the buffer that was unpacked into, between pages that nobody may touch. Each type is used often,
+// since first calls may be served otherwise than later ones. The argument is a number of types, or
+// a word:
+//   columns  matrices, column by column
 //   errors   what the library refuses, with a type that it packed often before
-//   handles  types that take the handle of one that is gone
-//   threads  several threads, each with types of its own and one that all have
+//   handles  types that take the handle of one that is gone, or are committed again
+//   fortran  types that the library shares and nobody frees
+//   threads  several threads, each with types of its own and some that all have
 //   else     VECMPI_PACK for the types
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -20,14 +25,39 @@ using namespace battery;
 namespace {
 
 constexpr int calls = 18;
-constexpr size_t guard = 64;
+constexpr size_t page = 4096;
 
-void fill(std::vector<unsigned char>& bytes, uint64_t id) {
-    for (size_t i = 0; i < bytes.size(); i += 8) {
+// `bytes` bytes with forbidden pages around, against the end of them or the beginning of them.
+class Fenced {
+  public:
+    Fenced(size_t bytes, bool at_end) : room_((bytes / page + 1) * page) {
+        void* const base =
+            mmap(nullptr, room_ + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        check(base != MAP_FAILED, "mmap");
+        room_begin_ = static_cast<unsigned char*>(base) + page;
+        check(mprotect(room_begin_, room_, PROT_READ | PROT_WRITE) == 0, "mprotect");
+        begin_ = room_begin_ + (at_end ? room_ - bytes : 0);
+    }
+    ~Fenced() { munmap(room_begin_ - page, room_ + 2 * page); }
+    Fenced(const Fenced&) = delete;
+    Fenced& operator=(const Fenced&) = delete;
+    unsigned char* begin() const { return begin_; }
+    unsigned char* room() const { return room_begin_; }  // with what is left of the pages
+    size_t room_bytes() const { return room_; }
+
+  private:
+    size_t room_;
+    unsigned char* room_begin_;
+    unsigned char* begin_;
+};
+
+void fill(unsigned char* bytes, size_t number, uint64_t id) {
+    for (size_t i = 0; i < number; i += 8) {
         const uint64_t word = mix(id + i);
-        std::memcpy(&bytes[i], &word, std::min<size_t>(8, bytes.size() - i));
+        std::memcpy(bytes + i, &word, std::min<size_t>(8, number - i));
     }
 }
+void fill(const Fenced& fenced, uint64_t id) { fill(fenced.room(), fenced.room_bytes(), id); }
 
 // Where `count` copies of a type lie.
 struct Extent {
@@ -49,30 +79,65 @@ void exercise(Random& random, MPI_Datatype type, int count, Digest& digest) {
     MPI_Type_size(type, &size);
     MPI_Pack_size(count, type, MPI_COMM_SELF, &bound);
     digest.add(static_cast<uint64_t>(bound));
-    std::vector<unsigned char> storage(static_cast<size_t>(extent.span) + 2 * guard);
-    std::vector<unsigned char> packed(static_cast<size_t>(size) * static_cast<size_t>(count) + 16);
-    unsigned char* const memory = storage.data() + guard - extent.low;
+    const int start = random.below(9), rest = random.chance(50) ? 0 : random.below(9);
+    const int packed_bytes = start + size * count + rest;
+    const Fenced storage(static_cast<size_t>(extent.span), random.chance(50));
+    const Fenced packed(static_cast<size_t>(packed_bytes), random.chance(50));
+    unsigned char* const memory = storage.begin() - extent.low;
     fill(storage, random.next());
-    const int start = random.below(9);
     for (int i = 0; i < calls; ++i) {
-        if (i + 1 == calls) std::fill(packed.begin(), packed.end(), 0xA5);
+        if (i + 1 == calls) std::memset(packed.room(), 0xA5, packed.room_bytes());
         int position = start;
-        MPI_Pack(memory, count, type, packed.data(), static_cast<int>(packed.size()) - 7, &position,
-                 MPI_COMM_WORLD);
+        MPI_Pack(memory, count, type, packed.begin(), packed_bytes, &position, MPI_COMM_WORLD);
         digest.add(static_cast<uint64_t>(position));
     }
-    digest.add_bytes(packed.data(), packed.size());
+    digest.add_bytes(packed.room(), packed.room_bytes());
+    digest.add_bytes(storage.room(), storage.room_bytes());
     fill(packed, random.next());
     // MPI_Unpack of MPICH 4.0.2 divides by the size of the type.
     for (int i = 0; i < calls && size > 0; ++i) {
         if (i == 0 || i + 1 == calls) fill(storage, random.next());
         int position = start;
-        MPI_Unpack(packed.data(), static_cast<int>(packed.size()), &position, memory, count, type,
-                   MPI_COMM_SELF);
+        MPI_Unpack(packed.begin(), packed_bytes, &position, memory, count, type, MPI_COMM_SELF);
         digest.add(static_cast<uint64_t>(position));
-        if (i == 0) digest.add_bytes(storage.data(), storage.size());
+        if (i == 0) digest.add_bytes(storage.room(), storage.room_bytes());
     }
-    digest.add_bytes(storage.data(), storage.size());
+    digest.add_bytes(packed.room(), packed.room_bytes());
+    digest.add_bytes(storage.room(), storage.room_bytes());
+}
+
+// The same from an address that is far from the buffer, and from MPI_BOTTOM, which MPICH 4.0.2
+// refuses to pack from.
+void exercise_addresses(Random& random, MPI_Datatype type, Digest& digest) {
+    const Extent extent = extent_of(type, 1);
+    int size = 0, length = 1;
+    MPI_Type_size(type, &size);
+    const Fenced storage(static_cast<size_t>(extent.span), random.chance(50));
+    const Fenced packed(static_cast<size_t>(size), true);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (void* const base : {static_cast<void*>(packed.begin()), MPI_BOTTOM}) {
+        MPI_Aint origin = 0, address = 0;
+        MPI_Datatype placed;
+        MPI_Get_address(base, &origin);
+        MPI_Get_address(storage.begin() - extent.low, &address);
+        address = MPI_Aint_diff(address, origin);
+        MPI_Type_create_hindexed(1, &length, &address, type, &placed);
+        MPI_Type_commit(&placed);
+        fill(storage, random.next());
+        for (int i = 0; i < 4 && size > 0; ++i) {
+            int position = 0;
+            int rc = MPI_Pack(base, 1, placed, packed.begin(), size, &position, MPI_COMM_SELF);
+            digest.add(static_cast<uint64_t>(error_class(rc)));
+            digest.add_bytes(packed.room(), packed.room_bytes());
+            fill(packed, random.next());
+            position = 0;
+            rc = MPI_Unpack(packed.begin(), size, &position, base, 1, placed, MPI_COMM_SELF);
+            digest.add(static_cast<uint64_t>(error_class(rc)));
+            digest.add_bytes(storage.room(), storage.room_bytes());
+        }
+        MPI_Type_free(&placed);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
 // ---- types that Maker does not make --------------------------------------------------------------
@@ -211,8 +276,48 @@ void random_types(int number) {
             MPI_Datatype type = odd_type(random);
             MPI_Type_commit(&type);
             if (is_small(type, count)) exercise(random, type, count, digest);
+            if (is_small(type, 1) && random.chance(30)) exercise_addresses(random, type, digest);
             MPI_Type_free(&type);
         }
+    }
+}
+
+// ---- matrices --------------------------------------------------------------------------------------
+
+// A column whose copies stand side by side.
+MPI_Datatype column(int rows, int row_elements, MPI_Datatype element) {
+    MPI_Datatype one, placed;
+    MPI_Aint lower = 0, extent = 0;
+    MPI_Type_get_extent(element, &lower, &extent);
+    MPI_Type_vector(rows, 1, row_elements, element, &one);
+    MPI_Type_create_resized(one, 0, extent, &placed);
+    MPI_Type_free(&one);
+    return placed;
+}
+
+void columns(int number) {
+    constexpr MPI_Datatype elements[] = {MPI_CHAR, MPI_SHORT, MPI_INT, MPI_DOUBLE,
+                                         MPI_C_DOUBLE_COMPLEX};
+    Random random = own_random(95);
+    Digest& digest = topic("columns");
+    for (int i = 0; i < number; ++i) {
+        const bool is_large = i == 0;  // no second-level cache holds it
+        const int rows = is_large ? 620 : random.between(1, 150);
+        const int width = is_large ? 530 : random.between(1, 150);
+        const int sign = random.chance(25) ? -1 : 1;
+        const MPI_Datatype element = is_large ? MPI_DOUBLE : elements[random.below(5)];
+        MPI_Datatype type = column(rows, sign * (width + random.below(20)), element);
+        int count = width;
+        if (random.chance(30)) {  // all of the matrix as one
+            MPI_Datatype all;
+            MPI_Type_contiguous(width, type, &all);
+            MPI_Type_free(&type);
+            type = all;
+            count = 1;
+        }
+        MPI_Type_commit(&type);
+        exercise(random, type, count, digest);
+        MPI_Type_free(&type);
     }
 }
 
@@ -229,7 +334,7 @@ void errors() {
     Random random = own_random(92);
     for (int i = 0; i < 3; ++i) exercise(random, type, 3, digest);
     std::vector<unsigned char> memory(4000), packed(4000);
-    fill(memory, 1);
+    fill(memory.data(), memory.size(), 1);
     MPI_Comm freed;
     MPI_Comm_dup(MPI_COMM_WORLD, &freed);
     const MPI_Comm stale = freed;
@@ -249,6 +354,10 @@ void errors() {
                  {memory.data(), 3, MPI_DATATYPE_NULL, packed.data(), 4000, 0, MPI_COMM_WORLD},
                  {memory.data(), 3, type, packed.data(), 4000, 0, MPI_COMM_NULL},
                  {memory.data(), 3, type, packed.data(), 4000, 0, stale},
+                 {memory.data(), 3, type, packed.data(), 4000, 0, static_cast<MPI_Comm>(12345)},
+                 {nullptr, 3, type, packed.data(), 4000, 0, MPI_COMM_WORLD},
+                 {memory.data(), 3, type, packed.data(), -1, 0, MPI_COMM_WORLD},
+                 {memory.data(), 3, type, packed.data(), 1000, 1001, MPI_COMM_WORLD},
                  {memory.data(), 3, type, packed.data(), 4000, 0, MPI_COMM_SELF}};
     for (const auto& c : cases) {
         std::fill(packed.begin(), packed.end(), 0x5A);
@@ -258,7 +367,7 @@ void errors() {
         digest.add(static_cast<uint64_t>(position));
         digest.add_bytes(packed.data(), packed.size());
     }
-    for (const int size : {1200, 1199, 600}) {
+    for (const int size : {1200, 1199, 600, 0, -1}) {
         std::vector<unsigned char> into(4000, 7);
         int position = 0;
         const int rc = MPI_Unpack(packed.data(), size, &position, into.data(), 3, type,
@@ -266,6 +375,8 @@ void errors() {
         digest.add(static_cast<uint64_t>(error_class(rc)));
         if (rc == MPI_SUCCESS) digest.add_bytes(into.data(), into.size());
     }
+    for (int i = 0; i < 3; ++i) exercise(random, type, 3, digest);  // no worse for it
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Type_free(&type);
     MPI_Type_free(&uncommitted);
 }
@@ -324,7 +435,9 @@ void handles() {
                 exercise(random, type, 3, digest);
                 break;
             }
-            default:
+            default:  // committed again, between uses
+                MPI_Type_commit(&type);
+                exercise(random, type, 3, digest);
                 break;
         }
         MPI_Type_free(&type);
@@ -332,9 +445,36 @@ void handles() {
     MPI_Type_free_keyval(&key);
 }
 
+// The library gives out the same handle each time.
+void fortran() {
+    Digest& digest = topic("fortran");
+    Random random = own_random(96);
+    for (int i = 0; i < 20; ++i) {
+        MPI_Datatype parts[3], mixed_parts, vector;
+        MPI_Type_create_f90_real(6 + 9 * (i % 2), 30, &parts[0]);
+        MPI_Type_create_f90_complex(6, 30, &parts[1]);
+        MPI_Type_create_f90_integer(9, &parts[2]);
+        for (const MPI_Datatype part : parts) exercise(random, part, 5, digest);
+        const int lengths[3] = {1, 2, 3};
+        const MPI_Aint displacements[3] = {0, 24, 64};
+        MPI_Type_create_struct(3, lengths, displacements, parts, &mixed_parts);
+        MPI_Type_vector(40, 1, 2, parts[i % 3], &vector);
+        for (MPI_Datatype* const type : {&mixed_parts, &vector}) {
+            MPI_Type_commit(type);
+            exercise(random, *type, 7, digest);
+            MPI_Type_free(type);
+        }
+    }
+}
+
+// Two types that all threads use: one that stays, and one that each takes out of another one and
+// gives back, while others are within it.
 void threads() {
-    MPI_Datatype common = every(3);
+    MPI_Datatype common = every(3), inner = every(4), outer;
     MPI_Type_commit(&common);
+    MPI_Type_commit(&inner);
+    MPI_Type_contiguous(2, inner, &outer);
+    MPI_Type_free(&inner);
     std::vector<Digest> digests(4);
     std::vector<std::thread> all;
     for (size_t t = 0; t < digests.size(); ++t)
@@ -346,11 +486,15 @@ void threads() {
                 exercise(random, own, 3, digests[t]);
                 exercise(random, common, 5, digests[t]);
                 MPI_Type_free(&own);
+                MPI_Datatype taken = inner_of(outer);
+                exercise(random, taken, 2, digests[t]);
+                MPI_Type_free(&taken);
             }
         });
     for (std::thread& thread : all) thread.join();
     for (const Digest& digest : digests) topic("threads").add(digest.value());
     MPI_Type_free(&common);
+    MPI_Type_free(&outer);
 }
 
 }  // namespace
@@ -359,15 +503,18 @@ int main(int argc, char** argv) {
     read_arguments(argc, argv);
     const std::string& argument = world.argument;
     const int number = std::atoi(argument.c_str());
-    const bool is_mode = argument == "errors" || argument == "handles" || argument == "threads";
+    const struct {
+        const char* word;
+        void (*run)();
+    } modes[] = {{"columns", [] { columns(60); }}, {"errors", errors}, {"handles", handles},
+                 {"fortran", fortran}, {"threads", threads}};
+    const auto* const mode = std::find_if(std::begin(modes), std::end(modes),
+                                          [&](const auto& m) { return argument == m.word; });
+    const bool is_mode = mode != std::end(modes);
     if (!argument.empty() && number == 0 && !is_mode) setenv("VECMPI_PACK", argument.c_str(), 1);
     begin(argc, argv, argument == "threads" ? MPI_THREAD_MULTIPLE : -1);
-    if (argument == "errors")
-        errors();
-    else if (argument == "handles")
-        handles();
-    else if (argument == "threads")
-        threads();
+    if (is_mode)
+        mode->run();
     else
         random_types(number > 0 ? number : 300);
     return end();
