@@ -45,8 +45,7 @@ class Arguments {
     size_t integers_ = 0, addresses_ = 0, counts_ = 0;
 };
 
-// ---- predefined types
-// ----------------------------------------------------------------------------
+// ---- predefined types --------------------------------------------------------------------------
 
 template <class Value>
 struct Pair {
@@ -75,8 +74,7 @@ Layout named_layout(const TypeTree& tree) {
     }
 }
 
-// ---- one type repeated
-// ---------------------------------------------------------------------------
+// ---- one type repeated -------------------------------------------------------------------------
 
 struct Inner {
     Layout layout;
@@ -128,8 +126,7 @@ Layout indexed(const TypeTree& tree, const Inner& inner, bool one_length, bool b
     return indexed_layout(inner, lengths, offsets);
 }
 
-// ---- parts of arrays
-// ------------------------------------------------------------------------------
+// ---- parts of arrays ---------------------------------------------------------------------------
 
 // From the dimension whose neighbours are neighbours in memory to the other end.
 template <class Each>
@@ -199,8 +196,7 @@ MaybeLayout darray_layout(const TypeTree& tree, const Inner& inner) {
     return is_known ? MaybeLayout(std::move(layout)) : std::nullopt;
 }
 
-// ---- structs
-// --------------------------------------------------------------------------------------
+// ---- structs -----------------------------------------------------------------------------------
 
 MaybeLayout struct_layout(const TypeTree& tree) {
     Arguments arguments(tree);

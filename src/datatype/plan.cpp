@@ -147,8 +147,7 @@ Step plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits)
     return step;
 }
 
-// ---- the walk
-// --------------------------------------------------------------------------------------
+// ---- the walk ----------------------------------------------------------------------------------
 
 namespace {
 

@@ -131,8 +131,7 @@ std::unique_ptr<HeldPlan> make_plan(MPI_Datatype type, size_t entries, Counter* 
     return std::make_unique<HeldPlan>(type, std::move(steps), digest_of(tree));
 }
 
-// ---- the plan
-// ------------------------------------------------------------------------------------
+// ---- the plan ----------------------------------------------------------------------------------
 
 PackPlan::PackPlan(std::unique_ptr<const PlanSteps> steps) noexcept
     : steps_(std::move(steps)),

@@ -15,8 +15,7 @@ namespace vecmpi {
 
 namespace {
 
-// ---- readers
-// -------------------------------------------------------------------------------------
+// ---- readers -----------------------------------------------------------------------------------
 
 // The plan that somebody is within; null: free. Taken and given back with each use. Sequentially
 // consistent: a reader says what it uses before it asks whether that is still in the table; who
@@ -54,8 +53,7 @@ bool is_used(const HeldPlan* held) noexcept {
                        [&](const Reader& reader) { return reader.uses.load() == held; });
 }
 
-// ---- places
-// --------------------------------------------------------------------------------------
+// ---- places ------------------------------------------------------------------------------------
 
 // A word: handle (32 bits), settled (1), deciding (1), how often it was put off (4), units of the
 // library's time (26). Counting is relaxed: an update that is lost costs nothing but time.

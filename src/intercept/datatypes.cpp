@@ -98,8 +98,7 @@ int serve_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, voi
         });
 }
 
-// ---- handles that come and go
-// ---------------------------------------------------------------------
+// ---- handles that come and go ------------------------------------------------------------------
 
 // Another thread may get the handle as soon as it is free. The program's delete callbacks run in
 // there and may pack with it once more: what they do makes no plan (is_reentrant()).

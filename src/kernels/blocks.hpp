@@ -59,8 +59,7 @@ bool bytes_can_be_permuted(Isa isa) noexcept;
 void copy_group_part_avx512(Direction direction, const Permutation& tables, char* packed,
                             char* memory, size_t bytes) noexcept;
 
-// ---- tables and grids
-// ----------------------------------------------------------------------------
+// ---- tables and grids --------------------------------------------------------------------------
 
 // `count` blocks of 4 or 8 bytes at offsets[i].
 void gather_table_avx512(Direction direction, char* packed, char* memory, const int64_t* offsets,

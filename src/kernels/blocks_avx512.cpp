@@ -228,8 +228,7 @@ void copy_tiles(Direction direction, char* packed, char* memory, const Grid& gri
 }  // namespace N_AVX3
 #pragma GCC pop_options
 
-// ---- permutations of bytes: VBMI
-// -----------------------------------------------------------------
+// ---- permutations of bytes: VBMI ---------------------------------------------------------------
 
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi")

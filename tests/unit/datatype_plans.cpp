@@ -13,8 +13,7 @@
 
 using namespace vecmpi;
 
-// ---- memory that runs out
-// ------------------------------------------------------------------------
+// ---- memory that runs out ----------------------------------------------------------------------
 
 namespace {
 thread_local constinit int allocations_left = -1;  // below 0: any number
@@ -33,8 +32,7 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace {
 
-// ---- the library's types
-// -------------------------------------------------------------------------
+// ---- the library's types -----------------------------------------------------------------------
 
 struct Vector {
     int count, stride;     // of single ints
@@ -109,8 +107,7 @@ struct Library {
     RunningEngine engine;
 };
 
-// ---- the program
-// -----------------------------------------------------------------------------------
+// ---- the program -------------------------------------------------------------------------------
 
 struct Buffers {
     std::vector<int> memory = std::vector<int>(1 << 18), packed = std::vector<int>(1 << 16);
@@ -334,8 +331,7 @@ TEST_CASE("what is put off waits twice as long", "[datatype]") {
     CHECK(tally_library_time(type, 1600, 0) == 0);
 }
 
-// ---- threads
-// -------------------------------------------------------------------------------------
+// ---- threads -----------------------------------------------------------------------------------
 
 namespace {
 
