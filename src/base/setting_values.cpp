@@ -235,12 +235,10 @@ bool read_isa(std::string_view text, IsaChoice& value) {
 }
 
 bool read_pack(std::string_view text, PackMode& value) {
-    static constexpr Word<PackMode> words[] = {{"auto", PackMode::automatic},
-                                               {"off", PackMode::off},
-                                               {"on", PackMode::on},
-                                               {"block", PackMode::block},
-                                               {"permute", PackMode::permute},
-                                               {"gather", PackMode::gather}};
+    static constexpr Word<PackMode> words[] = {
+        {"auto", PackMode::automatic},  {"off", PackMode::off},
+        {"on", PackMode::on},           {"block", PackMode::block},
+        {"permute", PackMode::permute}, {"gather", PackMode::gather}};
     return read_word(text, words, value);
 }
 
