@@ -274,6 +274,20 @@ TEST_CASE("an odd call decides nothing for the others", "[datatype]") {
     CHECK(run(pack_call(b, 1)));
 }
 
+TEST_CASE("a buffer that is too small decides nothing", "[datatype]") {
+    const Library library({{1, {500, 2}}});
+    Buffers b;
+    for (int i = 0; i < 3000; ++i) {
+        PackCall call = pack_call(b, 1);
+        call.packed_bytes = 1000;
+        MPI_Count end = 0;
+        REQUIRE_FALSE(pack_by_plan(call, &end));
+        note_packed_by_library(call, 1000);  // MPICH 4.0.2: what fits, and no error
+    }
+    CHECK(plans_alive() == 0);
+    CHECK(calls_before_plan(pack_call(b, 1)) < 100000);
+}
+
 TEST_CASE("a plan that gives other bytes is not used", "[datatype]") {
     const Library library({{1, {500, 2}}});
     Buffers b;

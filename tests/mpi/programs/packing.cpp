@@ -332,8 +332,14 @@ void errors() {
     MPI_Type_vector(100, 1, 3, MPI_INT, &uncommitted);
     MPI_Type_commit(&type);
     Random random = own_random(92);
-    for (int i = 0; i < 3; ++i) exercise(random, type, 3, digest);
     std::vector<unsigned char> memory(4000), packed(4000);
+    for (int i = 0; i < 5; ++i) {  // MPICH 4.0.2 packs what fits
+        int position = 0;
+        const int rc = MPI_Pack(memory.data(), 3, type, packed.data(), 1000, &position, MPI_COMM_SELF);
+        digest.add(static_cast<uint64_t>(error_class(rc)));
+        digest.add(static_cast<uint64_t>(position));
+    }
+    for (int i = 0; i < 3; ++i) exercise(random, type, 3, digest);
     fill(memory.data(), memory.size(), 1);
     MPI_Comm freed;
     MPI_Comm_dup(MPI_COMM_WORLD, &freed);
