@@ -38,7 +38,7 @@ Described describe(MPI_Datatype type, TypeTree& tree, size_t room = most_describ
 // Pure. Types that lie alike but were made otherwise may differ in it.
 uint64_t digest_of(const TypeTree& tree) noexcept;
 
-// Pure. Nothing where a combiner is unknown.
+// Pure. Nothing where a combiner is unknown, or a type has long doubles within it.
 std::optional<Layout> decode(const TypeTree& tree);
 
 }  // namespace vecmpi

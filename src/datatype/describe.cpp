@@ -24,6 +24,13 @@ bool read_envelope(MPI_Datatype type, Envelope& envelope) noexcept {
                                     &envelope.types, &envelope.combiner) == MPI_SUCCESS;
 }
 
+// Values of more bytes than a double's may be long doubles, which have bytes that nobody copies.
+bool may_have_padding(int combiner, MPI_Count size) noexcept {
+    constexpr MPI_Count double_bytes = 8;
+    return (combiner == MPI_COMBINER_F90_REAL && size > double_bytes) ||
+           (combiner == MPI_COMBINER_F90_COMPLEX && size > 2 * double_bytes);
+}
+
 // The types within a type, ours until they are given back; predefined ones are nobody's.
 class InnerTypes {
   public:
@@ -74,6 +81,7 @@ Described describe(MPI_Datatype type, TypeTree& tree, size_t& room, int depth) {
     if (!read_envelope(type, envelope) || real.Type_size_x(type, &size) != MPI_SUCCESS ||
         real.Type_get_extent_x(type, &lower_bound, &extent) != MPI_SUCCESS)
         return Described::unknown;
+    if (may_have_padding(envelope.combiner, size)) return Described::unknown;
     tree.combiner = envelope.combiner;
     tree.size = size;
     tree.extent = extent;

@@ -177,6 +177,16 @@ TEST_CASE("distributed arrays: every element belongs to one process", "[datatype
         }
 }
 
+TEST_CASE("long doubles are left to the library, however deep", "[datatype]") {
+    for (const MPI_Datatype type : {MPI_LONG_DOUBLE, MPI_C_LONG_DOUBLE_COMPLEX,
+                                    MPI_CXX_LONG_DOUBLE_COMPLEX, MPI_LONG_DOUBLE_INT}) {
+        CHECK_FALSE(decode(named(type, 16)));
+        const TypeTree row = made(MPI_COMBINER_VECTOR, {3, 1, 2}, {named(type, 16)});
+        CHECK_FALSE(decode(row));
+        CHECK_FALSE(decode(made(MPI_COMBINER_STRUCT, {2, 1, 1}, {an_int, row}, {0, 16})));
+    }
+}
+
 TEST_CASE("what is not understood has no layout", "[datatype]") {
     CHECK_FALSE(decode(made(4711, {}, {an_int})));
     CHECK_FALSE(decode(made(MPI_COMBINER_CONTIGUOUS, {2}, {made(4711, {}, {an_int})})));
