@@ -110,7 +110,7 @@ Step round_of(const Layout& layout, int64_t rounds, int64_t stride, const PackLi
         step.offset = layout.offset;
         return step;
     }
-    if (is_column(layout, stride)) return grid_step(layout, stride);
+    if (limits.any_way && is_column(layout, stride)) return grid_step(layout, stride);
     if (std::vector<Block> blocks = blocks_of_record(layout, rounds); !blocks.empty())
         return record_step(std::move(blocks), layout.bytes, stride, limits);
     if (is_table(layout)) return table_step(layout, limits);

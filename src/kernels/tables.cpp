@@ -64,8 +64,9 @@ TableCopier::TableCopier(const std::vector<int64_t>& offsets, size_t bytes,
     if (is_wanted) ways_[static_cast<size_t>(Direction::unpack)] = PackWay::gather;
 }
 
+// Masked moves are none of the ways that can be asked for.
 TableCopier::TableCopier(const std::vector<Block>& blocks, const PackLimits& limits)
-    : isa_(capped_isa(best_isa(), limits.isa)) {
+    : isa_(limits.any_way ? capped_isa(best_isa(), limits.isa) : Isa::scalar) {
     offsets_.reserve(blocks.size());
     starts_.reserve(blocks.size() + 1);
     for (const Block& block : blocks) {

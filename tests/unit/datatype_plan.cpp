@@ -186,6 +186,28 @@ TEST_CASE("the kernel follows from the layout", "[datatype]") {
     }
 }
 
+TEST_CASE("a kind of kernel that was asked for is the only one beside blocks", "[datatype]") {
+    const unsigned seed = std::random_device()();
+    CAPTURE(seed);
+    Random random(seed);
+    const std::map<PackMode, MovedBy> kinds = {{PackMode::block, MovedBy::blocks},
+                                               {PackMode::permute, MovedBy::permutes},
+                                               {PackMode::gather, MovedBy::gathers}};
+    std::vector<Layout> layouts = {repeated(dense(8), 100, 800), repeated(dense(4), 7, 800)};
+    for (int i = 0; i < 100; ++i)
+        layouts.push_back(random_layout(random, static_cast<int>(draw(random, 0, 3))));
+    for (const Layout& layout : layouts)
+        for (const auto& [mode, kind] : kinds)
+            for (const int64_t extent : {int64_t{8}, int64_t{1} << 20}) {
+                const Step step =
+                    plan_copies(layout, extent, pack_limits(mode, IsaChoice::automatic));
+                for (const Direction direction : {Direction::pack, Direction::unpack}) {
+                    const MovedBy by = moved_by(step, direction);
+                    CHECK((by == kind || by == MovedBy::blocks));
+                }
+            }
+}
+
 TEST_CASE("no wider instruction set is used than VECMPI_ISA allows", "[datatype]") {
     CHECK(pack_limits(PackMode::automatic, IsaChoice::off).isa == Isa::scalar);
     CHECK(pack_limits(PackMode::automatic, IsaChoice::automatic).isa == best_isa());
