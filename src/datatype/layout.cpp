@@ -11,8 +11,12 @@ namespace {
 
 using Kind = Layout::Kind;
 
-// Below this many, blocks of the parts of a sequence are listed one by one.
+// To go to a part costs 30 to 50 ns, about what as many blocks of a table cost. So parts of up to
+// this many blocks, and not more bytes, are listed block by block.
 constexpr size_t most_listed = 64;
+constexpr int64_t most_listed_bytes = 2048;
+// ... in tables of up to this many: 1 MiB of a plan.
+constexpr size_t most_flat = size_t{1} << 16;
 
 bool is_contiguous(const Layout& layout) { return layout.kind == Kind::dense; }
 
@@ -69,11 +73,41 @@ bool append_blocks(std::vector<Block>& blocks, const Layout& layout, int64_t at,
     return false;
 }
 
-// Blocks that a list holds as well as any other form does.
-bool is_listed(const Layout& layout) {
+bool is_list(const Layout& layout) {
     return layout.kind == Kind::dense || layout.kind == Kind::blocks ||
-           (layout.kind == Kind::places && is_contiguous(layout.parts[0])) ||
-           !blocks_of(layout, most_listed).empty();
+           (layout.kind == Kind::places && is_contiguous(layout.parts[0]));
+}
+
+// The blocks of all parts, where a list holds them as well as any other form does: all are short,
+// or many and short on average. Else nothing.
+std::vector<Block> listed(const std::vector<Layout>& parts) {
+    constexpr size_t many = 16;
+    bool are_short = true;
+    size_t most = std::min(most_flat, most_listed * parts.size());
+    for (const Layout& part : parts) {
+        if (is_list(part))
+            most += std::max(part.blocks.size(), part.offsets.size());
+        else
+            are_short = are_short && !blocks_of(part, most_listed).empty();
+    }
+    std::vector<Block> blocks;
+    if (!are_short && parts.size() < many) return blocks;
+    for (const Layout& part : parts)
+        if (!append_blocks(blocks, part, 0, most)) return {};
+    return blocks;
+}
+
+// The blocks of copies at `offsets`, where a table of them is faster than copy by copy; else
+// nothing.
+std::vector<Block> flattened(const Layout& layout, const std::vector<int64_t>& offsets) {
+    std::vector<Block> all;
+    if (layout.bytes > most_listed_bytes) return all;
+    const std::vector<Block> blocks = blocks_of(layout, most_listed);
+    if (blocks.size() * offsets.size() > most_flat) return all;
+    all.reserve(blocks.size() * offsets.size());
+    for (const int64_t offset : offsets)
+        for (const Block& block : blocks) all.push_back({offset + block.offset, block.bytes});
+    return all;
 }
 
 void append_flat(std::vector<Layout>& flat, Layout part) {
@@ -190,6 +224,8 @@ Layout at_places(Layout layout, const std::vector<int64_t>& offsets) {
     if (have_one_distance(offsets, distance))
         return moved(repeated(std::move(layout), static_cast<int64_t>(offsets.size()), distance),
                      offsets[0]);
+    if (const std::vector<Block> blocks = flattened(layout, offsets); !blocks.empty())
+        return of_blocks(blocks);
     Layout places;
     places.kind = Kind::places;
     places.offset = layout.offset + offsets[0];
@@ -211,11 +247,7 @@ Layout joined(std::vector<Layout> parts) {
         for (const Layout& part : flat) offsets.push_back(part.offset);
         return at_places(moved(flat[0], -flat[0].offset), offsets);
     }
-    if (std::all_of(flat.begin(), flat.end(), is_listed)) {
-        std::vector<Block> blocks;
-        for (const Layout& part : flat) append_blocks(blocks, part, 0, SIZE_MAX);
-        return of_blocks(blocks);
-    }
+    if (const std::vector<Block> blocks = listed(flat); !blocks.empty()) return of_blocks(blocks);
     Layout sequence;
     sequence.kind = Kind::sequence;
     sequence.offset = flat[0].offset;
@@ -261,6 +293,25 @@ std::vector<Block> blocks_of(const Layout& layout, size_t most) {
     std::vector<Block> blocks;
     if (!append_blocks(blocks, layout, 0, most)) blocks.clear();
     return blocks;
+}
+
+double visits_of(const Layout& layout) noexcept {
+    const double inner = layout.parts.empty() ? 0 : visits_of(layout.parts[0]);
+    switch (layout.kind) {
+        case Kind::strided:
+            return static_cast<double>(layout.count) * inner;
+        case Kind::places:
+            return is_contiguous(layout.parts[0])
+                       ? 0
+                       : static_cast<double>(layout.offsets.size()) * (1 + inner);
+        case Kind::sequence: {
+            double visits = 0;
+            for (const Layout& part : layout.parts) visits += 1 + visits_of(part);
+            return visits;
+        }
+        default:
+            return 0;
+    }
 }
 
 size_t table_entries(const Layout& layout) {

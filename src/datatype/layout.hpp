@@ -5,7 +5,7 @@
 // The functions below make layouts and are the rewrite rules at once: they take canonical layouts
 // and give a canonical one. Empty parts vanish; neighbours become one block; a single copy is what
 // it copies; copies that continue each other are one row; equal distances are a stride; sequences
-// within sequences are one.
+// within sequences are one; small copies at many places are a table of their blocks.
 #pragma once
 
 #include <vector>
@@ -54,6 +54,9 @@ std::vector<Block> blocks_of(const Layout& layout, size_t most);
 // How many copies at a distance of `extent` surely share no byte: 0 where one copy may overlap
 // itself, INT64_MAX where any number does.
 int64_t disjoint_copies(const Layout& layout, int64_t extent);
+
+// How often a walk goes on to the next part: rows and tables of blocks are walked by a kernel.
+double visits_of(const Layout& layout) noexcept;
 
 // Entries of tables in it.
 size_t table_entries(const Layout& layout);

@@ -51,6 +51,8 @@ SingleBlocks single_blocks(const Layout& layout, int64_t extent) noexcept {
 int64_t most_worth_packing(const Layout& layout, int64_t extent) noexcept {
     constexpr int64_t line = 64, small_block = 16, least_block = 4;
     constexpr int64_t in_own_lines = int64_t{256} << 10, in_shared_lines = int64_t{512} << 10;
+    constexpr double least_bytes_of_visit = 256;  // a visit costs 30 to 50 ns
+    if (static_cast<double>(layout.bytes) < least_bytes_of_visit * visits_of(layout)) return 0;
     const SingleBlocks blocks = single_blocks(layout, extent);
     if (blocks.bytes == 0) return INT64_MAX;  // structs, blocks of several lengths
     const bool shares_lines = blocks.distance < line || blocks.bytes > small_block;
@@ -121,13 +123,15 @@ std::unique_ptr<HeldPlan> make_plan(MPI_Datatype type, size_t entries, Counter* 
     const bool is_plain_copy = layout->kind == Layout::Kind::dense && tree.extent == layout->bytes;
     if (layout->kind == Layout::Kind::empty || is_plain_copy) return nullptr;
     const bool is_column = std::abs(tree.extent) < 64;  // with the next one beside it
+    const int64_t most_bytes = is_weighed ? most_worth_packing(*layout, tree.extent) : INT64_MAX;
     if (is_weighed && waits_for_memory(*layout) && !is_column) return nullptr;
+    if (most_bytes == 0) return nullptr;
     *why = Counter::decline_plan;
     if (!agrees_with_library(*layout, type)) return nullptr;
     auto steps =
         make_steps(*layout, tree.extent, pack_limits(settings().pack, settings().isa), why);
     if (!steps) return nullptr;
-    if (is_weighed) steps->most_bytes = most_worth_packing(*layout, tree.extent);
+    steps->most_bytes = most_bytes;
     return std::make_unique<HeldPlan>(type, std::move(steps), digest_of(tree));
 }
 

@@ -26,7 +26,7 @@ struct PlanSteps {
 PackLimits pack_limits(PackMode mode, IsaChoice isa) noexcept;
 
 // Pure. Bytes of the longest stream that was measured to gain by a plan: longer ones wait for
-// memory, whoever moves them.
+// memory, whoever moves them. 0: none does, since there is too little to move in each place.
 int64_t most_worth_packing(const Layout& layout, int64_t extent) noexcept;
 
 // Pure. Null, and the reason, where the layout takes too large tables.

@@ -122,6 +122,13 @@ void check_layout(Random& random, const Layout& layout, int64_t extent, int64_t 
     CHECK(b.memory == image);
 }
 
+// So many, at no one distance.
+std::vector<int64_t> places(int64_t number) {
+    std::vector<int64_t> offsets;
+    for (int64_t i = 0; i < number; ++i) offsets.push_back(10000 * i + 8 * (i % 3));
+    return offsets;
+}
+
 const std::vector<PackMode> modes = {PackMode::automatic, PackMode::on, PackMode::block,
                                      PackMode::permute, PackMode::gather};
 
@@ -246,6 +253,25 @@ TEST_CASE("a plan of too large tables is declined", "[datatype]") {
     CHECK(why == Counter::decline_table);
 }
 
+TEST_CASE("short parts at places, and rows of different lengths, are a table", "[datatype]") {
+    const PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic);
+    std::vector<Layout> rows, few;
+    for (int64_t i = 0; i < 100; ++i)
+        rows.push_back(moved(repeated(dense(4), i < 99 ? 4 : 100, 8), 1000 * i));
+    for (int64_t i = 0; i < 2; ++i) few.push_back(moved(repeated(dense(4), 3 + 97 * i, 8), 900 * i));
+    const std::vector<Layout> tables = {at_places(repeated(dense(8), 2, 56), places(1000)),
+                                        at_places(repeated(dense(8), 3, 1600), places(1000)),
+                                        at_places(repeated(dense(16), 5, 72), places(200)),
+                                        joined(rows)};
+    for (const Layout& layout : tables) {
+        CHECK(visits_of(layout) == 0);
+        CHECK(plan_layout(layout, limits).kind == Step::Kind::table);
+    }
+    CHECK(joined(few).kind == Layout::Kind::sequence);
+    CHECK(visits_of(joined(few)) == 2);
+    CHECK(visits_of(repeated(joined(few), 7, 5000)) == 14);
+}
+
 TEST_CASE("how long a stream may be to gain by a plan", "[datatype]") {
     constexpr int64_t own_lines = 256 << 10, shared_lines = 512 << 10;
     struct Case {
@@ -264,6 +290,10 @@ TEST_CASE("how long a stream may be to gain by a plan", "[datatype]") {
              {"columns of double", repeated(dense(8), 100, 800), 8, shared_lines},
              {"doubles at places", at_places(dense(8), {0, 100, 30}), 200, own_lines},
              {"a struct", of_blocks({{0, 4}, {8, 8}}), 16, INT64_MAX},
+             {"short vectors at too many places", at_places(repeated(dense(8), 2, 56), places(40000)),
+              1 << 30, 0},
+             {"long vectors at places", at_places(repeated(dense(8), 100, 16), places(40)), 1 << 30,
+              INT64_MAX},
              {"many structs", repeated(of_blocks({{0, 4}, {8, 8}}), 10, 16), 160, INT64_MAX}}) {
         CAPTURE(c.what);
         CHECK(most_worth_packing(c.layout, c.extent) == c.most);
