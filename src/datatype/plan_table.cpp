@@ -8,6 +8,7 @@
 #include <atomic>
 #include <iterator>
 #include <mutex>
+#include <utility>
 
 #include "plan_steps.hpp"
 
@@ -113,8 +114,26 @@ Place* claim(MPI_Datatype type) noexcept {
     return is_mine ? best : nullptr;
 }
 
-// With the lock. Gives back the retired plans that nobody uses.
-void sweep() noexcept {
+// Plans that nobody can reach any more. Freed without the lock: one has up to 4 MiB in many pieces.
+class Unused {
+  public:
+    Unused() = default;
+    ~Unused() {
+        while (first_ != nullptr) delete std::exchange(first_, first_->next);
+    }
+    Unused(const Unused&) = delete;
+    Unused& operator=(const Unused&) = delete;
+    void add(HeldPlan* held) noexcept {
+        held->next = first_;
+        first_ = held;
+    }
+
+  private:
+    HeldPlan* first_ = nullptr;
+};
+
+// With the lock. Takes out the retired plans that nobody uses.
+void sweep(Unused& unused) noexcept {
     number_of_retired = 0;
     for (HeldPlan** link = &retired; *link != nullptr;) {
         HeldPlan* const candidate = *link;
@@ -123,20 +142,20 @@ void sweep() noexcept {
             ++number_of_retired;
         } else {
             *link = candidate->next;
-            delete candidate;
+            unused.add(candidate);
         }
     }
 }
 
 // With the lock.
-void empty(Place& place) noexcept {
+void empty(Place& place, Unused& unused) noexcept {
     HeldPlan* const held = place.plan.exchange(nullptr);
     place.word.store(0, std::memory_order_relaxed);
     if (held == nullptr) return;
     --number_in_table;
     held->next = retired;
     retired = held;
-    sweep();
+    sweep(unused);
 }
 
 }  // namespace
@@ -207,16 +226,18 @@ void drop_place(MPI_Datatype type) noexcept {
         if ((word & settled_bit) == 0 &&
             place.word.compare_exchange_strong(word, 0, std::memory_order_relaxed))
             continue;
+        Unused unused;  // outlives the lock
         const std::lock_guard lock(mutex);
-        if (is_of(place.word.load(std::memory_order_relaxed), type)) empty(place);
+        if (is_of(place.word.load(std::memory_order_relaxed), type)) empty(place, unused);
     }
 }
 
 void drop_all_places() noexcept {
+    Unused unused;
     const std::lock_guard lock(mutex);
     for (auto& set : table)
-        for (Place& place : set) empty(place);
-    sweep();
+        for (Place& place : set) empty(place, unused);
+    sweep(unused);
 }
 
 size_t plans_alive() noexcept {
