@@ -180,6 +180,7 @@ class RecordCopier {
     const std::vector<Block>& blocks() const noexcept { return blocks_; }
     int64_t stride() const noexcept { return stride_; }
     size_t packed_bytes() const noexcept { return packed_bytes_; }  // of a record
+    size_t memory_bytes() const noexcept;                           // of the copier, tables and all
     PackWay way(Direction direction) const noexcept {
         return ways_[static_cast<size_t>(direction)];
     }

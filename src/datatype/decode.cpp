@@ -86,6 +86,11 @@ struct Inner {
     int64_t extent;
 };
 
+// Of so many copies of a layout. A tree of layouts holds each part of its own.
+bool is_too_large(const Layout& layout, size_t number) {
+    return layout_bytes(layout) > most_layout_bytes / number;
+}
+
 Layout copies(const Inner& inner, int64_t count) {
     return repeated(inner.layout, count, inner.extent);
 }
@@ -98,11 +103,11 @@ Layout vector_layout(const TypeTree& tree, const Inner& inner, int64_t unit, boo
 }
 
 // Blocks of lengths[i] copies, offsets in bytes.
-Layout indexed_layout(const Inner& inner, const std::vector<int64_t>& lengths,
-                      const std::vector<int64_t>& offsets) {
+MaybeLayout indexed_layout(const Inner& inner, const std::vector<int64_t>& lengths,
+                           const std::vector<int64_t>& offsets, Described& how) {
     bool are_equal = true;
     for (const int64_t length : lengths) are_equal &= length == lengths[0];
-    if (lengths.empty()) return {};
+    if (lengths.empty()) return Layout{};
     if (are_equal) return at_places(copies(inner, lengths[0]), offsets);
     if (copies(inner, 2).kind == Layout::Kind::dense) {
         std::vector<Block> blocks;
@@ -111,6 +116,10 @@ Layout indexed_layout(const Inner& inner, const std::vector<int64_t>& lengths,
             blocks.push_back({offsets[i] + inner.layout.offset, lengths[i] * inner.layout.bytes});
         return of_blocks(blocks);
     }
+    if (is_too_large(inner.layout, lengths.size())) {
+        how = Described::too_large;
+        return std::nullopt;
+    }
     std::vector<Layout> parts;
     parts.reserve(lengths.size());
     for (size_t i = 0; i < lengths.size(); ++i)
@@ -118,7 +127,8 @@ Layout indexed_layout(const Inner& inner, const std::vector<int64_t>& lengths,
     return joined(std::move(parts));
 }
 
-Layout indexed(const TypeTree& tree, const Inner& inner, bool one_length, bool by_address) {
+MaybeLayout indexed(const TypeTree& tree, const Inner& inner, bool one_length, bool by_address,
+                    Described& how) {
     Arguments arguments(tree);
     const int64_t count = arguments.count();
     std::vector<int64_t> lengths =
@@ -128,7 +138,7 @@ Layout indexed(const TypeTree& tree, const Inner& inner, bool one_length, bool b
         by_address ? arguments.address_list(count) : arguments.count_list(count);
     if (!by_address)
         for (int64_t& offset : offsets) offset *= inner.extent;
-    return indexed_layout(inner, lengths, offsets);
+    return indexed_layout(inner, lengths, offsets, how);
 }
 
 // ---- parts of arrays ---------------------------------------------------------------------------
@@ -173,7 +183,7 @@ Layout dealt_out(const Layout& layout, int64_t unit, int64_t size, int64_t block
 }
 
 // MPI 4.0, 5.1.4. Processes are numbered in row-major order whatever the order of the array.
-MaybeLayout darray_layout(const TypeTree& tree, const Inner& inner) {
+MaybeLayout darray_layout(const TypeTree& tree, const Inner& inner, Described& how) {
     Arguments arguments(tree);
     arguments.integer();  // the number of processes
     int64_t rank = arguments.integer();
@@ -195,6 +205,9 @@ MaybeLayout darray_layout(const TypeTree& tree, const Inner& inner) {
         else if (block == MPI_DISTRIBUTE_DFLT_DARG)
             block = ways[d] == MPI_DISTRIBUTE_BLOCK ? (sizes[d] + places[d] - 1) / places[d] : 1;
         is_known &= block > 0 && ways[d] >= MPI_DISTRIBUTE_BLOCK && ways[d] <= MPI_DISTRIBUTE_NONE;
+        constexpr size_t of_a_dimension = 3;
+        if (is_too_large(layout, of_a_dimension)) how = Described::too_large;
+        is_known &= how == Described::fully;
         if (is_known) layout = dealt_out(layout, unit, sizes[d], block, places[d], place[d]);
         unit *= sizes[d];
     });
@@ -203,19 +216,71 @@ MaybeLayout darray_layout(const TypeTree& tree, const Inner& inner) {
 
 // ---- structs -----------------------------------------------------------------------------------
 
-MaybeLayout struct_layout(const TypeTree& tree) {
+MaybeLayout decode(const TypeTree& tree, Described& how);
+
+MaybeLayout struct_layout(const TypeTree& tree, Described& how) {
     Arguments arguments(tree);
     const int64_t count = arguments.count();
     const auto lengths = arguments.count_list(count);
     const auto offsets = arguments.address_list(count);
     std::vector<Layout> parts;
+    size_t bytes = 0;
     for (size_t i = 0; i < tree.types.size(); ++i) {
-        MaybeLayout part = decode(tree.types[i]);
+        MaybeLayout part = decode(tree.types[i], how);
         if (!part) return part;
+        bytes += layout_bytes(*part);
+        if (bytes > most_layout_bytes) {
+            how = Described::too_large;
+            return std::nullopt;
+        }
         parts.push_back(
             moved(repeated(std::move(*part), lengths[i], tree.types[i].extent), offsets[i]));
     }
     return joined(std::move(parts));
+}
+
+MaybeLayout decode_any(const TypeTree& tree, Described& how) {
+    if (tree.combiner == MPI_COMBINER_NAMED) return named_layout(tree);
+    if (tree.combiner == MPI_COMBINER_STRUCT || tree.combiner == MPI_COMBINER_STRUCT_INTEGER)
+        return struct_layout(tree, how);
+    if (tree.types.size() != 1) return std::nullopt;
+    MaybeLayout layout = decode(tree.types[0], how);
+    if (!layout) return layout;
+    const Inner inner{std::move(*layout), tree.types[0].extent};
+    switch (tree.combiner) {
+        case MPI_COMBINER_DUP:
+        case MPI_COMBINER_RESIZED:
+            return inner.layout;
+        case MPI_COMBINER_CONTIGUOUS:
+            return copies(inner, Arguments(tree).count());
+        case MPI_COMBINER_VECTOR:
+            return vector_layout(tree, inner, inner.extent, false);
+        case MPI_COMBINER_HVECTOR:
+        case MPI_COMBINER_HVECTOR_INTEGER:
+            return vector_layout(tree, inner, 1, true);
+        case MPI_COMBINER_INDEXED:
+            return indexed(tree, inner, false, false, how);
+        case MPI_COMBINER_HINDEXED:
+        case MPI_COMBINER_HINDEXED_INTEGER:
+            return indexed(tree, inner, false, true, how);
+        case MPI_COMBINER_INDEXED_BLOCK:
+            return indexed(tree, inner, true, false, how);
+        case MPI_COMBINER_HINDEXED_BLOCK:
+            return indexed(tree, inner, true, true, how);
+        case MPI_COMBINER_SUBARRAY:
+            return subarray_layout(tree, inner);
+        case MPI_COMBINER_DARRAY:
+            return darray_layout(tree, inner, how);
+        default:
+            return std::nullopt;
+    }
+}
+
+MaybeLayout decode(const TypeTree& tree, Described& how) {
+    MaybeLayout layout = decode_any(tree, how);
+    if (!layout || !is_too_large(*layout, 1)) return layout;
+    how = Described::too_large;
+    return std::nullopt;
 }
 
 }  // namespace
@@ -238,41 +303,12 @@ uint64_t digest_of(const TypeTree& tree) noexcept {
     return digest;
 }
 
-MaybeLayout decode(const TypeTree& tree) {
-    if (tree.combiner == MPI_COMBINER_NAMED) return named_layout(tree);
-    if (tree.combiner == MPI_COMBINER_STRUCT || tree.combiner == MPI_COMBINER_STRUCT_INTEGER)
-        return struct_layout(tree);
-    if (tree.types.size() != 1) return std::nullopt;
-    MaybeLayout layout = decode(tree.types[0]);
-    if (!layout) return layout;
-    const Inner inner{std::move(*layout), tree.types[0].extent};
-    switch (tree.combiner) {
-        case MPI_COMBINER_DUP:
-        case MPI_COMBINER_RESIZED:
-            return inner.layout;
-        case MPI_COMBINER_CONTIGUOUS:
-            return copies(inner, Arguments(tree).count());
-        case MPI_COMBINER_VECTOR:
-            return vector_layout(tree, inner, inner.extent, false);
-        case MPI_COMBINER_HVECTOR:
-        case MPI_COMBINER_HVECTOR_INTEGER:
-            return vector_layout(tree, inner, 1, true);
-        case MPI_COMBINER_INDEXED:
-            return indexed(tree, inner, false, false);
-        case MPI_COMBINER_HINDEXED:
-        case MPI_COMBINER_HINDEXED_INTEGER:
-            return indexed(tree, inner, false, true);
-        case MPI_COMBINER_INDEXED_BLOCK:
-            return indexed(tree, inner, true, false);
-        case MPI_COMBINER_HINDEXED_BLOCK:
-            return indexed(tree, inner, true, true);
-        case MPI_COMBINER_SUBARRAY:
-            return subarray_layout(tree, inner);
-        case MPI_COMBINER_DARRAY:
-            return darray_layout(tree, inner);
-        default:
-            return std::nullopt;
-    }
+MaybeLayout decode(const TypeTree& tree, Described* how) {
+    Described found = Described::fully;
+    MaybeLayout layout = decode(tree, found);
+    if (!layout && found == Described::fully) found = Described::unknown;
+    if (how != nullptr) *how = found;
+    return layout;
 }
 
 }  // namespace vecmpi

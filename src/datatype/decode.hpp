@@ -25,20 +25,21 @@ struct TypeTree {
     std::vector<TypeTree> types;
 };
 
-// More entries than this, in the description of a type or in its plan's tables, are too many: 8 MiB
-// of offsets.
-constexpr size_t most_entries = size_t{1} << 20;
-
 enum class Described : uint8_t { fully, too_large, unknown };
-// The longest description that is read: an indexed type has two numbers a block.
-constexpr size_t most_described = 4 * most_entries;
+// The longest description that is read: 8 MiB. An indexed type has two numbers a block, and a plan
+// of 4 MiB at most half as many blocks.
+constexpr size_t most_described = size_t{1} << 20;
+// What a layout may take while it is decoded: a description that names a type several times says
+// more than it is long.
+constexpr size_t most_layout_bytes = size_t{8} << 20;
 // Asks the library. `room`: entries that the description may have.
 Described describe(MPI_Datatype type, TypeTree& tree, size_t room = most_described);
 
 // Pure. Types that lie alike but were made otherwise may differ in it.
 uint64_t digest_of(const TypeTree& tree) noexcept;
 
-// Pure. Nothing where a combiner is unknown, or a type has long doubles within it.
-std::optional<Layout> decode(const TypeTree& tree);
+// Pure. Nothing where a combiner is unknown or a type has long doubles within it, nor, with `how`
+// too large, where the layout would take more than most_layout_bytes.
+std::optional<Layout> decode(const TypeTree& tree, Described* how = nullptr);
 
 }  // namespace vecmpi

@@ -93,7 +93,8 @@ Described describe(MPI_Datatype type, TypeTree& tree, size_t& room, int depth) {
     const auto entries = static_cast<size_t>(envelope.integers + envelope.addresses +
                                              envelope.counts + envelope.types) +
                          1;
-    if (entries > room || depth == deepest) return Described::too_large;
+    if (depth == deepest) return Described::unknown;
+    if (entries > room) return Described::too_large;
     room -= entries;
     return describe_contents(type, envelope, tree, room, depth);
 }

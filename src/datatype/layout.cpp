@@ -17,6 +17,8 @@ constexpr size_t most_listed = 64;
 constexpr int64_t most_listed_bytes = 2048;
 // ... in tables of up to this many: 1 MiB of a plan.
 constexpr size_t most_flat = size_t{1} << 16;
+// No plan has more of different lengths: 4 MiB.
+constexpr size_t most_in_plan = size_t{1} << 18;
 
 bool is_contiguous(const Layout& layout) { return layout.kind == Kind::dense; }
 
@@ -91,6 +93,7 @@ std::vector<Block> listed(const std::vector<Layout>& parts) {
             are_short = are_short && !blocks_of(part, most_listed).empty();
     }
     std::vector<Block> blocks;
+    most = std::min(most, most_in_plan);
     if (!are_short && parts.size() < many) return blocks;
     for (const Layout& part : parts)
         if (!append_blocks(blocks, part, 0, most)) return {};
@@ -270,10 +273,12 @@ Bounds bounds_of(const Layout& layout) {
         case Kind::dense:
             include({0, layout.bytes}, 0);
             break;
-        case Kind::strided:
+        case Kind::strided: {
+            const Bounds inner = bounds_of(layout.parts[0]);
             for (const int64_t copy : {int64_t{0}, layout.count - 1})
-                include(bounds_of(layout.parts[0]), copy * layout.stride);
+                include(inner, copy * layout.stride);
             break;
+        }
         case Kind::places: {
             const Bounds inner = bounds_of(layout.parts[0]);
             for (const int64_t offset : layout.offsets) include(inner, offset);
@@ -314,10 +319,11 @@ double visits_of(const Layout& layout) noexcept {
     }
 }
 
-size_t table_entries(const Layout& layout) {
-    size_t entries = layout.offsets.size() + 2 * layout.blocks.size();
-    for (const Layout& part : layout.parts) entries += 1 + table_entries(part);
-    return entries;
+size_t layout_bytes(const Layout& layout) noexcept {
+    size_t bytes = sizeof(Layout) + layout.offsets.size() * sizeof(int64_t) +
+                   layout.blocks.size() * sizeof(Block);
+    for (const Layout& part : layout.parts) bytes += layout_bytes(part);
+    return bytes;
 }
 
 // ---- overlaps ----------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ int64_t disjoint_copies(const Layout& layout, int64_t extent);
 // How often a walk goes on to the next part: rows and tables of blocks are walked by a kernel.
 double visits_of(const Layout& layout) noexcept;
 
-// Entries of tables in it.
-size_t table_entries(const Layout& layout);
+// The memory that it takes.
+size_t layout_bytes(const Layout& layout) noexcept;
 
 }  // namespace vecmpi

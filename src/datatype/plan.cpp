@@ -54,16 +54,22 @@ Step step_of(Step::Kind kind, int64_t bytes) {
     return step;
 }
 
-Step record_step(std::vector<Block> blocks, int64_t bytes, int64_t stride,
-                 const PackLimits& limits) {
+Step record_step(std::vector<Block> blocks, int64_t bytes, int64_t stride, const PackLimits& limits,
+                 PlanRoom& room) {
     Step step = step_of(Step::Kind::records, bytes);
+    if (room.is_exceeded) return step;
     step.records = std::make_unique<RecordCopier>(std::move(blocks), stride, limits);
+    room.take(step.records->memory_bytes());
     return step;
 }
 
-Step table_step(const Layout& layout, const PackLimits& limits) {
+Step table_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
     Step step = step_of(Step::Kind::table, layout.bytes);
     step.offset = layout.offset;
+    // Before it is made: a table may be as large as the description of a type.
+    room.take(sizeof(TableCopier) + sizeof(int64_t) * layout.offsets.size() +
+              2 * sizeof(int64_t) * (layout.blocks.size() + 1));
+    if (room.is_exceeded) return step;
     if (layout.kind == Layout::Kind::blocks)
         step.table = std::make_unique<TableCopier>(layout.blocks, limits);
     else
@@ -83,27 +89,34 @@ Step grid_step(const Layout& layout, int64_t stride) {
     return step;
 }
 
-Step loop_step(const Layout& layout, const PackLimits& limits) {
+Step loop_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
     Step step = step_of(Step::Kind::loop, layout.bytes);
     if (layout.kind == Layout::Kind::sequence) {
         step.offset = layout.offset;
-        for (const Layout& part : layout.parts) step.parts.push_back(plan_layout(part, limits));
+        step.parts.reserve(layout.parts.size());
+        for (const Layout& part : layout.parts) {
+            if (room.is_exceeded) break;
+            step.parts.push_back(plan_layout(part, limits, room));
+        }
     } else {
-        step.parts.push_back(plan_layout(layout, limits));
+        step.parts.push_back(plan_layout(layout, limits, room));
     }
     return step;
 }
 
-Step places_step(const Layout& layout, const PackLimits& limits) {
+Step places_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
     Step step = step_of(Step::Kind::places, layout.bytes);
     step.offset = layout.offset;
+    room.take(sizeof(int64_t) * layout.offsets.size());
+    if (room.is_exceeded) return step;
     step.offsets = layout.offsets;
-    step.parts.push_back(plan_layout(layout.parts[0], limits));
+    step.parts.push_back(plan_layout(layout.parts[0], limits, room));
     return step;
 }
 
 // What one round is.
-Step round_of(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits) {
+Step round_of(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits,
+              PlanRoom& room) {
     if (layout.kind == Layout::Kind::empty) return {};
     if (layout.kind == Layout::Kind::dense && stride == layout.bytes) {
         Step step = step_of(Step::Kind::dense, layout.bytes);
@@ -112,37 +125,39 @@ Step round_of(const Layout& layout, int64_t rounds, int64_t stride, const PackLi
     }
     if (limits.any_way && is_column(layout, stride)) return grid_step(layout, stride);
     if (std::vector<Block> blocks = blocks_of_record(layout, rounds); !blocks.empty())
-        return record_step(std::move(blocks), layout.bytes, stride, limits);
-    if (is_table(layout)) return table_step(layout, limits);
-    if (layout.kind == Layout::Kind::places) return places_step(layout, limits);
-    return loop_step(layout, limits);
+        return record_step(std::move(blocks), layout.bytes, stride, limits, room);
+    if (is_table(layout)) return table_step(layout, limits, room);
+    if (layout.kind == Layout::Kind::places) return places_step(layout, limits, room);
+    return loop_step(layout, limits, room);
 }
 
 }  // namespace
 
-Step plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits) {
-    Step step = round_of(layout, rounds, stride, limits);
+Step plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits,
+                 PlanRoom& room) {
+    room.take(sizeof(Step));
+    Step step = round_of(layout, rounds, stride, limits, room);
     step.rounds = rounds;
     step.stride = stride;
     return step;
 }
 
-Step plan_layout(const Layout& layout, const PackLimits& limits) {
+Step plan_layout(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
     if (layout.kind == Layout::Kind::strided) {
-        Step step = plan_rounds(layout.parts[0], layout.count, layout.stride, limits);
+        Step step = plan_rounds(layout.parts[0], layout.count, layout.stride, limits, room);
         step.offset += layout.offset;
         return step;
     }
     const Bounds bounds = bounds_of(layout);
-    return plan_rounds(layout, 1, bounds.high - bounds.low, limits);
+    return plan_rounds(layout, 1, bounds.high - bounds.low, limits, room);
 }
 
-Step plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits) {
+Step plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits, PlanRoom& room) {
     constexpr int64_t any_number = 2;
     const bool continues =
         layout.kind == Layout::Kind::strided && extent == layout.count * layout.stride;
-    if (continues) return plan_layout(layout, limits);
-    Step step = plan_rounds(layout, any_number, extent, limits);
+    if (continues) return plan_layout(layout, limits, room);
+    Step step = plan_rounds(layout, any_number, extent, limits, room);
     step.rounds = 1;
     return step;
 }

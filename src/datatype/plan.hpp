@@ -32,13 +32,29 @@ struct Step {
     std::vector<Step> parts;
 };
 
+// 64 Ki blocks of different lengths take 1 MiB, what a stream of 4 MiB of 1 to 8 ints has of them
+// 3.7 MiB. A record takes up to 2.5 KiB.
+constexpr size_t most_plan_bytes = size_t{4} << 20;
+
+// The memory that a plan may still take. Once it is exceeded, its steps are not whole: there is no
+// plan then.
+struct PlanRoom {
+    size_t bytes = most_plan_bytes;
+    bool is_exceeded = false;
+    void take(size_t taken) noexcept {
+        is_exceeded = is_exceeded || taken > bytes;
+        bytes -= is_exceeded ? 0 : taken;
+    }
+};
+
 // Rounds of `layout`, `stride` apart.
-Step plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits);
-Step plan_layout(const Layout& layout, const PackLimits& limits);
+Step plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits,
+                 PlanRoom& room);
+Step plan_layout(const Layout& layout, const PackLimits& limits, PlanRoom& room);
 
 // Any number of copies of a layout: the step of one copy's rounds; of more copies it has as many
 // times the rounds.
-Step plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits);
+Step plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits, PlanRoom& room);
 
 // Bytes [first, first + bytes) of the stream of `rounds` rounds; `packed` begins with byte `first`,
 // memory is where the step's holder stands.

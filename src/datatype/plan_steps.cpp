@@ -63,14 +63,15 @@ int64_t most_worth_packing(const Layout& layout, int64_t extent) noexcept {
 std::unique_ptr<PlanSteps> make_steps(const Layout& layout, int64_t extent,
                                       const PackLimits& limits, Counter* why) {
     *why = Counter::decline_table;
-    if (table_entries(layout) > most_entries) return nullptr;
     auto steps = std::make_unique<PlanSteps>();
-    steps->copies = plan_copies(layout, extent, limits);
+    PlanRoom room;
+    steps->copies = plan_copies(layout, extent, limits, room);
     // One record of few blocks is no row of them, and one column is a row. Whatever else is moved
     // is moved alike, and has the tables.
     const Step::Kind kind = steps->copies.kind;
     if (kind == Step::Kind::records || kind == Step::Kind::grid)
-        steps->one = plan_layout(layout, limits);
+        steps->one = plan_layout(layout, limits, room);
+    if (room.is_exceeded) return nullptr;
     steps->bytes = layout.bytes;
     steps->disjoint_copies = disjoint_copies(layout, extent);
     steps->isa = limits.isa;
@@ -111,13 +112,14 @@ bool agrees_with_library(const Layout& layout, MPI_Datatype type) noexcept {
 
 }  // namespace
 
-std::unique_ptr<HeldPlan> make_plan(MPI_Datatype type, size_t entries, Counter* why) {
+namespace {
+
+// From a description.
+std::unique_ptr<HeldPlan> plan_of(MPI_Datatype type, const TypeTree& tree, Counter* why) {
     const bool is_weighed = settings().pack == PackMode::automatic;
-    TypeTree tree;
-    const Described described = describe(type, tree, entries);
-    *why = described == Described::too_large ? Counter::decline_table : Counter::decline_combiner;
-    if (described != Described::fully) return nullptr;
-    const std::optional<Layout> layout = decode(tree);
+    Described how = Described::fully;
+    const std::optional<Layout> layout = decode(tree, &how);
+    *why = how == Described::too_large ? Counter::decline_table : Counter::decline_combiner;
     if (!layout) return nullptr;
     *why = Counter::decline_slower;
     const bool is_plain_copy = layout->kind == Layout::Kind::dense && tree.extent == layout->bytes;
@@ -133,6 +135,20 @@ std::unique_ptr<HeldPlan> make_plan(MPI_Datatype type, size_t entries, Counter* 
     if (!steps) return nullptr;
     steps->most_bytes = most_bytes;
     return std::make_unique<HeldPlan>(type, std::move(steps), digest_of(tree));
+}
+
+}  // namespace
+
+MadePlan make_plan(MPI_Datatype type, size_t entries) {
+    MadePlan made;
+    TypeTree tree;
+    const Described described = describe(type, tree, entries);
+    made.why = Counter::decline_combiner;
+    if (described == Described::fully) made.held = plan_of(type, tree, &made.why);
+    if (described != Described::too_large) return made;
+    made.why = Counter::decline_table;
+    made.is_final = entries >= most_described;
+    return made;
 }
 
 // ---- the plan ----------------------------------------------------------------------------------

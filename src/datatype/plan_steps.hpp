@@ -29,13 +29,19 @@ PackLimits pack_limits(PackMode mode, IsaChoice isa) noexcept;
 // memory, whoever moves them. 0: none does, since there is too little to move in each place.
 int64_t most_worth_packing(const Layout& layout, int64_t extent) noexcept;
 
-// Pure. Null, and the reason, where the layout takes too large tables.
+// Pure. Null, and the reason, where the plan would take more than most_plan_bytes.
 std::unique_ptr<PlanSteps> make_steps(const Layout& layout, int64_t extent,
                                       const PackLimits& limits, Counter* why);
 
-// Asks the library what the datatype is. Null, and the reason, where it is left to the library:
-// what is dense is a plain copy there as well. Its description may have `entries` entries.
-std::unique_ptr<HeldPlan> make_plan(MPI_Datatype type, size_t entries, Counter* why);
+// `held` is null, for the reason `why`, where the library is to pack. Not final: the description
+// has more than `entries` entries, which may be worth it later.
+struct MadePlan {
+    std::unique_ptr<HeldPlan> held;
+    Counter why{};
+    bool is_final = true;
+};
+// Asks the library what the datatype is; what is dense is a plain copy there as well.
+MadePlan make_plan(MPI_Datatype type, size_t entries);
 
 // Pure. What the library spends on a call, at the rate at which it copies long blocks: it spends at
 // least that.

@@ -64,10 +64,10 @@ bool is_comparable(const PackPlan& plan, const PackCall& call, MPI_Count bytes) 
 using Verdict = std::optional<std::unique_ptr<HeldPlan>>;
 
 Verdict decide(const PackCall& call, MPI_Count bytes, size_t entries) {
-    Counter why = Counter::decline_gpu;
-    std::unique_ptr<HeldPlan> held;
-    if (!gpu_runtime_is_loaded()) held = make_plan(call.type, entries, &why);
-    if (!held && why == Counter::decline_table && entries < most_described) return std::nullopt;
+    MadePlan made{.held = nullptr, .why = Counter::decline_gpu};
+    if (!gpu_runtime_is_loaded()) made = make_plan(call.type, entries);
+    if (!made.is_final) return std::nullopt;
+    auto& [held, why, is_final] = made;
     if (held && !is_comparable(held->plan, call, bytes)) return std::nullopt;
     if (held && !gives_same_bytes(held->plan, call, bytes)) {
         why = Counter::decline_plan;
@@ -76,7 +76,7 @@ Verdict decide(const PackCall& call, MPI_Count bytes, size_t entries) {
                  static_cast<unsigned>(call.type));
     }
     count(held ? Counter::plans : why);
-    return held;
+    return std::move(held);
 }
 
 }  // namespace

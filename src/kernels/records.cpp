@@ -69,6 +69,11 @@ RecordCopier::RecordCopier(std::vector<Block> blocks, int64_t stride, const Pack
             ways_[static_cast<size_t>(direction)] = PackWay::permute;
 }
 
+size_t RecordCopier::memory_bytes() const noexcept {
+    return sizeof(*this) + blocks_.capacity() * sizeof(Block) +
+           number_of_permutations_ * sizeof(Permutation);
+}
+
 // Block after block through a tile of records.
 void RecordCopier::copy_blocks(Direction direction, char* packed, char* memory,
                                size_t records) const noexcept {

@@ -177,6 +177,27 @@ TEST_CASE("distributed arrays: every element belongs to one process", "[datatype
         }
 }
 
+TEST_CASE("what a description multiplies is too large before it is copied", "[datatype]") {
+    const auto rising = [](int64_t number, bool alternate) {  // an indexed type's arguments
+        std::vector<int64_t> integers = {number};
+        for (int64_t i = 0; i < number; ++i) integers.push_back(alternate ? 1 + i % 2 : 1);
+        for (int64_t i = 0; i < number; ++i) integers.push_back(3 * i + i % 2);
+        return integers;
+    };
+    TypeTree inner = made(MPI_COMBINER_INDEXED, rising(5000, false), {an_int}, {}, 70000);
+    const TypeTree outer = made(MPI_COMBINER_INDEXED, rising(5000, true), {inner}, {}, 1 << 30);
+    Described how = Described::fully;
+    CHECK_FALSE(decode(outer, &how));  // 25 million offsets
+    CHECK(how == Described::too_large);
+    const TypeTree part = made(MPI_COMBINER_INDEXED, rising(150, true), {inner}, {}, 1 << 26);
+    CHECK(decode(part, &how));
+    CHECK(how == Described::fully);
+    CHECK_FALSE(decode(made(MPI_COMBINER_STRUCT, {2, 1, 1}, {part, part}, {0, 1 << 27}), &how));
+    CHECK(how == Described::too_large);
+    CHECK_FALSE(decode(made(4711, {}, {an_int}), &how));
+    CHECK(how == Described::unknown);
+}
+
 TEST_CASE("long doubles are left to the library, however deep", "[datatype]") {
     for (const MPI_Datatype type : {MPI_LONG_DOUBLE, MPI_C_LONG_DOUBLE_COMPLEX,
                                     MPI_CXX_LONG_DOUBLE_COMPLEX, MPI_LONG_DOUBLE_INT}) {

@@ -188,8 +188,9 @@ TEST_CASE("the kernel follows from the layout", "[datatype]") {
               Kind::places, Kind::places}}) {
         CAPTURE(c.what);
         const PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic);
-        CHECK(plan_layout(c.layout, limits).kind == c.one);
-        CHECK(plan_copies(c.layout, c.extent, limits).kind == c.copies);
+        PlanRoom room;
+        CHECK(plan_layout(c.layout, limits, room).kind == c.one);
+        CHECK(plan_copies(c.layout, c.extent, limits, room).kind == c.copies);
     }
 }
 
@@ -206,8 +207,9 @@ TEST_CASE("a kind of kernel that was asked for is the only one beside blocks", "
     for (const Layout& layout : layouts)
         for (const auto& [mode, kind] : kinds)
             for (const int64_t extent : {int64_t{8}, int64_t{1} << 20}) {
+                PlanRoom room;
                 const Step step =
-                    plan_copies(layout, extent, pack_limits(mode, IsaChoice::automatic));
+                    plan_copies(layout, extent, pack_limits(mode, IsaChoice::automatic), room);
                 for (const Direction direction : {Direction::pack, Direction::unpack}) {
                     const MovedBy by = moved_by(step, direction);
                     CHECK((by == kind || by == MovedBy::blocks));
@@ -247,9 +249,20 @@ TEST_CASE("tables are kept once", "[datatype]") {
 
 TEST_CASE("a plan of too large tables is declined", "[datatype]") {
     std::vector<int64_t> offsets;
-    for (int64_t i = 0; i <= static_cast<int64_t>(most_entries); ++i) offsets.push_back(i * i);
+    for (int64_t i = 0; i <= static_cast<int64_t>(most_plan_bytes / 8); ++i)
+        offsets.push_back(i * i);
     Counter why{};
     CHECK_FALSE(make_steps(at_places(dense(1), offsets), 1 << 30, {}, &why));
+    CHECK(why == Counter::decline_table);
+    // Rows of more blocks than are listed, each with permutations of its own.
+    std::vector<Layout> rows;
+    for (int64_t i = 0; i < 5000; ++i)
+        rows.push_back(moved(repeated(dense(4), 100 + i % 90, 8), 4000 * i));
+    const Layout layout = joined(rows);
+    CHECK(layout.kind == Layout::Kind::sequence);
+    why = {};
+    CHECK_FALSE(
+        make_steps(layout, 1 << 30, pack_limits(PackMode::automatic, IsaChoice::automatic), &why));
     CHECK(why == Counter::decline_table);
 }
 
@@ -258,14 +271,16 @@ TEST_CASE("short parts at places, and rows of different lengths, are a table", "
     std::vector<Layout> rows, few;
     for (int64_t i = 0; i < 100; ++i)
         rows.push_back(moved(repeated(dense(4), i < 99 ? 4 : 100, 8), 1000 * i));
-    for (int64_t i = 0; i < 2; ++i) few.push_back(moved(repeated(dense(4), 3 + 97 * i, 8), 900 * i));
+    for (int64_t i = 0; i < 2; ++i)
+        few.push_back(moved(repeated(dense(4), 3 + 97 * i, 8), 900 * i));
     const std::vector<Layout> tables = {at_places(repeated(dense(8), 2, 56), places(1000)),
                                         at_places(repeated(dense(8), 3, 1600), places(1000)),
                                         at_places(repeated(dense(16), 5, 72), places(200)),
                                         joined(rows)};
     for (const Layout& layout : tables) {
         CHECK(visits_of(layout) == 0);
-        CHECK(plan_layout(layout, limits).kind == Step::Kind::table);
+        PlanRoom room;
+        CHECK(plan_layout(layout, limits, room).kind == Step::Kind::table);
     }
     CHECK(joined(few).kind == Layout::Kind::sequence);
     CHECK(visits_of(joined(few)) == 2);
@@ -290,8 +305,8 @@ TEST_CASE("how long a stream may be to gain by a plan", "[datatype]") {
              {"columns of double", repeated(dense(8), 100, 800), 8, shared_lines},
              {"doubles at places", at_places(dense(8), {0, 100, 30}), 200, own_lines},
              {"a struct", of_blocks({{0, 4}, {8, 8}}), 16, INT64_MAX},
-             {"short vectors at too many places", at_places(repeated(dense(8), 2, 56), places(40000)),
-              1 << 30, 0},
+             {"short vectors at too many places",
+              at_places(repeated(dense(8), 2, 56), places(40000)), 1 << 30, 0},
              {"long vectors at places", at_places(repeated(dense(8), 100, 16), places(40)), 1 << 30,
               INT64_MAX},
              {"many structs", repeated(of_blocks({{0, 4}, {8, 8}}), 10, 16), 160, INT64_MAX}}) {
