@@ -287,10 +287,23 @@ void check_pages_between(Checks& checks, Isa isa) {
             char* const first = base + page + (sign < 0 ? (records - 1) * apart : 0);
             const vecmpi::RecordCopier copier(blocks, stride, all_limits(isa, -1));
             std::vector<char> stream(records * copier.packed_bytes()), again(stream.size());
+            std::vector<char> expected(records * page), image(expected.size());
             fill(checks.random(), stream.data(), stream.size());
+            for (size_t i = 0; i < records; ++i) {
+                fill(checks.random(), base + i * apart, page);
+                std::copy_n(base + i * apart, page, expected.data() + i * page);
+            }
+            const char* in_stream = stream.data();  // the twin: byte by byte
+            for (size_t i = 0; i < records; ++i)
+                for (const int64_t place : places_of(blocks, static_cast<int64_t>(page)))
+                    expected[(sign < 0 ? records - 1 - i : i) * page + static_cast<size_t>(place)] =
+                        *in_stream++;
             copier.copy(Direction::unpack, stream.data(), first, records);
+            for (size_t i = 0; i < records; ++i)
+                std::copy_n(base + i * apart, page, image.data() + i * page);
             copier.copy(Direction::pack, again.data(), first, records);
-            (stream == again ? checks.tally.passed : checks.tally.failed) += 1;
+            const bool right = image == expected && again == stream;
+            (right ? checks.tally.passed : checks.tally.failed) += 1;
         }
     munmap(base, records * apart);
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <new>
+#include <numeric>
 #include <thread>
 
 #include "datatype/plan_steps.hpp"
@@ -349,10 +350,14 @@ TEST_CASE("what is put off waits twice as long", "[datatype]") {
 
 namespace {
 
+// Of each handle another one: 1000 ints at its distance.
+int distance_of(MPI_Datatype type) { return 2 + static_cast<int>(static_cast<unsigned>(type) % 4); }
+
 std::unique_ptr<HeldPlan> some_plan(MPI_Datatype type) {
     Counter why{};
+    const int64_t stride = distance_of(type) * int_bytes;
     return std::make_unique<HeldPlan>(
-        type, make_steps(repeated(dense(4), 1000, 8), 8000, PackLimits{}, &why), 0);
+        type, make_steps(repeated(dense(4), 1000, stride), 1000 * stride, PackLimits{}, &why), 0);
 }
 
 void give_plan(MPI_Datatype type) {
@@ -396,13 +401,16 @@ TEST_CASE("plans come and go under threads that use them", "[datatype]") {
     std::vector<std::thread> threads;
     for (int t = 0; t < 3; ++t)
         threads.emplace_back([&] {
-            std::vector<int> memory(2000, 5), packed(1000);
+            std::vector<int> memory(5000), packed(1000);
+            std::iota(memory.begin(), memory.end(), 0);
             for (int i = 0; !stop.load(); ++i) {
-                const PlanInUse used(handle(i % 4));
+                const MPI_Datatype type = handle(i % 4);
+                const PlanInUse used(type);
                 if (used.get() == nullptr) continue;
                 used.get()->copy_all(Direction::pack, packed.data(), memory.data(), 1);
                 found.fetch_add(1);
-                if (packed[999] != 5) wrong.fetch_add(1);
+                for (int k = 0; k < 1000; ++k)
+                    if (packed[static_cast<size_t>(k)] != k * distance_of(type)) wrong.fetch_add(1);
             }
         });
     size_t most = 0;
