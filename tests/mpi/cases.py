@@ -16,6 +16,7 @@ class Case:
     # Beginnings of names of events: the report must have counted some of each, where a path of ours is used from the
     # first call on.
     counts: tuple = ()
+    counted: tuple = ("off", "on")  # the modes in which it must
 
     @property
     def name(self):
@@ -62,6 +63,8 @@ CASES = [
     Case("packing", "gather", ranks=(1,), counts=PACKED),
     Case("packing", "permute", ranks=(1,), counts=PACKED),
     Case("packing", "columns", ranks=(1, 2), counts=("plans", "packed_by_transposes")),
+    Case("packing", "often", ranks=(1,), counts=("plans", "packed_by_blocks", "packed_by_permutes"),
+         counted=("auto", "off", "on")),
     Case("packing", "errors", ranks=(1, 2), counts=PACKED),
     Case("packing", "handles", ranks=(1, 2), counts=PACKED),
     Case("packing", "fortran", ranks=(1,), counts=PACKED),

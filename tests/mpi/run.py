@@ -42,7 +42,6 @@ MODES = {
     "bytes": {"VECMPI_OFFLOAD": "off", "VECMPI_SEGMENT_BYTES": "1K", **SEGMENTED},
 }
 SEGMENTED_MODES = ("segments", "bytes")
-COUNTED_MODES = ("off", "on")
 # Every collective is a schedule of ours, by each algorithm: only for cases that have to do with them.
 SCHEDULES = {
     "ring": schedules("off", "ring", "chain", "ring", "chain", "ring", VECMPI_SEGMENTS="3"),
@@ -233,7 +232,7 @@ def run_case(options, tally, case, ranks, seed):
         if mode in SEGMENTED_MODES and case.rounds:
             continue
         missing = ""
-        if case.counts and mode in COUNTED_MODES:
+        if case.counts and mode in case.counted:
             preloaded, missing = run_counted(options, case, ranks, seed, MODES[mode])
         else:
             preloaded = run(options, case, ranks, seed, options.library, MODES[mode])

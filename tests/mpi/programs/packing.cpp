@@ -4,6 +4,7 @@
 // since first calls may be served otherwise than later ones. The argument is a number of types, or
 // a word:
 //   columns  matrices, column by column
+//   often    larger types, used so often that they get plans by default as well
 //   errors   what the library refuses, with a type that it packed often before
 //   handles  types that take the handle of one that is gone, or are committed again
 //   fortran  types that the library shares and nobody frees
@@ -24,7 +25,7 @@ using namespace battery;
 
 namespace {
 
-constexpr int calls = 18;
+int calls = 18;
 constexpr size_t page = 4096;
 
 // `bytes` bytes with forbidden pages around, against the end of them or the beginning of them.
@@ -321,6 +322,45 @@ void columns(int number) {
     }
 }
 
+// ---- what is worth a plan --------------------------------------------------------------------------
+
+// 30 to 60 KiB: a plan of a vector pays after some 50 calls, and one of an indexed type of 1000
+// blocks after some 700.
+void often() {
+    Random random = own_random(97);
+    Digest& digest = topic("often");
+    calls = 1200;
+    const MPI_Datatype elements[] = {MPI_CHAR, MPI_SHORT, MPI_INT, MPI_DOUBLE};
+    for (const MPI_Datatype element : elements) {
+        int bytes = 0;
+        MPI_Type_size(element, &bytes);
+        MPI_Datatype type;
+        MPI_Type_vector(32768 / bytes, 1, 2, element, &type);
+        MPI_Type_commit(&type);
+        exercise(random, type, 1, digest);
+        MPI_Type_free(&type);
+    }
+    std::vector<int> lengths, displacements;
+    for (int i = 0, at = 0; i < 1000; ++i, at += 12 + i % 3) {
+        lengths.push_back(4 + i % 8);
+        displacements.push_back(at);
+    }
+    MPI_Datatype pair, pairs, rows, matrix_column = column(64, 64, MPI_DOUBLE);
+    MPI_Type_vector(2, 2, 5, MPI_DOUBLE, &pair);
+    MPI_Type_create_indexed_block(1000, 1, displacements.data(), pair, &pairs);
+    MPI_Type_indexed(1000, lengths.data(), displacements.data(), MPI_INT, &rows);
+    MPI_Type_free(&pair);
+    const struct {
+        MPI_Datatype type;
+        int count;
+    } others[] = {{pairs, 1}, {rows, 1}, {matrix_column, 64}};
+    for (auto other : others) {
+        MPI_Type_commit(&other.type);
+        exercise(random, other.type, other.count, digest);
+        MPI_Type_free(&other.type);
+    }
+}
+
 // ---- what the library refuses --------------------------------------------------------------------
 
 void errors() {
@@ -512,7 +552,7 @@ int main(int argc, char** argv) {
     const struct {
         const char* word;
         void (*run)();
-    } modes[] = {{"columns", [] { columns(60); }}, {"errors", errors}, {"handles", handles},
+    } modes[] = {{"columns", [] { columns(60); }}, {"often", often}, {"errors", errors}, {"handles", handles},
                  {"fortran", fortran}, {"threads", threads}};
     const auto* const mode = std::find_if(std::begin(modes), std::end(modes),
                                           [&](const auto& m) { return argument == m.word; });
