@@ -154,6 +154,57 @@ Buffer nested(const LayoutRow& row, std::size_t bytes) {
     return committed(type, 1);
 }
 
+// Copies of `inner` at places that have no one distance; frees it.
+Buffer at_places(MPI_Datatype inner, int distance, std::size_t bytes) {
+    const int number = std::max(1, static_cast<int>(bytes) / size_of(inner));
+    std::vector<MPI_Aint> displacements;
+    for (MPI_Aint i = 0, at = 0; i < number; at += distance + 8 * (i++ % 3))
+        displacements.push_back(at);
+    MPI_Datatype type;
+    MPI_Type_create_hindexed_block(number, 1, displacements.data(), inner, &type);
+    MPI_Type_free(&inner);
+    return committed(type, 1);
+}
+
+Buffer pairs_at_places(const LayoutRow&, std::size_t bytes) {
+    MPI_Datatype pair;
+    MPI_Type_vector(2, 1, 7, MPI_DOUBLE, &pair);
+    return at_places(pair, 128, bytes);
+}
+Buffer rows_at_places(const LayoutRow&, std::size_t bytes) {
+    MPI_Datatype rows;
+    MPI_Type_vector(5, 2, 9, MPI_DOUBLE, &rows);
+    return at_places(rows, 700, bytes);
+}
+// Nodes whose three variables stand in arrays of their own.
+Buffer structure_of_arrays(const LayoutRow&, std::size_t bytes) {
+    MPI_Datatype node;
+    MPI_Type_create_hvector(3, 1, static_cast<MPI_Aint>(2 * bytes / 8 * 8 + 8), MPI_DOUBLE, &node);
+    return at_places(node, 8, bytes);
+}
+
+// Rows of 1 to `block` elements, or of 4 and at last one of `block`; of every second element.
+Buffer rows_of_lengths(const LayoutRow& row, std::size_t bytes) {
+    const bool rise = row.stride == 1;
+    const int element = size_of(row.element);
+    std::vector<int> lengths;
+    std::vector<MPI_Aint> displacements;
+    MPI_Aint at = 0;
+    int left = std::max(row.block + 1, static_cast<int>(bytes) / element);
+    for (int i = 0; left > 0; i++, left -= lengths.back()) {
+        const int length = rise ? 1 + i % row.block : left <= row.block ? left : 4;
+        lengths.push_back(std::min(length, left));
+        displacements.push_back(at);
+        at += 2 * element * lengths.back() + 24;
+    }
+    MPI_Datatype second, type;
+    MPI_Type_create_resized(row.element, 0, MPI_Aint{2} * element, &second);
+    MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), displacements.data(),
+                             second, &type);
+    MPI_Type_free(&second);
+    return committed(type, 1);
+}
+
 std::vector<LayoutRow> make_table() {
     std::vector<LayoutRow> table;
     const struct {
@@ -193,6 +244,11 @@ std::vector<LayoutRow> make_table() {
     table.push_back({"columns of short", "transpose", transpose, MPI_SHORT});
     table.push_back({"nested int 1 of 2", "nested", nested, MPI_INT, 1, 2});
     table.push_back({"nested double 2 of 4", "nested", nested, MPI_DOUBLE, 2, 3});
+    table.push_back({"2 doubles at places", "nested", pairs_at_places});
+    table.push_back({"5 x 2 doubles at places", "nested", rows_at_places});
+    table.push_back({"3 arrays of doubles", "nested", structure_of_arrays});
+    table.push_back({"rows of 1-100 floats", "nested", rows_of_lengths, MPI_FLOAT, 100, 1});
+    table.push_back({"rows of 4 floats and 100", "nested", rows_of_lengths, MPI_FLOAT, 100, 2});
     return table;
 }
 
