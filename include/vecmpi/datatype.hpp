@@ -59,11 +59,12 @@ struct PackCall {
 };
 
 // True where the whole call was served, and *end is the position behind it. False, and nothing
-// done: the library is to serve it.
-bool pack_by_plan(const PackCall& call, MPI_Count* end) noexcept;
+// done: the library is to serve it. *timed_since_ns is for note_packed_by_library() then.
+bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns) noexcept;
 // The library served it without an error. A datatype on which it has spent twenty times what a plan
-// costs gets one, which must give the bytes that the library gave.
-void note_packed_by_library(const PackCall& call, MPI_Count end) noexcept;
+// costs gets one, which must give the bytes that the library gave. Then library and plan serve the
+// calls by turns until one is known to be faster.
+void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept;
 
 // Before a handle is given back to the library, and after it gave out one that is surely new.
 void forget_plan(MPI_Datatype type) noexcept;

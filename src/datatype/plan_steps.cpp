@@ -134,7 +134,11 @@ std::unique_ptr<HeldPlan> plan_of(MPI_Datatype type, const TypeTree& tree, Count
         make_steps(*layout, tree.extent, pack_limits(settings().pack, settings().isa), why);
     if (!steps) return nullptr;
     steps->most_bytes = most_bytes;
-    return std::make_unique<HeldPlan>(type, std::move(steps), digest_of(tree));
+    auto held = std::make_unique<HeldPlan>(type, std::move(steps), digest_of(tree));
+    if (!is_weighed)
+        for (auto& contests : held->contests)
+            for (Contest& contest : contests) contest.award(Contest::Winner::plan);
+    return held;
 }
 
 }  // namespace

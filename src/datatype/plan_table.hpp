@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 
+#include "contest.hpp"
 #include "vecmpi/datatype.hpp"
 
 namespace vecmpi {
@@ -20,6 +21,10 @@ struct HeldPlan {
     const MPI_Datatype type;
     const uint64_t digest;
     const PackPlan plan;
+    mutable Contest contests[2][length_classes];  // by direction
+    Contest& contest(Direction direction, MPI_Count bytes) const noexcept {
+        return contests[static_cast<size_t>(direction)][length_class(bytes)];
+    }
     HeldPlan* next = nullptr;  // of those that wait for a reader; under the table's lock
 };
 
@@ -31,8 +36,7 @@ class PlanInUse {
     ~PlanInUse();
     PlanInUse(const PlanInUse&) = delete;
     PlanInUse& operator=(const PlanInUse&) = delete;
-    const PackPlan* get() const noexcept { return held_ != nullptr ? &held_->plan : nullptr; }
-    uint64_t digest() const noexcept { return held_->digest; }
+    const HeldPlan* get() const noexcept { return held_; }
 
   private:
     const HeldPlan* held_ = nullptr;

@@ -6,6 +6,7 @@
 // packs with a handle it does not hold may leave a plan behind; it is found out when the next type
 // of that handle is committed.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -30,6 +31,10 @@ bool is_in_order(const PackCall& call, MPI_Count bytes) noexcept {
 
 bool may_overlap(const PackCall& call, const PackPlan& plan) noexcept {
     return call.direction == Direction::unpack && call.count > plan.most_to_unpack();
+}
+
+uint64_t now_ns() noexcept {
+    return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
 char* stream_of(const PackCall& call) noexcept {
@@ -81,11 +86,12 @@ Verdict decide(const PackCall& call, MPI_Count bytes, size_t entries) {
 
 }  // namespace
 
-bool pack_by_plan(const PackCall& call, MPI_Count* end) noexcept {
+bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns) noexcept {
+    *timed_since_ns = 0;
     if (!is_served(call.type) || call.count <= 0 || is_reentrant()) return false;
     const PlanInUse used(call.type);
-    const PackPlan* const plan = used.get();
-    if (plan == nullptr) return false;
+    if (used.get() == nullptr) return false;
+    const PackPlan* const plan = &used.get()->plan;
     MPI_Count bytes = 0;
     if (__builtin_mul_overflow(plan->bytes(), call.count, &bytes) || !is_in_order(call, bytes))
         return false;
@@ -95,7 +101,16 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end) noexcept {
     };
     if (may_overlap(call, *plan)) return decline(Counter::decline_overlap);
     if (bytes > plan->most_bytes()) return decline(Counter::decline_slower);
+    Contest& contest = used.get()->contest(call.direction, bytes);
+    const Contest::Winner winner = contest.winner();
+    if (winner == Contest::Winner::library) return decline(Counter::decline_slower);
+    const bool is_timed = winner == Contest::Winner::open;
+    if (is_timed) {
+        *timed_since_ns = now_ns();
+        if (contest.next() == Turn::library) return false;
+    }
     plan->copy_all(call.direction, stream_of(call), call.memory, call.count);
+    if (is_timed) contest.note(Turn::plan, now_ns() - *timed_since_ns, bytes);
     count_call(static_cast<size_t>(call.call), Path::own_pack, static_cast<uint64_t>(bytes));
     *end = call.position + bytes;
     return true;
@@ -103,9 +118,16 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end) noexcept {
 
 // Not where the library called us: its types come and go without us. Nor without an engine, where
 // nobody says so.
-void note_packed_by_library(const PackCall& call, MPI_Count end) noexcept {
+void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept {
     constexpr uint64_t at_once_ns = 16;  // less than any call takes
     const MPI_Count bytes = end - call.position;
+    if (timed_since_ns != 0 && bytes > 0) {
+        const uint64_t ns = now_ns() - timed_since_ns;
+        const PlanInUse used(call.type);
+        if (used.get() != nullptr)
+            used.get()->contest(call.direction, bytes).note(Turn::library, ns, bytes);
+        return;
+    }
     if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || is_reentrant() || !engine_runs())
         return;
     const bool is_weighed = settings().pack == PackMode::automatic;
@@ -133,7 +155,7 @@ void check_plan(MPI_Datatype type) noexcept {
         try {
             TypeTree tree;
             if (describe(type, tree, quickly_read) == Described::fully &&
-                digest_of(tree) == used.digest())
+                digest_of(tree) == used.get()->digest)
                 return;
         } catch (const std::exception&) {
         }

@@ -12,12 +12,13 @@ namespace {
 template <class Number, class ByLibrary>
 int packing(const PackCall& call, Number* position, ByLibrary by_library) noexcept {
     MPI_Count end = 0;
-    if (position != nullptr && pack_by_plan(call, &end)) {
+    uint64_t timed_since_ns = 0;
+    if (position != nullptr && pack_by_plan(call, &end, &timed_since_ns)) {
         *position = static_cast<Number>(end);
         return MPI_SUCCESS;
     }
     const int rc = by_library();
-    if (rc == MPI_SUCCESS) note_packed_by_library(call, *position);
+    if (rc == MPI_SUCCESS) note_packed_by_library(call, *position, timed_since_ns);
     return rc;
 }
 

@@ -3,6 +3,7 @@
 // types are vectors of ints.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <new>
@@ -147,20 +148,32 @@ void pack_plainly(const PackCall& call) {
         }
 }
 
+// How the library does while a plan competes with it: faster or slower than any plan.
+enum class Library_is { fast, slow };
+
 // As serve_Pack. True: by a plan.
-bool run(const PackCall& call) {
+bool run(const PackCall& call, Library_is how = Library_is::slow) {
     MPI_Count end = 0;
-    if (pack_by_plan(call, &end)) return true;
-    pack_plainly(call);
-    note_packed_by_library(call,
-                           call.position + call.count * types.at(call.type).count * int_bytes);
+    uint64_t timed_since_ns = 0;
+    if (pack_by_plan(call, &end, &timed_since_ns)) return true;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(50);
+    if (timed_since_ns == 0 || how == Library_is::slow) pack_plainly(call);
+    while (timed_since_ns != 0 && how == Library_is::slow &&
+           std::chrono::steady_clock::now() < until) {
+    }
+    note_packed_by_library(call, call.position + call.count * types.at(call.type).count * int_bytes,
+                           timed_since_ns);
     return false;
 }
 
-// How many calls the library served before a plan did; `most` if none did.
+// How many calls the library served before a plan did, which has won its contest then; `most` if
+// none did.
 int calls_before_plan(const PackCall& call, int most = 100000) {
-    for (int i = 0; i < most; ++i)
-        if (run(call)) return i;
+    for (int i = 0; i < most; ++i) {
+        if (!run(call)) continue;
+        for (unsigned turn = 0; turn < 2 * Contest::turns; ++turn) run(call);
+        return i;
+    }
     return most;
 }
 
@@ -261,17 +274,18 @@ TEST_CASE("an odd call decides nothing for the others", "[datatype]") {
     CHECK(plans_alive() == 0);
     CHECK(calls_before_plan(pack_call(b, 1)) < 100000);
     CHECK_FALSE(run(overlapping));
-    CHECK(run(unpack_call(b, 1)));
+    CHECK(calls_before_plan(unpack_call(b, 1)) < 100);
     PackCall refused = pack_call(b, 1);
     refused.packed_bytes = 1999;
     MPI_Count end = 0;
-    CHECK_FALSE(pack_by_plan(refused, &end));
+    uint64_t timed_since_ns = 0;
+    CHECK_FALSE(pack_by_plan(refused, &end, &timed_since_ns));
     refused = pack_call(b, 1);
     refused.position = -1;
-    CHECK_FALSE(pack_by_plan(refused, &end));
+    CHECK_FALSE(pack_by_plan(refused, &end, &timed_since_ns));
     refused = pack_call(b, 1);
     refused.count = MPI_Count{1} << 62;
-    CHECK_FALSE(pack_by_plan(refused, &end));
+    CHECK_FALSE(pack_by_plan(refused, &end, &timed_since_ns));
     CHECK(run(pack_call(b, 1)));
 }
 
@@ -282,8 +296,9 @@ TEST_CASE("a buffer that is too small decides nothing", "[datatype]") {
         PackCall call = pack_call(b, 1);
         call.packed_bytes = 1000;
         MPI_Count end = 0;
-        REQUIRE_FALSE(pack_by_plan(call, &end));
-        note_packed_by_library(call, 1000);  // MPICH 4.0.2: what fits, and no error
+        uint64_t timed_since_ns = 0;
+        REQUIRE_FALSE(pack_by_plan(call, &end, &timed_since_ns));
+        note_packed_by_library(call, 1000, timed_since_ns);  // MPICH 4.0.2: what fits, and no error
     }
     CHECK(plans_alive() == 0);
     CHECK(calls_before_plan(pack_call(b, 1)) < 100000);
@@ -295,12 +310,56 @@ TEST_CASE("a plan that gives other bytes is not used", "[datatype]") {
     for (int i = 0; i < 2000; ++i) {
         PackCall call = pack_call(b, 1);
         MPI_Count end = 0;
-        REQUIRE_FALSE(pack_by_plan(call, &end));
+        uint64_t timed_since_ns = 0;
+        REQUIRE_FALSE(pack_by_plan(call, &end, &timed_since_ns));
         pack_plainly(call);
         b.packed[499] ^= 1;
-        note_packed_by_library(call, 2000);
+        note_packed_by_library(call, 2000, timed_since_ns);
     }
     CHECK(plans_alive() == 0);
+}
+
+TEST_CASE("calls go to library and plan by turns until one has won", "[datatype]") {
+    const Library library({{1, {1000, 2}}});
+    Buffers b;
+    const PackCall packing = pack_call(b, 1), unpacking = unpack_call(b, 1),
+                   longer = pack_call(b, 1, 5);
+    const auto plans_of = [](const PackCall& call, Library_is how, unsigned calls) {
+        unsigned by_plan = 0;
+        for (unsigned i = 0; i < calls; ++i) by_plan += run(call, how) ? 1 : 0;
+        return by_plan;
+    };
+    calls_before_plan(packing);
+    CHECK(plans_of(packing, Library_is::slow, 100) == 100);
+    CHECK(plans_of(unpacking, Library_is::fast, 2 * Contest::turns) == Contest::turns);
+    CHECK(plans_of(unpacking, Library_is::fast, 100) == 0);
+    CHECK(plans_of(longer, Library_is::slow, 2 * Contest::turns) == Contest::turns);
+    CHECK(plans_of(longer, Library_is::slow, 100) == 100);
+    CHECK(plans_of(packing, Library_is::slow, 100) == 100);
+}
+
+TEST_CASE("the least time for a byte wins a contest", "[datatype]") {
+    Contest contest;
+    for (unsigned i = 0; i < Contest::turns; ++i) {
+        CHECK(contest.next() == Turn::library);
+        CHECK_FALSE(contest.note(Turn::library, i == 2 ? 100 : 900, 1000));
+        CHECK(contest.next() == Turn::plan);
+        CHECK(contest.winner() == Contest::Winner::open);
+        // Twice as much in not quite twice the time.
+        CHECK(contest.note(Turn::plan, i == 3 ? 190 : 90'000, 2000) == (i + 1 == Contest::turns));
+    }
+    CHECK(contest.winner() == Contest::Winner::plan);
+    CHECK_FALSE(contest.note(Turn::library, 1, 1000));  // too late
+    CHECK(contest.winner() == Contest::Winner::plan);
+    Contest even;
+    for (unsigned i = 0; i < Contest::turns; ++i)
+        for (const Turn turn : {Turn::plan, Turn::library}) even.note(turn, 100, 1000);
+    CHECK(even.winner() == Contest::Winner::library);
+    CHECK(length_class(1) == 0);
+    CHECK(length_class(4096) == 0);
+    CHECK(length_class(4097) == 1);
+    CHECK(length_class(1 << 20) == 4);
+    CHECK(length_class(INT64_MAX) == length_classes - 1);
 }
 
 TEST_CASE("where memory runs out the library packs", "[datatype]") {
@@ -380,7 +439,7 @@ TEST_CASE("memory is bounded while somebody is always within a plan", "[datatype
         drop_place(handle(i));
         CHECK(plans_alive() <= 3);
     }
-    CHECK(first.get()->bytes() == 4000);
+    CHECK(first.get()->plan.bytes() == 4000);
 }
 
 TEST_CASE("more users at once than readers have slots find no plan", "[datatype]") {
@@ -407,7 +466,7 @@ TEST_CASE("plans come and go under threads that use them", "[datatype]") {
                 const MPI_Datatype type = handle(i % 4);
                 const PlanInUse used(type);
                 if (used.get() == nullptr) continue;
-                used.get()->copy_all(Direction::pack, packed.data(), memory.data(), 1);
+                used.get()->plan.copy_all(Direction::pack, packed.data(), memory.data(), 1);
                 found.fetch_add(1);
                 for (int k = 0; k < 1000; ++k)
                     if (packed[static_cast<size_t>(k)] != k * distance_of(type)) wrong.fetch_add(1);
