@@ -30,8 +30,6 @@ class PackPlan {
     MPI_Count bytes() const noexcept { return bytes_; }  // of an element in the stream
     // How many elements may be unpacked: more may overlap each other.
     MPI_Count most_to_unpack() const noexcept { return most_to_unpack_; }
-    // How long a stream may be: longer ones gain nothing.
-    MPI_Count most_bytes() const noexcept { return most_bytes_; }
 
     // Bytes [first, first + bytes) of the stream of `count` elements at `memory`, to or from
     // `part`, which begins with byte `first`.
@@ -42,7 +40,7 @@ class PackPlan {
 
   private:
     std::unique_ptr<const PlanSteps> steps_;
-    MPI_Count bytes_, most_to_unpack_, most_bytes_;
+    MPI_Count bytes_, most_to_unpack_;
 };
 
 // One call of MPI_Pack or MPI_Unpack (MPI 4.0, 5.2).

@@ -300,25 +300,6 @@ std::vector<Block> blocks_of(const Layout& layout, size_t most) {
     return blocks;
 }
 
-double visits_of(const Layout& layout) noexcept {
-    const double inner = layout.parts.empty() ? 0 : visits_of(layout.parts[0]);
-    switch (layout.kind) {
-        case Kind::strided:
-            return static_cast<double>(layout.count) * inner;
-        case Kind::places:
-            return is_contiguous(layout.parts[0])
-                       ? 0
-                       : static_cast<double>(layout.offsets.size()) * (1 + inner);
-        case Kind::sequence: {
-            double visits = 0;
-            for (const Layout& part : layout.parts) visits += 1 + visits_of(part);
-            return visits;
-        }
-        default:
-            return 0;
-    }
-}
-
 size_t layout_bytes(const Layout& layout) noexcept {
     size_t bytes = sizeof(Layout) + layout.offsets.size() * sizeof(int64_t) +
                    layout.blocks.size() * sizeof(Block);

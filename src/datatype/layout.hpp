@@ -55,9 +55,6 @@ std::vector<Block> blocks_of(const Layout& layout, size_t most);
 // itself, INT64_MAX where any number does.
 int64_t disjoint_copies(const Layout& layout, int64_t extent);
 
-// How often a walk goes on to the next part: rows and tables of blocks are walked by a kernel.
-double visits_of(const Layout& layout) noexcept;
-
 // The memory that it takes.
 size_t layout_bytes(const Layout& layout) noexcept;
 

@@ -3,7 +3,6 @@
 #include "plan_steps.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "vecmpi/offload.hpp"
 
@@ -19,45 +18,6 @@ PackLimits pack_limits(PackMode mode, IsaChoice isa) noexcept {
     if (mode == PackMode::permute) limits.only = PackWay::permute;
     if (mode == PackMode::gather) limits.only = PackWay::gather;
     return limits;
-}
-
-namespace {
-
-// Dense blocks of one length, and how far the nearest ones are apart: of columns, those of the next
-// column. 0 bytes: not of that kind.
-struct SingleBlocks {
-    int64_t bytes = 0, distance = 0;
-};
-SingleBlocks single_blocks(const Layout& layout, int64_t extent) noexcept {
-    switch (layout.kind) {
-        case Layout::Kind::dense:
-            return {layout.bytes, std::abs(extent)};
-        case Layout::Kind::strided: {
-            SingleBlocks blocks = single_blocks(layout.parts[0], layout.stride);
-            blocks.distance = std::min(blocks.distance, std::abs(extent));
-            return blocks;
-        }
-        case Layout::Kind::places:  // anywhere
-            return layout.parts[0].kind == Layout::Kind::dense
-                       ? SingleBlocks{layout.parts[0].bytes, INT64_MAX}
-                       : SingleBlocks{};
-        default:
-            return {};
-    }
-}
-
-}  // namespace
-
-int64_t most_worth_packing(const Layout& layout, int64_t extent) noexcept {
-    constexpr int64_t line = 64, small_block = 16, least_block = 4;
-    constexpr int64_t in_own_lines = int64_t{256} << 10, in_shared_lines = int64_t{512} << 10;
-    constexpr double least_bytes_of_visit = 256;  // a visit costs 30 to 50 ns
-    if (static_cast<double>(layout.bytes) < least_bytes_of_visit * visits_of(layout)) return 0;
-    const SingleBlocks blocks = single_blocks(layout, extent);
-    if (blocks.bytes == 0) return INT64_MAX;  // structs, blocks of several lengths
-    const bool shares_lines = blocks.distance < line || blocks.bytes > small_block;
-    if (!shares_lines) return in_own_lines;
-    return blocks.bytes < least_block ? INT64_MAX : in_shared_lines;
 }
 
 std::unique_ptr<PlanSteps> make_steps(const Layout& layout, int64_t extent,
@@ -93,14 +53,6 @@ size_t worth_describing(uint64_t spent_ns) noexcept {
 
 namespace {
 
-// Single small blocks, each in a line and often on a page of its own: memory is what both wait for,
-// and ours was measured at 0.8 to 1.1 times the library's rate.
-bool waits_for_memory(const Layout& layout) noexcept {
-    constexpr int64_t most_bytes = 16, least_distance = 1000;
-    return layout.kind == Layout::Kind::strided && layout.parts[0].kind == Layout::Kind::dense &&
-           layout.parts[0].bytes <= most_bytes && std::abs(layout.stride) >= least_distance;
-}
-
 // What was decoded must be as large, and lie where the library says that the type does.
 bool agrees_with_library(const Layout& layout, MPI_Datatype type) noexcept {
     MPI_Count size = 0, low = 0, extent = 0;
@@ -109,10 +61,6 @@ bool agrees_with_library(const Layout& layout, MPI_Datatype type) noexcept {
     const Bounds bounds = bounds_of(layout);
     return layout.bytes == size && bounds.low == low && bounds.high == low + extent;
 }
-
-}  // namespace
-
-namespace {
 
 // From a description.
 std::unique_ptr<HeldPlan> plan_of(MPI_Datatype type, const TypeTree& tree, Counter* why) {
@@ -124,16 +72,11 @@ std::unique_ptr<HeldPlan> plan_of(MPI_Datatype type, const TypeTree& tree, Count
     *why = Counter::decline_slower;
     const bool is_plain_copy = layout->kind == Layout::Kind::dense && tree.extent == layout->bytes;
     if (layout->kind == Layout::Kind::empty || is_plain_copy) return nullptr;
-    const bool is_column = std::abs(tree.extent) < 64;  // with the next one beside it
-    const int64_t most_bytes = is_weighed ? most_worth_packing(*layout, tree.extent) : INT64_MAX;
-    if (is_weighed && waits_for_memory(*layout) && !is_column) return nullptr;
-    if (most_bytes == 0) return nullptr;
     *why = Counter::decline_plan;
     if (!agrees_with_library(*layout, type)) return nullptr;
     auto steps =
         make_steps(*layout, tree.extent, pack_limits(settings().pack, settings().isa), why);
     if (!steps) return nullptr;
-    steps->most_bytes = most_bytes;
     auto held = std::make_unique<HeldPlan>(type, std::move(steps), digest_of(tree));
     if (!is_weighed)
         for (auto& contests : held->contests)
@@ -160,8 +103,7 @@ MadePlan make_plan(MPI_Datatype type, size_t entries) {
 PackPlan::PackPlan(std::unique_ptr<const PlanSteps> steps) noexcept
     : steps_(std::move(steps)),
       bytes_(static_cast<MPI_Count>(steps_->bytes)),
-      most_to_unpack_(static_cast<MPI_Count>(steps_->disjoint_copies)),
-      most_bytes_(static_cast<MPI_Count>(steps_->most_bytes)) {}
+      most_to_unpack_(static_cast<MPI_Count>(steps_->disjoint_copies)) {}
 
 PackPlan::~PackPlan() = default;
 

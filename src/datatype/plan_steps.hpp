@@ -17,17 +17,12 @@ struct PlanSteps {
     std::optional<Step> one;  // of one element, where it is moved otherwise: a few small tables
     int64_t bytes = 0;
     int64_t disjoint_copies = 0;
-    int64_t most_bytes = INT64_MAX;  // of a stream
     Isa isa = Isa::scalar;
     const Step& of(int64_t count) const noexcept { return count == 1 && one ? *one : copies; }
 };
 
 // Pure. What the settings allow.
 PackLimits pack_limits(PackMode mode, IsaChoice isa) noexcept;
-
-// Pure. Bytes of the longest stream that was measured to gain by a plan: longer ones wait for
-// memory, whoever moves them. 0: none does, since there is too little to move in each place.
-int64_t most_worth_packing(const Layout& layout, int64_t extent) noexcept;
 
 // Pure. Null, and the reason, where the plan would take more than most_plan_bytes.
 std::unique_ptr<PlanSteps> make_steps(const Layout& layout, int64_t extent,

@@ -100,7 +100,6 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns
         return false;
     };
     if (may_overlap(call, *plan)) return decline(Counter::decline_overlap);
-    if (bytes > plan->most_bytes()) return decline(Counter::decline_slower);
     Contest& contest = used.get()->contest(call.direction, bytes);
     const Contest::Winner winner = contest.winner();
     if (winner == Contest::Winner::library) return decline(Counter::decline_slower);

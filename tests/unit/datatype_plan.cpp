@@ -278,39 +278,8 @@ TEST_CASE("short parts at places, and rows of different lengths, are a table", "
                                         at_places(repeated(dense(16), 5, 72), places(200)),
                                         joined(rows)};
     for (const Layout& layout : tables) {
-        CHECK(visits_of(layout) == 0);
         PlanRoom room;
         CHECK(plan_layout(layout, limits, room).kind == Step::Kind::table);
     }
     CHECK(joined(few).kind == Layout::Kind::sequence);
-    CHECK(visits_of(joined(few)) == 2);
-    CHECK(visits_of(repeated(joined(few), 7, 5000)) == 14);
-}
-
-TEST_CASE("how long a stream may be to gain by a plan", "[datatype]") {
-    constexpr int64_t own_lines = 256 << 10, shared_lines = 512 << 10;
-    struct Case {
-        const char* what;
-        Layout layout;
-        int64_t extent, most;
-    };
-    for (const Case& c : std::vector<Case>{
-             {"1 of 2 chars", repeated(dense(1), 100, 2), 200, INT64_MAX},
-             {"1 of 2 ints", repeated(dense(4), 100, 8), 800, shared_lines},
-             {"1 of 16 ints", repeated(dense(4), 100, 64), 6400, own_lines},
-             {"1 of 64 chars", repeated(dense(1), 100, 64), 6400, own_lines},
-             {"a double at the head of 64 bytes", dense(8), 64, own_lines},
-             {"a double of 16 bytes", dense(8), 16, shared_lines},
-             {"long blocks", repeated(dense(512), 10, 1024), 10240, shared_lines},
-             {"columns of double", repeated(dense(8), 100, 800), 8, shared_lines},
-             {"doubles at places", at_places(dense(8), {0, 100, 30}), 200, own_lines},
-             {"a struct", of_blocks({{0, 4}, {8, 8}}), 16, INT64_MAX},
-             {"short vectors at too many places",
-              at_places(repeated(dense(8), 2, 56), places(40000)), 1 << 30, 0},
-             {"long vectors at places", at_places(repeated(dense(8), 100, 16), places(40)), 1 << 30,
-              INT64_MAX},
-             {"many structs", repeated(of_blocks({{0, 4}, {8, 8}}), 10, 16), 160, INT64_MAX}}) {
-        CAPTURE(c.what);
-        CHECK(most_worth_packing(c.layout, c.extent) == c.most);
-    }
 }
