@@ -16,15 +16,14 @@
 namespace vecmpi::bench {
 namespace {
 
-constexpr double batch_ns = 20e3;  // a sample this long makes the clock's step and overhead vanish
-constexpr long most_samples = 2000, least_samples = 5;
+constexpr long least_samples = 5;
 constexpr double share_of_memcpy = 0.2;
 constexpr std::size_t most_memory = std::size_t{256} << 20;
 constexpr double most_warming_ns = 3e9;
 
 // First calls are served otherwise than later ones: a plan is made once the library has spent
 // enough on the type, by its own count (docs/datatypes.md), which begins anew for twice as much
-// where that was too early.
+// where that was too early; ten more calls decide whether it is used.
 struct Warming {
     double worth_ns = 0, call_ns = 1;
     long calls() const {
@@ -43,21 +42,9 @@ Warming warming_of(MPI_Datatype type, std::size_t bytes) {
 
 template <typename Call>
 Samples sample(const Call& call, double seconds, const Warming& warming = {}) {
-    const auto batch_of = [&](long calls) {
-        const double start = now_ns();
-        for (long i = 0; i < calls; i++) call();
-        return (now_ns() - start) / static_cast<double>(calls);
-    };
     const double warm_until = now_ns() + most_warming_ns;
     for (long i = warming.calls(); i > 0 && now_ns() < warm_until; i--) call();
-    long calls = 1;
-    double each_ns = batch_of(1);
-    for (; each_ns * static_cast<double>(calls) < batch_ns; each_ns = batch_of(calls)) calls *= 2;
-    const double batches = 1e9 * seconds / (each_ns * static_cast<double>(calls));
-    const long count = std::clamp(static_cast<long>(batches), least_samples, most_samples);
-    Samples samples;
-    for (long i = 0; i < count; i++) samples.add(batch_of(calls));
-    return samples;
+    return sample_batches(call, seconds, least_samples);
 }
 
 struct Memory {

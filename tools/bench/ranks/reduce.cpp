@@ -24,8 +24,6 @@
 namespace vecmpi::bench {
 namespace {
 
-constexpr double batch_ns = 20e3;  // a sample this long makes the clock's step and overhead vanish
-constexpr long most_samples = 2000;
 constexpr long least_samples = 3;         // of a call: a second at 64 MiB for a table of 130 cells
 constexpr double share_of_memcpy = 0.25;  // of a cell's budget
 constexpr std::size_t proven_bytes = 4096;
@@ -73,23 +71,10 @@ void fill_random(char* buffer, std::size_t count, const TypeRow& type, int most,
                     std::min(done, count - done) * type.extent);
 }
 
-// Times batches of `call` until the budget is used; a sample is the time of one call.
 template <typename Call>
 Samples sample(const Call& call, double seconds, long fewest) {
-    const auto batch_of = [&](long calls) {
-        const double start = now_ns();
-        for (long i = 0; i < calls; i++) call();
-        return (now_ns() - start) / static_cast<double>(calls);
-    };
-    long calls = 1;
-    batch_of(1);  // warms caches and pages
-    double each_ns = batch_of(1);
-    for (; each_ns * static_cast<double>(calls) < batch_ns; each_ns = batch_of(calls)) calls *= 2;
-    const double batches = 1e9 * seconds / (each_ns * static_cast<double>(calls));
-    const long count = std::clamp(static_cast<long>(batches), fewest, most_samples);
-    Samples samples;
-    for (long i = 0; i < count; i++) samples.add(batch_of(calls));
-    return samples;
+    call();  // warms caches and pages
+    return sample_batches(call, seconds, fewest);
 }
 
 // A cell of the table at one size.

@@ -5,6 +5,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -30,6 +31,28 @@ class Samples {
   private:
     mutable std::vector<double> values_;  // sorted when asked
 };
+
+// Times batches of `call`, each long enough that the clock's step and overhead vanish, until
+// `seconds` are used, but at least `fewest` batches. A sample is the time of one call. The caller
+// warms up.
+template <typename Call>
+Samples sample_batches(const Call& call, double seconds, long fewest) {
+    constexpr double batch_ns = 20e3;
+    constexpr long most_samples = 2000;
+    const auto batch_of = [&](long calls) {
+        const double start = now_ns();
+        for (long i = 0; i < calls; i++) call();
+        return (now_ns() - start) / static_cast<double>(calls);
+    };
+    long calls = 1;
+    double each_ns = batch_of(1);
+    for (; each_ns * static_cast<double>(calls) < batch_ns; each_ns = batch_of(calls)) calls *= 2;
+    const double batches = 1e9 * seconds / (each_ns * static_cast<double>(calls));
+    const long count = std::clamp(static_cast<long>(batches), fewest, most_samples);
+    Samples samples;
+    for (long i = 0; i < count; i++) samples.add(batch_of(calls));
+    return samples;
+}
 
 // What two reads of the clock with nothing between them seem to take. Short times have it
 // subtracted.
