@@ -20,53 +20,60 @@ Buffer committed(MPI_Datatype type, int count) {
     return {type, count};
 }
 
+// How many of the row's blocks make up that many bytes, at least one.
+std::size_t blocks_in(const LayoutRow& row, std::size_t bytes) {
+    return std::max<std::size_t>(
+        1, bytes / static_cast<std::size_t>(row.block * size_of(row.element)));
+}
+
+// Every `stride`-th element.
+std::vector<int> regular_displacements(const LayoutRow& row, std::size_t blocks) {
+    std::vector<int> displacements;
+    for (std::size_t i = 0; i < blocks; i++)
+        displacements.push_back(static_cast<int>(i) * row.stride);
+    return displacements;
+}
+
+Buffer blocks_at(const LayoutRow& row, const std::vector<int>& displacements) {
+    MPI_Datatype type;
+    MPI_Type_create_indexed_block(static_cast<int>(displacements.size()), row.block,
+                                  displacements.data(), row.element, &type);
+    return committed(type, 1);
+}
+
 // One element of a type that has `block` of every `stride`.
 Buffer vector(const LayoutRow& row, std::size_t bytes) {
-    const int blocks = std::max(
-        1, static_cast<int>(bytes / static_cast<std::size_t>(row.block * size_of(row.element))));
     MPI_Datatype type;
-    MPI_Type_vector(blocks, row.block, row.stride, row.element, &type);
+    MPI_Type_vector(static_cast<int>(blocks_in(row, bytes)), row.block, row.stride, row.element,
+                    &type);
     return committed(type, 1);
 }
 
 // Blocks in rising order, on average one of every `stride`.
 Buffer indexed_block(const LayoutRow& row, std::size_t bytes) {
     std::minstd_rand random(7);
-    const auto blocks = std::max<std::size_t>(
-        1, bytes / static_cast<std::size_t>(row.block * size_of(row.element)));
+    const std::size_t blocks = blocks_in(row, bytes);
     std::vector<int> displacements;
     int at = 0;
     for (std::size_t i = 0; i < blocks; i++) {
         displacements.push_back(at);
         at += row.block + static_cast<int>(random() % static_cast<unsigned>(2 * row.stride));
     }
-    MPI_Datatype type;
-    MPI_Type_create_indexed_block(static_cast<int>(blocks), row.block, displacements.data(),
-                                  row.element, &type);
-    return committed(type, 1);
+    return blocks_at(row, displacements);
 }
 
 // The same, in an order drawn at random.
 Buffer shuffled_block(const LayoutRow& row, std::size_t bytes) {
-    const auto blocks = std::max<std::size_t>(
-        1, bytes / static_cast<std::size_t>(row.block * size_of(row.element)));
-    std::vector<int> displacements;
-    for (std::size_t i = 0; i < blocks; i++)
-        displacements.push_back(static_cast<int>(i) * row.stride);
+    std::vector<int> displacements = regular_displacements(row, blocks_in(row, bytes));
     std::shuffle(displacements.begin(), displacements.end(), std::minstd_rand(7));
-    MPI_Datatype type;
-    MPI_Type_create_indexed_block(static_cast<int>(blocks), row.block, displacements.data(),
-                                  row.element, &type);
-    return committed(type, 1);
+    return blocks_at(row, displacements);
 }
 
 // Every `stride`-th, said block by block.
 Buffer regular_indexed(const LayoutRow& row, std::size_t bytes) {
-    const auto blocks = std::max<std::size_t>(
-        1, bytes / static_cast<std::size_t>(row.block * size_of(row.element)));
-    std::vector<int> displacements, lengths(blocks, row.block);
-    for (std::size_t i = 0; i < blocks; i++)
-        displacements.push_back(static_cast<int>(i) * row.stride);
+    const std::size_t blocks = blocks_in(row, bytes);
+    const std::vector<int> displacements = regular_displacements(row, blocks),
+                           lengths(blocks, row.block);
     MPI_Datatype type;
     MPI_Type_indexed(static_cast<int>(blocks), lengths.data(), displacements.data(), row.element,
                      &type);
