@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The parts of the demo program that need no MPI: data, options, buckets, matrix product, network.
 // Not for the training loop; test_train_digits.sh runs that.
-#define CATCH_CONFIG_MAIN
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The generated handlers, one test a class of the function table, on a fake engine and fake real
 // functions.
-#define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
 #include <set>
 
