@@ -7,16 +7,18 @@ set -euo pipefail
 
 usage() {
     cat <<'TEXT'
-lab.sh [-n HOSTS] [-r RATE] [-t SECONDS] [-e NAME=VALUE]... -- PROGRAM [ARG...]
+lab.sh [-n HOSTS] [-p RANKS] [-r RATE] [-t SECONDS] [-e NAME=VALUE]... -- PROGRAM [ARG...]
 
-  -n  number of hosts, one rank on each (1 to 64, default 2)
+  -n  number of hosts (1 to 64, default 2)
+  -p  ranks on each host (1 to 64, default 1), or on each of them in turn: 3,1
   -r  link rate as tc writes it, e.g. 1gbit, 200mbit (default 1gbit; 0: no limit)
   -t  give up after this many seconds (default 120); the exit status is then 124
   -e  an environment variable for the ranks only, e.g. -e LD_PRELOAD=$PWD/build/libvecmpi.so
   -h  this text
 
 Needs root, the right to make network namespaces, iproute2 and MPICH. Between the hosts only TCP is
-used (UCX_TLS=tcp,self), so that the link rate is the limit. MPI sees HOSTS nodes.
+used (UCX_TLS), so that the link rate is the limit; on a host of several ranks shared memory, too. MPI
+sees HOSTS nodes.
 TEXT
 }
 
@@ -25,10 +27,11 @@ die() {
     exit "${2:-1}"
 }
 
-hosts=2 rate=1gbit limit=120 environment=()
-while getopts ":n:r:t:e:h" option; do
+hosts=2 ranks=1 rate=1gbit limit=120 environment=()
+while getopts ":n:p:r:t:e:h" option; do
     case $option in
         n) hosts=$OPTARG ;;
+        p) ranks=$OPTARG ;;
         r) rate=$OPTARG ;;
         t) limit=$OPTARG ;;
         e)
@@ -45,6 +48,9 @@ while getopts ":n:r:t:e:h" option; do
 done
 shift $((OPTIND - 1))
 [[ $hosts =~ ^([1-9]|[1-5][0-9]|6[0-4])$ ]] || die "-n takes 1 to 64, not '$hosts'" 2
+[[ $ranks =~ ^([1-9]|[1-5][0-9]|6[0-4])(,([1-9]|[1-5][0-9]|6[0-4]))*$ ]] ||
+    die "-p takes 1 to 64, or such numbers separated by commas, not '$ranks'" 2
+IFS=, read -ra ranks_of <<<"$ranks"
 [[ $rate =~ ^0$|^[0-9.]+[kmgt]?(bit|bps)$ ]] || die "-r takes a rate such as 1gbit or 0, not '$rate'" 2
 [[ $limit =~ ^[1-9][0-9]*$ ]] || die "-t takes a number of seconds, not '$limit'" 2
 (($# > 0)) || die "no program given (-h shows the options)" 2
@@ -110,6 +116,8 @@ make_switch() {
     ip -n "$tag-sw" link set br0 up
 }
 
+ranks_on() { echo "${ranks_of[$1 % ${#ranks_of[@]}]}"; }
+
 make_host() {
     local i=$1 host=$tag-$1
     ip netns add "$host"
@@ -120,7 +128,7 @@ make_host() {
     ip -n "$tag-sw" link set "p$i" master br0 up
     shape "$host" eth0
     shape "$tag-sw" "p$i"
-    echo "10.77.0.$((i + 1)):1" >>"$directory/hosts"
+    echo "10.77.0.$((i + 1)):$(ranks_on "$i")" >>"$directory/hosts"
 }
 
 make_lab() {
@@ -137,10 +145,16 @@ write_launcher() {
 while [[ \$1 == -* ]]; do shift; done
 host=\$1
 shift
-exec ip netns exec $tag-\$((\${host##*.} - 1)) unshare --uts sh -c "hostname host\${host##*.}; exec \$*"
+exec ip netns exec $tag-\$((\${host##*.} - 1)) unshare --uts --ipc sh -c "hostname host\${host##*.}; exec \$*"
 LAUNCHER
     chmod +x "$directory/enter"
 }
+
+total=0 transports=tcp,self
+for ((i = 0; i < hosts; i++)); do
+    ((total += $(ranks_on "$i")))
+    (($(ranks_on "$i") == 1)) || transports=tcp,self,posix,cma
+done
 
 remove_leftovers_of_killed_runs
 directory=$(mktemp -d -t "$tag.XXXXXX")
@@ -158,9 +172,9 @@ write_launcher
 # In the background, because bash runs a trap only after a foreground command has ended.
 # Should this shell be killed outright, the kernel ends the run; the next lab.sh removes the rest.
 setpriv --pdeathsig TERM timeout --kill-after=5 "$limit" ip netns exec "$tag-0" \
-    unshare --uts sh -c 'hostname host1; exec "$@"' sh \
-    "$mpirun" -launcher rsh -launcher-exec "$directory/enter" -f "$directory/hosts" -iface eth0 -n "$hosts" \
-    -genv UCX_TLS tcp,self ${environment[@]+"${environment[@]}"} "$@" <&0 &
+    unshare --uts --ipc sh -c 'hostname host1; exec "$@"' sh \
+    "$mpirun" -launcher rsh -launcher-exec "$directory/enter" -f "$directory/hosts" -iface eth0 -n "$total" \
+    -genv UCX_TLS "$transports" ${environment[@]+"${environment[@]}"} "$@" <&0 &
 child=$!
 status=0
 wait "$child" || status=$?

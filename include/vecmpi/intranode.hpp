@@ -5,6 +5,8 @@
 
 #include <mpi.h>
 
+#include <cstddef>
+#include <memory>
 #include <optional>
 
 #include "vecmpi/offload.hpp"
@@ -47,6 +49,51 @@ std::optional<int> intranode_reduce_scatter_block(Call call, const void* sendbuf
 std::optional<int> intranode_allgather(Call call, const void* sendbuf, MPI_Count sendcount,
                                        MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept;
+
+// ---- what collectives over several nodes do on each ---------------------------------------------
+
+// One rank's part of a reduction: dense elements of a predefined type.
+struct NodeVector {
+    const void* input = nullptr;
+    void* output = nullptr;  // as long as the input; may be the input
+    MPI_Count elements = 0;
+    MPI_Datatype type = MPI_BYTE;
+    MPI_Op op = MPI_SUM;
+    MPI_Count element_bytes = 0;
+
+    size_t bytes() const noexcept { return static_cast<size_t>(elements * element_bytes); }
+};
+
+// The ranks of a communicator that share this node. Each call blocks, and all of them make the same
+// calls in the same order, with vectors of the same length. One thread at a time.
+class NodeTeam {
+  public:
+    // Collective over node_comm, whose ranks all are on this node; it is not used afterwards. Null
+    // on all of them where one cannot.
+    static std::unique_ptr<NodeTeam> make(MPI_Comm node_comm) noexcept;
+    ~NodeTeam();
+    NodeTeam(const NodeTeam&) = delete;
+    NodeTeam& operator=(const NodeTeam&) = delete;
+
+    // The first rank's output becomes the reduction of all inputs; of at least one element, and
+    // without one they only wait for each other. At most most_small_bytes.
+    static constexpr size_t most_small_bytes = 4096;
+    void reduce_to_first(const NodeVector& vector) noexcept;
+    // The first rank's bytes become those of all. At most most_small_bytes.
+    void bcast_from_first(void* data, size_t bytes) noexcept;
+
+    // The vector has so many slices, segment(elements, slices, i), at most as many as the team has
+    // ranks. Of the i-th rank's output, the i-th slice becomes the reduction of all inputs; what
+    // lies in the other slices is undefined.
+    void reduce_slices(const NodeVector& vector, int slices) noexcept;
+    // All outputs become whole.
+    void gather_slices(const NodeVector& vector, int slices) noexcept;
+
+  private:
+    explicit NodeTeam(std::unique_ptr<class NodeComm> node, class Bays* bays) noexcept;
+    const std::unique_ptr<class NodeComm> node_;  // null: one rank
+    Bays* const bays_;
+};
 
 // Stands where the library frees a communicator. The program's delete callbacks run in there, and
 // collectives that they make on it are this thread's still; nobody else finds what stood beside it,

@@ -7,7 +7,6 @@
 
 #include <mpi.h>
 
-#include <memory>
 #include <optional>
 
 #include "vecmpi/offload.hpp"
@@ -25,7 +24,11 @@ struct CollectiveForm {
 // Each serves one call whole and returns its error code, or declines before it touched data:
 // nothing. All ranks of the communicator decide alike: the decision rests on settings that are
 // agreed, on the communicator, on what was called on it before, and on counts and sizes that MPI
-// demands to be equal. Parameters as in the MPI standard, counts in elements of the datatype.
+// demands to be equal. Parameters as in the MPI standard, counts in elements of the datatype. A
+// Barrier and a small Allreduce are served from callbacks, too, outside of which other ranks may
+// make the same call.
+
+std::optional<int> pipeline_barrier(const CollectiveForm& form, MPI_Comm comm) noexcept;
 
 std::optional<int> pipeline_allreduce(const CollectiveForm& form, const void* sendbuf,
                                       void* recvbuf, MPI_Count count, MPI_Datatype datatype,
@@ -58,12 +61,21 @@ std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* s
                                        RankArray recvcounts, RankArray displs,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
-// What stands beside a communicator of the program's. Taken before that is freed; dropped after, or
-// returned where the library refused.
-using PrivateCommHold = std::shared_ptr<void>;
-PrivateCommHold take_private_comm(MPI_Comm comm) noexcept;
-void return_private_comm(MPI_Comm comm, PrivateCommHold ours) noexcept;
-// Before MPI_Finalize.
+// Stands where the library frees a communicator, as NodeCommDeparture does.
+class PrivateCommDeparture {
+  public:
+    explicit PrivateCommDeparture(MPI_Comm comm) noexcept;
+    ~PrivateCommDeparture();
+    PrivateCommDeparture(const PrivateCommDeparture&) = delete;
+    PrivateCommDeparture& operator=(const PrivateCommDeparture&) = delete;
+    void stay() noexcept;  // the library refused
+
+  private:
+    struct DepartingPrivateComm* departing_;
+};
+// Before MPI_Finalize: all that its callbacks cannot need.
+void free_private_comms() noexcept;
+// After it.
 void forget_private_comms() noexcept;
 
 }  // namespace vecmpi

@@ -313,13 +313,13 @@ def serve_twin(function, operations):
 
 
 def serve_collective(function, operations):
-    # intranode from a callback as well: other ranks may make the same call outside of one.
+    # From a callback as well: other ranks may make the same call outside of one. What cannot be served there, the
+    # paths decline.
     operation = operations[function.columns[0]]
     return (
         own_signature(function)
         + " {\n"
         + ask_intranode(function)
-        + hand_on(function, "is_reentrant()")
         + ask_pipeline(function)
         + hand_on(function, "!collective_twin_serves(comm)", message_scope(function))
         + run_operation(function, operation, "run_twin", "MPI_STATUS_IGNORE")

@@ -177,11 +177,11 @@ template <class LibraryFree>
 int freeing(MPI_Comm* comm, LibraryFree library_free) {
     if (comm == nullptr) return library_free(comm);
     const MPI_Comm freed = *comm;
-    PrivateCommHold ours = take_private_comm(freed);
+    PrivateCommDeparture beside(freed);
     NodeCommDeparture on_node(freed);
     const int rc = library_free(comm);
     if (rc != MPI_SUCCESS) {
-        return_private_comm(freed, std::move(ours));
+        beside.stay();
         on_node.stay();
     }
     return rc;
@@ -230,9 +230,10 @@ int serve_Init_thread(int* argc, char*** argv, int required, int* provided) noex
 int serve_Finalize() noexcept {
     if (is_reentrant() || !engine_runs()) return real.Finalize();
     print_report();
-    forget_private_comms();
+    free_private_comms();
     quiesce_engine();
     const int rc = real.Finalize();
+    forget_private_comms();
     forget_node_comms();
     forget_plans();
     bind_entries(false);

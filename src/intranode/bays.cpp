@@ -43,9 +43,10 @@ Lane& Bays::lane_for_slices(size_t bytes) noexcept {
     return ranks() <= ranks_of_small_slot ? lane_for(bytes) : lanes_[1];
 }
 
-void Bays::cut_evenly(int64_t elements) noexcept {
-    const auto parts = static_cast<unsigned>(ranks());
-    for (unsigned r = 0; r < parts; ++r) slices_[r] = segment(elements, parts, r);
+void Bays::cut(int64_t elements, int slices) noexcept {
+    const auto parts = static_cast<unsigned>(slices);
+    for (unsigned r = 0; r < slices_.size(); ++r)
+        slices_[r] = r < parts ? segment(elements, parts, r) : Segment{elements, 0};
 }
 
 namespace {
@@ -58,14 +59,14 @@ bool is_direct(size_t bytes, int ranks) noexcept {
 AllreduceRun Bays::begin_allreduce(const Reduction& what) noexcept {
     if (is_direct(what.bytes(), ranks()))
         return AllreduceRun(std::in_place_type<DirectRun>, *this, what, doubling_, true);
-    cut_evenly(what.elements);
+    cut(what.elements, ranks());
     return AllreduceRun(std::in_place_type<SlicedRun>, *this, what, doubling_, ResultPlace::on_all,
                         0);
 }
 
 int Bays::allreduce(const Reduction& what, Way way) noexcept {
     if (way == Way::in_one_copy && !is_direct(what.bytes(), ranks())) {
-        cut_evenly(what.elements);
+        cut(what.elements, ranks());
         const Outcome outcome = allreduce_in_one_copy(what);
         if (outcome != Outcome::not_readable)
             return outcome == Outcome::done ? MPI_SUCCESS : MPI_ERR_OTHER;
@@ -91,7 +92,7 @@ void Bays::reduce(const Reduction& what, int root) noexcept {
         DirectRun(*this, what, order, me() == root).advance<Waits::here>();
         return;
     }
-    cut_evenly(what.elements);
+    cut(what.elements, ranks());
     SlicedRun(*this, what, order, ResultPlace::on_root, root).advance<Waits::here>();
 }
 
@@ -118,6 +119,25 @@ void Bays::reduce_scatter_block(const Reduction& what, MPI_Count count, Way way)
     for (int rank = 0; rank < ranks(); ++rank)
         slices_[static_cast<size_t>(rank)] = {rank * count, count};
     scatter(what, way);
+}
+
+void Bays::reduce_slices(const Reduction& what, int slices) noexcept {
+    cut(what.elements, slices);
+    Reduction own = what;
+    own.output +=
+        static_cast<size_t>(slices_[static_cast<size_t>(me())].first) * what.element_bytes;
+    SlicedRun(*this, own, doubling_, ResultPlace::in_slices, 0).advance<Waits::here>();
+}
+
+void Bays::gather_slices(unsigned char* vector, int64_t elements, size_t element_bytes,
+                         int slices) noexcept {
+    cut(elements, slices);
+    const auto block_of = [&](int rank) noexcept {
+        const Segment& slice = slices_[static_cast<size_t>(rank)];
+        return Block{vector + static_cast<size_t>(slice.first) * element_bytes,
+                     static_cast<size_t>(slice.count) * element_bytes};
+    };
+    gather_in_rounds(block_of(me()).place, block_of(0).bytes, block_of);
 }
 
 void Bays::bcast(unsigned char* buffer, size_t bytes, int root, size_t* told, Way way) noexcept {
@@ -177,26 +197,38 @@ void Bays::copy_own_block(const unsigned char* own, unsigned char* all,
 
 void Bays::allgather_in_rounds(const unsigned char* own, unsigned char* all,
                                size_t bytes) noexcept {
-    Lane& lane = lane_for(bytes);
+    gather_in_rounds(own, bytes, [=](int rank) noexcept {
+        return Block{all ? all + static_cast<size_t>(rank) * bytes : nullptr, bytes};
+    });
+}
+
+template <class BlockOf>
+void Bays::gather_in_rounds(const unsigned char* own, size_t largest,
+                            const BlockOf& block_of) noexcept {
+    Lane& lane = lane_for(largest);
     const size_t in_round = lane.slot_bytes();
-    const uint64_t rounds = (bytes + in_round - 1) / in_round;
+    const uint64_t rounds = std::max<uint64_t>((largest + in_round - 1) / in_round, 1);
     const uint64_t first = lane.begin(rounds);
-    const auto here = [=](uint64_t k) noexcept { return std::min(in_round, bytes - k * in_round); };
+    const auto here = [=](size_t bytes, uint64_t k) noexcept {
+        return std::min(in_round, bytes - std::min(k * in_round, bytes));
+    };
     const auto give = [&](uint64_t k) noexcept {
         lane.await_free(first + k);
-        if (own != nullptr) std::memcpy(lane.slot(me(), first + k), own + k * in_round, here(k));
+        if (own != nullptr)
+            std::memcpy(lane.slot(me(), first + k), own + k * in_round,
+                        here(block_of(me()).bytes, k));
         lane.tell(Signal::filled, first + k);
     };
     give(0);
-    copy_own_block(own, all, bytes);
     for (uint64_t k = 0; k < rounds; ++k) {
         if (k + 1 < rounds) give(k + 1);
-        for (int i = 1; i < ranks(); ++i) {
+        for (int i = 0; i < ranks(); ++i) {
             const int rank = (me() + i) % ranks();
-            lane.await(Signal::filled, rank, first + k);
-            if (all == nullptr) continue;
-            std::memcpy(all + static_cast<size_t>(rank) * bytes + k * in_round,
-                        lane.slot(rank, first + k), here(k));
+            if (rank != me()) lane.await(Signal::filled, rank, first + k);
+            const Block block = block_of(rank);
+            if (block.place == nullptr || (rank == me() && block.place == own)) continue;
+            std::memcpy(block.place + k * in_round, lane.slot(rank, first + k),
+                        here(block.bytes, k));
         }
         lane.tell(Signal::read, first + k);
         if (k + 1 < rounds) make_progress();

@@ -41,6 +41,12 @@ class Bays {
     // The output is this rank's slice: counts[rank] elements.
     void reduce_scatter(const Reduction& what, RankArray counts, Way way) noexcept;
     void reduce_scatter_block(const Reduction& what, MPI_Count count, Way way) noexcept;
+    // Of the vector's `slices` slices (segment()), this rank's becomes the result, in its place of
+    // the output; at most as many as there are ranks.
+    void reduce_slices(const Reduction& what, int slices) noexcept;
+    // Rank i has the i-th slice in its place; then all have all.
+    void gather_slices(unsigned char* vector, int64_t elements, size_t element_bytes,
+                       int slices) noexcept;
     // An Allreduce in rounds, which the caller goes on with. Begun in the same order on all ranks,
     // the next one when this one has ended.
     AllreduceRun begin_allreduce(const Reduction& what) noexcept;
@@ -80,6 +86,14 @@ class Bays {
 
     void bcast_in_rounds(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
     void allgather_in_rounds(const unsigned char* own, unsigned char* all, size_t bytes) noexcept;
+    // block_of(rank): where it goes and how long it is.
+    struct Block {
+        unsigned char* place;  // null: nowhere
+        size_t bytes;
+    };
+    template <class BlockOf>
+    void gather_in_rounds(const unsigned char* own, size_t largest,
+                          const BlockOf& block_of) noexcept;
     Lane& lane_for(size_t bytes) noexcept {
         return lanes_[bytes <= shape_of(LaneKind::small).slot_bytes ? 0 : 1];
     }
@@ -88,7 +102,7 @@ class Bays {
     template <class Value>
     void combine(const Reduction& what, const CombiningOrder& order, int64_t elements,
                  size_t at_once_bytes, unsigned char* to, const Value& value) noexcept;
-    void cut_evenly(int64_t elements) noexcept;
+    void cut(int64_t elements, int slices) noexcept;
     void scatter(const Reduction& what, Way way) noexcept;
     const CombiningOrder& order_of_scatter(size_t bytes) const noexcept;
     static bool leaves_slice_in_place(size_t bytes) noexcept;

@@ -16,8 +16,6 @@ namespace vecmpi {
 
 namespace {
 
-constexpr auto no_data = [](const Line&, const Line&, Line&) noexcept {};
-
 // Of a predefined type. One with gaps is a pair: a value, and an int behind it.
 struct Element {
     uint32_t bytes = 0;  // with the gaps; 0: the library's
@@ -76,17 +74,6 @@ size_t bytes_of_reduction(MPI_Count elements, Element element) noexcept {
     const size_t bytes = static_cast<size_t>(elements) * element.bytes;
     return element.gaps != 0 && bytes > most_with_gaps ? 0 : bytes;
 }
-
-struct Combine {
-    MPI_Count elements;
-    MPI_Datatype type;
-    MPI_Op op;
-    size_t bytes;
-    void operator()(const Line& left, const Line& right, Line& into) const noexcept {
-        reduce_elements(data_of(left, bytes), data_of(right, bytes), data_of(into, bytes), elements,
-                        type, static_cast<MPI_Count>(bytes) / elements, op);
-    }
-};
 
 bool fits_line(size_t bytes) noexcept { return bytes <= line_data_bytes; }
 
@@ -241,7 +228,7 @@ std::optional<int> intranode_barrier(Call call, MPI_Comm comm) noexcept {
     NodeComm* const node = node_comm_for(site, call, comm, 0);
     if (node == nullptr) return std::nullopt;
     Line nothing;
-    node->allreduce(nothing, 0, no_data);
+    node->allreduce(nothing, 0, combine_nothing);
     return served(call, 0, comm);
 }
 
@@ -269,7 +256,7 @@ std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* rec
     if (node == nullptr) return std::nullopt;
     Line value;
     element.copy(data_of(value, bytes), sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, count);
-    node->allreduce(value, bytes, Combine{count, datatype, op, bytes});
+    node->allreduce(value, bytes, CombineElements{count, datatype, op, bytes});
     element.copy(recvbuf, data_of(value, bytes), count);
     return served(call, bytes, comm);
 }
@@ -325,7 +312,7 @@ std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbu
     if (node == nullptr) return std::nullopt;
     Line value;
     element.copy(data_of(value, bytes), sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, count);
-    node->reduce(value, bytes, root, Combine{count, datatype, op, bytes});
+    node->reduce(value, bytes, root, CombineElements{count, datatype, op, bytes});
     if (is_root) element.copy(recvbuf, data_of(value, bytes), count);
     return served(call, bytes, comm);
 }

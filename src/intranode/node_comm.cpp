@@ -85,36 +85,6 @@ bool map_all(const std::vector<Card>& cards, int rank, Box* own,
     return true;
 }
 
-// 1. Are all on this node, with memory for the answers and no GPU, whose buffers we cannot read? 2.
-// Who lies where? 3. Could everyone map everyone? Null on all ranks where one of them could not.
-std::unique_ptr<NodeComm> make(MPI_Comm comm, int ranks) noexcept {
-    prepare_to_poll();
-    constexpr int most_ranks = 1 << Box::butterfly_lines;
-    std::vector<Card> cards;
-    std::vector<BoxOfRank> boxes;
-    Card mine;
-    Box* own = nullptr;
-    try {
-        cards.resize(static_cast<size_t>(ranks));
-        boxes.resize(static_cast<size_t>(ranks));
-    } catch (const std::bad_alloc&) {
-    }
-    const bool has_memory = boxes.size() == static_cast<size_t>(ranks);
-    if (ranks >= most_ranks ||
-        !all_can(comm, has_memory && !gpu_runtime_is_loaded(), hash_of_node_name()))
-        return nullptr;
-    if (own_arena(&mine.arena)) own = take_box(&mine.box, &mine.token);
-    int rank = 0;
-    real.Comm_rank(comm, &rank);
-    real.Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, comm);
-    std::unique_ptr<NodeComm> made;
-    if (map_all(cards, rank, own, boxes))
-        made.reset(new (std::nothrow) NodeComm(rank, std::move(boxes), promised_line_width()));
-    if (all_can(comm, made != nullptr)) return made;
-    if (!made && own != nullptr) return_box(own);
-    return nullptr;
-}
-
 bool may_serve(MPI_Comm comm, int* ranks) noexcept {
     if (!is_comm_handle(comm)) return false;
     const CommTraits traits = comm_traits(comm);
@@ -160,6 +130,36 @@ bool count_call(MPI_Comm comm, size_t bytes) {
 
 }  // namespace
 
+// 1. Are all on this node, with memory for the answers and no GPU, whose buffers we cannot read? 2.
+// Who lies where? 3. Could everyone map everyone? Null on all ranks where one of them could not.
+std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
+    prepare_to_poll();
+    constexpr int most_ranks = 1 << Box::butterfly_lines;
+    std::vector<Card> cards;
+    std::vector<BoxOfRank> boxes;
+    Card mine;
+    Box* own = nullptr;
+    try {
+        cards.resize(static_cast<size_t>(ranks));
+        boxes.resize(static_cast<size_t>(ranks));
+    } catch (const std::bad_alloc&) {
+    }
+    const bool has_memory = boxes.size() == static_cast<size_t>(ranks);
+    if (ranks >= most_ranks ||
+        !all_can(comm, has_memory && !gpu_runtime_is_loaded(), hash_of_node_name()))
+        return nullptr;
+    if (own_arena(&mine.arena)) own = take_box(&mine.box, &mine.token);
+    int rank = 0;
+    real.Comm_rank(comm, &rank);
+    real.Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, comm);
+    std::unique_ptr<NodeComm> made;
+    if (map_all(cards, rank, own, boxes))
+        made.reset(new (std::nothrow) NodeComm(rank, std::move(boxes), promised_line_width()));
+    if (all_can(comm, made != nullptr)) return made;
+    if (!made && own != nullptr) return_box(own);
+    return nullptr;
+}
+
 NodeSite node_site(MPI_Comm comm) noexcept {
     if (!engine_runs()) return {};
     if (last_found.comm == comm && last_found.epoch == epoch.load(std::memory_order_acquire))
@@ -179,7 +179,7 @@ NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t b
         std::unique_ptr<NodeComm> made;
         {
             const DirectCall scope(call);
-            made = make(comm, site.ranks);
+            made = make_node_comm(comm, site.ranks);
         }
         count(made ? Counter::node_comms : Counter::decline_no_arena);
         const std::lock_guard lock(mutex);
@@ -242,7 +242,7 @@ void NodeComm::make_job_site(Call call, MPI_Comm comm) noexcept {
     } catch (const std::bad_alloc&) {
     }
     if (!all_can(comm, site != nullptr)) return;
-    site->node = make(comm, ranks());
+    site->node = make_node_comm(comm, ranks());
     if (!site->node) return count(Counter::decline_no_arena);
     site->bays = site->node->decide_bays(comm);
     if (site->bays != nullptr) job_site_ = std::move(site);

@@ -90,6 +90,22 @@ class NodeComm {
     std::shared_ptr<JobSite> job_site_;
 };
 
+// Collective over comm, blocking, inside a DirectCall. Null on all ranks where one of them cannot.
+std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept;
+
+// What lines carry, combined.
+struct CombineElements {
+    MPI_Count elements;
+    MPI_Datatype type;
+    MPI_Op op;
+    size_t bytes;
+    void operator()(const Line& left, const Line& right, Line& into) const noexcept {
+        reduce_elements(data_of(left, bytes), data_of(right, bytes), data_of(into, bytes), elements,
+                        type, static_cast<MPI_Count>(bytes) / elements, op);
+    }
+};
+constexpr auto combine_nothing = [](const Line&, const Line&, Line&) noexcept {};
+
 // Nonblocking calls of a communicator: one after the other, in the order in which all ranks posted
 // them; blocking ones pass them. It lives until the last one has ended.
 struct JobSite {

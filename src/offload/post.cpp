@@ -199,6 +199,9 @@ DirectCall::DirectCall(Call call, Reentry reentry) noexcept : marks_inside_(fals
     count_call(call_index(call), Path::direct, 0);
 }
 
+PartOfCall::PartOfCall() noexcept { ++this_thread.inside; }
+PartOfCall::~PartOfCall() noexcept { --this_thread.inside; }
+
 void issue_what_was_posted() noexcept {
     if (engine->queues && !engine->all_issued() && !is_reentrant()) engine->wait_until_issued();
 }

@@ -22,6 +22,7 @@ struct Part {
     Place own;       // reduce_scatter: where this rank's block goes; allgather: where it is
     const NodeLayout& layout;
     int rank;
+    int slices;  // ScheduleRequest::slices
 };
 
 // ---- allreduce
@@ -53,15 +54,31 @@ void recursive_halving_allreduce(Track& track, const Part& part) {
     halving_allreduce(track, part.team, part.vector, input, output);
 }
 
+// One rank of each node: those at the same place among their node's.
+std::vector<int> ranks_at(const NodeLayout& layout, int place) {
+    std::vector<int> ranks;
+    for (int n = 0; n < layout.nodes(); ++n) ranks.push_back(layout.rank_on(n, place));
+    return ranks;
+}
+
+// The nodes do the rest, in their memory.
+void carry_slice(Track& track, const Part& part) {
+    const int place = part.layout.place_on_node(part.rank);
+    if (place >= part.slices) return;
+    const std::vector<int> peers = ranks_at(part.layout, place);
+    const Team over_nodes{part.layout.nodes(), part.layout.node_of(part.rank), peers.data()};
+    const Blocks slices = equal_blocks(part.vector, part.slices);
+    circulant_allreduce(track, over_nodes, slices[static_cast<size_t>(place)], output);
+}
+
 // Nodes with the same number of ranks: each rank reduces its slice on the node, carries it over
-// the network and hands it round on the node. Shared memory will take the place of the first and
-// the last phase.
+// the network and hands it round on the node, all by messages.
 void hierarchical_by_slices(Track& track, const Part& part) {
     const NodeLayout& layout = part.layout;
     const int node = layout.node_of(part.rank), place = layout.place_on_node(part.rank);
-    std::vector<int> neighbours, peers;
+    std::vector<int> neighbours;
     for (int i = 0; i < layout.ranks_on(node); ++i) neighbours.push_back(layout.rank_on(node, i));
-    for (int n = 0; n < layout.nodes(); ++n) peers.push_back(layout.rank_on(n, place));
+    const std::vector<int> peers = ranks_at(layout, place);
     const Team on_node{static_cast<int>(neighbours.size()), place, neighbours.data()};
     const Team over_nodes{layout.nodes(), node, peers.data()};
     const Blocks slices = equal_blocks(part.vector, on_node.size);
@@ -76,9 +93,9 @@ void hierarchical_by_slices(Track& track, const Part& part) {
 void hierarchical_by_leaders(Track& track, const Part& part) {
     const NodeLayout& layout = part.layout;
     const int node = layout.node_of(part.rank);
-    std::vector<int> neighbours, leaders;
+    std::vector<int> neighbours;
     for (int i = 0; i < layout.ranks_on(node); ++i) neighbours.push_back(layout.rank_on(node, i));
-    for (int n = 0; n < layout.nodes(); ++n) leaders.push_back(layout.rank_on(n, 0));
+    const std::vector<int> leaders = ranks_at(layout, 0);
     const Team on_node{static_cast<int>(neighbours.size()), layout.place_on_node(part.rank),
                        neighbours.data()};
     const Team over_nodes{layout.nodes(), node, leaders.data()};
@@ -88,7 +105,9 @@ void hierarchical_by_leaders(Track& track, const Part& part) {
 }
 
 void hierarchical_allreduce(Track& track, const Part& part) {
-    if (part.layout.uniform())
+    if (part.slices > 0)
+        carry_slice(track, part);
+    else if (part.layout.uniform())
         hierarchical_by_slices(track, part);
     else
         hierarchical_by_leaders(track, part);
@@ -232,7 +251,7 @@ Schedule build_schedule(const ScheduleRequest& request) {
 
     std::vector<Track> tracks(request.segments);
     for (unsigned s = 0; s < request.segments; ++s) {
-        Part part{team, position(request.root), {}, {}, {}, layout, request.rank};
+        Part part{team, position(request.root), {}, {}, {}, layout, request.rank, request.slices};
         if (works_on_blocks(request.collective)) {
             part.blocks = part_of_blocks(blocks, request.segments, s);
             const auto me = static_cast<size_t>(team.me);

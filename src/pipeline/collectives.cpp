@@ -5,6 +5,7 @@
 #include <new>
 
 #include "offer.hpp"
+#include "over_nodes.hpp"
 #include "segmented.hpp"
 
 namespace vecmpi {
@@ -76,6 +77,14 @@ std::optional<int> scheduled_allreduce(const CollectiveForm& form, const void* s
     offer->request.in_place = sendbuf == MPI_IN_PLACE;
     Recipe recipe;
     recipe.elements = elements_of(reduction, type, op, sendbuf, recvbuf);
+    if (form.kind == Kind::blocking && !reduction.user_op &&
+        offer->request.algorithm == CollectivePath::hierarchical) {
+        const auto served = allreduce_by_slices(form.call, *offer, recipe.elements, comm);
+        if (served) {
+            count_schedule(form, *offer, bytes);
+            return served;
+        }
+    }
     return run_offer(form, *offer, std::move(recipe), bytes, comm);
 }
 
@@ -301,9 +310,18 @@ std::optional<int> scheduled_allgather(const CollectiveForm& form, const void* s
 
 }  // namespace
 
+std::optional<int> pipeline_barrier(const CollectiveForm& form, MPI_Comm comm) noexcept {
+    return barrier_over_nodes(form.call, comm);
+}
+
 std::optional<int> pipeline_allreduce(const CollectiveForm& form, const void* sendbuf,
                                       void* recvbuf, MPI_Count count, MPI_Datatype datatype,
                                       MPI_Op op, MPI_Comm comm) noexcept {
+    if (form.kind == Kind::blocking) {
+        const auto served =
+            small_allreduce_over_nodes(form.call, sendbuf, recvbuf, count, datatype, op, comm);
+        if (served) return served;
+    }
     auto rc = scheduled_allreduce(form, sendbuf, recvbuf, count, datatype, op, comm);
     if (rc || form.kind != Kind::blocking) return rc;
     rc = scattered_allreduce(sendbuf, recvbuf, count, datatype, op, comm);

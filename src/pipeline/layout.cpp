@@ -26,9 +26,11 @@ void NodeLayout::index_nodes() {
     first_.assign(static_cast<size_t>(nodes) + 1, 0);
     place_.resize(p);
     for (size_t r = 0; r < p; ++r) place_[r] = first_[static_cast<size_t>(node_of_[r]) + 1]++;
+    least_ = std::max(1, static_cast<int>(p));
     for (int node = 0; node < nodes; ++node) {
         const auto n = static_cast<size_t>(node);
         most_ = std::max(most_, first_[n + 1]);
+        least_ = std::min(least_, first_[n + 1]);
         first_[n + 1] += first_[n];
     }
     order_.resize(p);

@@ -20,6 +20,7 @@ class NodeLayout {
         return first_[static_cast<size_t>(node) + 1] - first_[static_cast<size_t>(node)];
     }
     int most_ranks_on_a_node() const noexcept { return most_; }
+    int least_ranks_on_a_node() const noexcept { return least_; }
     // All nodes have the same number of ranks.
     bool uniform() const noexcept { return most_ * nodes() == ranks(); }
     // Ranks node by node, in rank order on each; nodes in the order of their lowest rank. Whoever
@@ -40,7 +41,7 @@ class NodeLayout {
     std::vector<int> place_;
     std::vector<int> order_;
     std::vector<int> first_;  // of each node in order_, and the end
-    int most_ = 1;
+    int most_ = 1, least_ = 1;
     bool by_rank_ = true;
 };
 

@@ -44,16 +44,6 @@ ChoiceFacts facts_of(const CollectiveForm& form, const Asked& asked,
     return facts;
 }
 
-void count_schedule(CollectivePath algorithm) noexcept {
-    constexpr auto first = static_cast<unsigned>(CollectivePath::ring);
-    count(static_cast<Counter>(static_cast<unsigned>(Counter::ran_ring) +
-                               static_cast<unsigned>(algorithm) - first));
-}
-static_assert(static_cast<unsigned>(Counter::ran_bruck) -
-                  static_cast<unsigned>(Counter::ran_ring) ==
-              static_cast<unsigned>(CollectivePath::bruck) -
-                  static_cast<unsigned>(CollectivePath::ring));
-
 Looks looks_at(const Recipe& recipe) noexcept {
     return recipe.caller_waits || jobs_are_watched() ? Looks::often : Looks::seldom;
 }
@@ -232,6 +222,17 @@ int PackedPart::unpack(const char* packed, MPI_Comm comm) const noexcept {
     return PackableBuffer(buffer_, count_, type_).unpack(packed + first_, bytes_, comm);
 }
 
+void count_schedule(const CollectiveForm& form, const Offer& offer, uint64_t bytes) noexcept {
+    constexpr auto first = static_cast<unsigned>(CollectivePath::ring);
+    count_call(static_cast<size_t>(form.call), Path::scheduled, bytes);
+    count(static_cast<Counter>(static_cast<unsigned>(Counter::ran_ring) +
+                               static_cast<unsigned>(offer.request.algorithm) - first));
+}
+static_assert(static_cast<unsigned>(Counter::ran_bruck) -
+                  static_cast<unsigned>(Counter::ran_ring) ==
+              static_cast<unsigned>(CollectivePath::bruck) -
+                  static_cast<unsigned>(CollectivePath::ring));
+
 std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer, Recipe recipe,
                              uint64_t bytes, MPI_Comm comm) noexcept {
     recipe.comm = offer.comm;
@@ -239,8 +240,7 @@ std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer, Rec
     recipe.caller_waits = form.kind == CollectiveForm::Kind::blocking;
     recipe.schedule = offer.comm->schedule_for(offer.request);
     if (!recipe.schedule) return out_of_memory(comm);
-    count_call(static_cast<size_t>(form.call), Path::scheduled, bytes);
-    count_schedule(offer.request.algorithm);
+    count_schedule(form, offer, bytes);
     const bool calls_program = is_user_op(recipe.elements.op);
     SharedRecipe shared;
     try {

@@ -71,6 +71,9 @@ struct Recipe {
     std::vector<PackedPart> packed_before, unpacked_after;
 };
 
+// In the report.
+void count_schedule(const CollectiveForm& form, const Offer& offer, uint64_t bytes) noexcept;
+
 // Makes the schedule and runs it in the form that the program asked for; returns its error code, or
 // nothing where no rank can keep a persistent one. `recipe`: what is sent,
 // received and reduced.

@@ -13,25 +13,61 @@
 namespace vecmpi {
 
 namespace {
+struct Entry {
+    PrivateCommPointer comm;
+    bool refused = false;  // by some rank: not asked again
+    bool wanted = false;
+    uint64_t calls = 0;  // has_called_often()
+};
+}  // namespace
+
+// A communicator that this thread is freeing; inside its callbacks it may free others.
+struct DepartingPrivateComm {
+    MPI_Comm comm;
+    Entry entry;
+    DepartingPrivateComm* outer;
+    bool stays = false;
+};
+
+namespace {
+
+thread_local constinit DepartingPrivateComm* departing __attribute__((tls_model("initial-exec"))) =
+    nullptr;
 
 // MPICH has room for about 2000 communicators, which are the program's.
 constexpr size_t most_private_comms = 64;
 constexpr size_t most_known_schedules = 8;
 constexpr size_t most_kept_bytes = size_t{16} << 20;
 
-struct Entry {
-    PrivateCommPointer comm;
-    bool refused = false;  // by some rank: not asked again
-    bool wanted = false;
-};
-
 std::mutex mutex;  // of all below
 std::unordered_map<MPI_Comm, Entry>& entries() {
     static auto* const map = new std::unordered_map<MPI_Comm, Entry>;  // outlives all callers
     return *map;
 }
+
+// Null: nothing is known of it. With the lock.
+Entry* find_entry(MPI_Comm comm) noexcept {
+    for (DepartingPrivateComm* one = departing; one != nullptr; one = one->outer)
+        if (one->comm == comm) return &one->entry;
+    const auto found = entries().find(comm);
+    return found == entries().end() ? nullptr : &found->second;
+}
+
+Entry& entry_of(MPI_Comm comm) {
+    Entry* const known = find_entry(comm);
+    return known ? *known : entries()[comm];
+}
+
 size_t made = 0;
 std::atomic<int> wanted{0};  // entries that are; read without the lock
+
+// MPI_COMM_NULL for who is not in it, and where the library refuses.
+MPI_Comm split(MPI_Comm comm, int color, int key) noexcept {
+    MPI_Comm part = MPI_COMM_NULL;
+    if (real.Comm_split(comm, color, key, &part) != MPI_SUCCESS) return MPI_COMM_NULL;
+    if (part != MPI_COMM_NULL) real.Comm_set_errhandler(part, MPI_ERRORS_RETURN);
+    return part;
+}
 
 MPI_Comm create_same_group(MPI_Comm comm) noexcept {
     MPI_Group group = MPI_GROUP_NULL;
@@ -70,10 +106,45 @@ PrivateCommPointer create(MPI_Comm comm, int ranks, bool may) noexcept {
 bool same_request(const ScheduleRequest& a, const ScheduleRequest& b) noexcept {
     return a.collective == b.collective && a.algorithm == b.algorithm && a.root == b.root &&
            a.count == b.count && a.blocks == nullptr && b.blocks == nullptr &&
-           a.segments == b.segments && a.lanes == b.lanes && a.in_place == b.in_place;
+           a.segments == b.segments && a.lanes == b.lanes && a.in_place == b.in_place &&
+           a.slices == b.slices;
 }
 
 }  // namespace
+
+NodeParts::~NodeParts() {
+    MPI_Comm leaders = leaders_;
+    if (leaders != MPI_COMM_NULL && agreement().valid) real.Comm_free(&leaders);
+}
+
+NodeParts* PrivateComm::obtain_node_parts(Call call) noexcept {
+    if (!std::exchange(node_parts_decided_, true)) {
+        const DirectCall scope(call);
+        node_parts_ = make_node_parts();
+        if (node_parts_) count(Counter::node_teams);
+    }
+    return node_parts_.get();
+}
+
+// 1. Who shares this node? 2. Memory for them. 3. One rank of each node. 4. Did all get all?
+std::unique_ptr<NodeParts> PrivateComm::make_node_parts() noexcept {
+    const bool may_gain = settings().intranode != IntranodeMode::off && !settings().reproducible &&
+                          layout_.nodes() > 1 && layout_.most_ranks_on_a_node() > 1;
+    if (!may_gain) return nullptr;
+    const bool is_first = layout_.place_on_node(rank_) == 0;
+    MPI_Comm on_node = split(comm_, layout_.node_of(rank_), rank_);
+    std::unique_ptr<NodeTeam> team;
+    if (all_can(comm_, on_node != MPI_COMM_NULL)) team = NodeTeam::make(on_node);
+    if (on_node != MPI_COMM_NULL) real.Comm_free(&on_node);
+    if (!all_can(comm_, team != nullptr)) return nullptr;
+    MPI_Comm leaders = split(comm_, is_first ? 0 : MPI_UNDEFINED, rank_);
+    std::unique_ptr<NodeParts> parts;
+    if (!is_first || leaders != MPI_COMM_NULL)
+        parts.reset(new (std::nothrow) NodeParts(std::move(team), leaders, layout_));
+    if (!parts && leaders != MPI_COMM_NULL) real.Comm_free(&leaders);
+    if (!all_can(comm_, parts != nullptr)) parts.reset();
+    return parts;
+}
 
 PrivateComm::~PrivateComm() {
     MPI_Comm comm = comm_;
@@ -155,17 +226,16 @@ void PrivateComm::give_back(Scratch scratch) noexcept {
 
 PrivateCommPointer find_private_comm(MPI_Comm comm) noexcept {
     const std::lock_guard lock(mutex);
-    const auto found = entries().find(comm);
-    return found == entries().end() ? nullptr : found->second.comm;
+    const Entry* const entry = find_entry(comm);
+    return entry ? entry->comm : nullptr;
 }
 
 PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks) noexcept {
     bool may;
     {
         const std::lock_guard lock(mutex);
-        const auto found = entries().find(comm);
-        if (found != entries().end() && (found->second.comm || found->second.refused))
-            return found->second.comm;
+        const Entry* const entry = find_entry(comm);
+        if (entry && (entry->comm || entry->refused)) return entry->comm;
         may = made < most_private_comms;
         made += may;
     }
@@ -173,7 +243,7 @@ PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks) noexcept {
     const std::lock_guard lock(mutex);
     if (may && !created) --made;
     try {
-        Entry& entry = entries()[comm];
+        Entry& entry = entry_of(comm);
         if (std::exchange(entry.wanted, false)) wanted.fetch_sub(1, std::memory_order_relaxed);
         entry.comm = created;
         entry.refused = created == nullptr;
@@ -186,7 +256,7 @@ PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks) noexcept {
 void want_private_comm(MPI_Comm comm) noexcept {
     const std::lock_guard lock(mutex);
     try {
-        Entry& entry = entries()[comm];
+        Entry& entry = entry_of(comm);
         if (entry.comm || entry.refused || entry.wanted) return;
         entry.wanted = true;
         wanted.fetch_add(1, std::memory_order_relaxed);
@@ -194,34 +264,70 @@ void want_private_comm(MPI_Comm comm) noexcept {
     }
 }
 
+bool has_called_often(MPI_Comm comm, uint64_t after) noexcept {
+    const std::lock_guard lock(mutex);
+    try {
+        return ++entry_of(comm).calls > after;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
+
+bool has_counted_calls(MPI_Comm comm) noexcept {
+    const std::lock_guard lock(mutex);
+    const Entry* const entry = find_entry(comm);
+    return entry && (entry->comm || entry->calls != 0);
+}
+
 bool private_comms_are_wanted() noexcept { return wanted.load(std::memory_order_relaxed) != 0; }
 
 bool private_comm_is_wanted(MPI_Comm comm) noexcept {
     const std::lock_guard lock(mutex);
-    const auto found = entries().find(comm);
-    return found != entries().end() && found->second.wanted;
+    const Entry* const entry = find_entry(comm);
+    return entry && entry->wanted;
 }
 
 // Schedules that still run keep theirs.
-PrivateCommHold take_private_comm(MPI_Comm comm) noexcept {
+PrivateCommDeparture::PrivateCommDeparture(MPI_Comm comm) noexcept
+    : departing_(new (std::nothrow) DepartingPrivateComm{comm, {}, departing}) {
     const std::lock_guard lock(mutex);
     const auto found = entries().find(comm);
-    if (found == entries().end()) return nullptr;
-    PrivateCommHold taken = std::make_shared<Entry>(std::move(found->second));
-    const auto* entry = static_cast<const Entry*>(taken.get());
-    if (entry->wanted) wanted.fetch_sub(1, std::memory_order_relaxed);
-    if (entry->comm) --made;
-    entries().erase(found);
-    return taken;
+    if (found != entries().end()) {
+        if (std::exchange(found->second.wanted, false))
+            wanted.fetch_sub(1, std::memory_order_relaxed);
+        if (departing_ != nullptr) departing_->entry = std::move(found->second);
+        entries().erase(found);
+    }
+    if (departing_ != nullptr) departing = departing_;
 }
 
-void return_private_comm(MPI_Comm comm, PrivateCommHold ours) noexcept {
-    if (!ours) return;
+PrivateCommDeparture::~PrivateCommDeparture() {
+    if (departing_ == nullptr) return;
+    {
+        const std::lock_guard lock(mutex);
+        departing = departing_->outer;
+        try {
+            if (departing_->stays) entries()[departing_->comm] = std::move(departing_->entry);
+        } catch (const std::bad_alloc&) {
+        }
+        if (departing_->entry.comm) --made;
+    }
+    delete departing_;
+}
+
+void PrivateCommDeparture::stay() noexcept {
+    if (departing_ != nullptr) departing_->stays = true;
+}
+
+// Another rank may make the call before MPI_Finalize that this one makes in there.
+void free_private_comms() noexcept {
     const std::lock_guard lock(mutex);
-    auto* entry = static_cast<Entry*>(ours.get());
-    if (entry->wanted) wanted.fetch_add(1, std::memory_order_relaxed);
-    if (entry->comm) ++made;
-    entries()[comm] = std::move(*entry);
+    for (auto at = entries().begin(); at != entries().end();) {
+        const Entry& entry = at->second;
+        const bool is_needed = entry.calls != 0 || (entry.comm && entry.comm->has_node_parts());
+        at = is_needed ? std::next(at) : entries().erase(at);
+    }
+    wanted.store(0, std::memory_order_relaxed);
 }
 
 void forget_private_comms() noexcept {

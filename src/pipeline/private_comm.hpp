@@ -11,8 +11,30 @@
 #include "algorithms.hpp"
 #include "calls.hpp"
 #include "choice.hpp"
+#include "vecmpi/intranode.hpp"
 
 namespace vecmpi {
+
+// What a communicator over several nodes has on each, where ranks share one.
+class NodeParts {
+  public:
+    NodeParts(std::unique_ptr<NodeTeam> team, MPI_Comm leaders, const NodeLayout& layout) noexcept
+        : team_(std::move(team)), leaders_(leaders), slices_(layout.least_ranks_on_a_node()) {}
+    ~NodeParts();
+    NodeParts(const NodeParts&) = delete;
+    NodeParts& operator=(const NodeParts&) = delete;
+
+    NodeTeam& team() const noexcept { return *team_; }
+    // Of the first rank on each node; MPI_COMM_NULL on the others.
+    MPI_Comm leaders() const noexcept { return leaders_; }
+    // Of a vector, that cross the network side by side: every node has as many ranks.
+    int slices() const noexcept { return slices_; }
+
+  private:
+    const std::unique_ptr<NodeTeam> team_;
+    const MPI_Comm leaders_;
+    const int slices_;
+};
 
 // Memory that one schedule works in. Given back it serves the next one, if it is not too large.
 struct Scratch {
@@ -57,10 +79,16 @@ class PrivateComm {
     // Kept likewise. Null: out of memory.
     std::shared_ptr<const Schedule> schedule_for(const ScheduleRequest& request) noexcept;
 
+    // The first time collective over comm(). Null on all ranks where one of them cannot, and where
+    // no two share a node.
+    NodeParts* obtain_node_parts(Call call) noexcept;
+    bool has_node_parts() const noexcept { return node_parts_ != nullptr; }
+
     Scratch take_scratch(size_t bytes) noexcept;
     void give_back(Scratch scratch) noexcept;
 
   private:
+    std::unique_ptr<NodeParts> make_node_parts() noexcept;
     struct Known {
         ScheduleRequest request;
         std::shared_ptr<const Schedule> schedule;
@@ -69,6 +97,8 @@ class PrivateComm {
     const int rank_;
     const NodeLayout layout_;
     const NodeLayout flat_layout_;
+    bool node_parts_decided_ = false;
+    std::unique_ptr<NodeParts> node_parts_;
     std::mutex mutex_;  // of all below; held for moments
     uint32_t next_turn_ = 0;
     uint32_t all_ended_before_ = 0;
@@ -93,6 +123,10 @@ PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks) noexcept;
 // A nonblocking collective would have used one, but may not wait for it: the next blocking
 // collective on comm makes it.
 void want_private_comm(MPI_Comm comm) noexcept;
+// Counts blocking collectives of comm that would gain by one; true from the `after`th on.
+bool has_called_often(MPI_Comm comm, uint64_t after) noexcept;
+// One of these was counted, or there is a private communicator.
+bool has_counted_calls(MPI_Comm comm) noexcept;
 bool private_comms_are_wanted() noexcept;  // on any communicator
 bool private_comm_is_wanted(MPI_Comm comm) noexcept;
 

@@ -135,6 +135,9 @@ std::optional<int> intranode_bcast(Call call, void*, MPI_Count, MPI_Datatype, in
     return asked_on_node(call);
 }
 
+std::optional<int> pipeline_barrier(const CollectiveForm& form, MPI_Comm) noexcept {
+    return asked_in(form);
+}
 std::optional<int> pipeline_allreduce(const CollectiveForm& form, const void*, void*, MPI_Count,
                                       MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
     return asked_in(form);

@@ -316,6 +316,69 @@ TEST_CASE("schedules: all algorithms, many ranks", "[pipeline][schedules]") {
     SUCCEED();
 }
 
+namespace {
+
+// Before: the i-th rank of each node has the node's sum of slice i. After: everybody's.
+std::string wrong_with_slices(const Case& c) {
+    const int slices = c.layout.least_ranks_on_a_node();
+    const std::vector<Element> expected = sums(c);
+    std::vector<Schedule> schedules;
+    std::vector<fake::RankMemory> memories;
+    for (int rank = 0; rank < c.ranks(); ++rank) {
+        ScheduleRequest request;
+        request.algorithm = CollectivePath::hierarchical;
+        request.rank = rank;
+        request.count = c.count;
+        request.segments = c.segments;
+        request.lanes = c.lanes;
+        request.layout = &c.layout;
+        request.slices = slices;
+        schedules.push_back(build_schedule(request));
+        std::vector<Element> output(static_cast<size_t>(c.count), fake::uninitialised);
+        const int place = c.layout.place_on_node(rank), node = c.layout.node_of(rank);
+        for (unsigned s = 0; s < c.segments && place < slices; ++s) {
+            const Blocks part = equal_blocks(segment(c.count, c.segments, s), slices);
+            const Segment& own = part[static_cast<size_t>(place)];
+            for (int64_t i = own.first; i < own.first + own.count; ++i) {
+                Element& sum = output[static_cast<size_t>(i)] = 0;
+                for (int n = 0; n < c.layout.ranks_on(node); ++n)
+                    sum += any_input(c.layout.rank_on(node, n), i);
+            }
+        }
+        memories.push_back({{}, std::move(output)});
+    }
+    const fake::Outcome outcome = fake::run_in_memory(schedules, memories, add, c.order);
+    if (!outcome.error.empty()) return outcome.error + " -- slices, " + text(c);
+    for (int rank = 0; rank < c.ranks(); ++rank) {
+        const int place = c.layout.place_on_node(rank);
+        if (place >= slices && !schedules[static_cast<size_t>(rank)].steps.empty())
+            return "rank " + std::to_string(rank) + " has nothing to do -- slices, " + text(c);
+        for (unsigned s = 0; s < c.segments && place < slices; ++s) {
+            const Blocks part = equal_blocks(segment(c.count, c.segments, s), slices);
+            const Segment& own = part[static_cast<size_t>(place)];
+            const auto& output = memories[static_cast<size_t>(rank)].output;
+            if (!std::equal(output.begin() + own.first, output.begin() + own.first + own.count,
+                            expected.begin() + own.first))
+                return "rank " + std::to_string(rank) + ": wrong slice -- " + text(c);
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+TEST_CASE("schedules: slices over the nodes, whose memory does the rest", "[pipeline][schedules]") {
+    Random random(first_seed() + 4);
+    for (int ranks = 1; ranks <= 40; ++ranks)
+        for (int i = 0; i < 10; ++i) {
+            const Row row{Collective::allreduce, CollectivePath::hierarchical};
+            if (const std::string wrong = wrong_with_slices(any_case(row, ranks, random));
+                !wrong.empty())
+                FAIL_CHECK(wrong);
+        }
+    SUCCEED();
+}
+
 TEST_CASE("schedules: what meets in memory waits", "[pipeline][schedules]") {
     Random random(first_seed() + 3);
     for (const Row& row : all_rows())

@@ -14,26 +14,27 @@ struct Row {
     std::vector<int> node_of_rank;
     std::vector<int> order;
     int nodes;
-    int most;
+    int most, least;
     bool uniform, by_rank;
 };
 
 }  // namespace
 
 TEST_CASE("layout: ranks node by node", "[pipeline][layout]") {
-    const Row row =
-        GENERATE(Row{{0}, {0}, 1, 1, true, true}, Row{{7, 7, 7}, {0, 1, 2}, 1, 3, true, true},
-                 Row{{5, 3, 4}, {0, 1, 2}, 3, 1, true, true},
-                 Row{{9, 9, 2, 2}, {0, 1, 2, 3}, 2, 2, true, true},
-                 Row{{1, 0, 1, 0}, {0, 2, 1, 3}, 2, 2, true, false},  // round robin
-                 Row{{0, 1, 2, 0, 1, 2}, {0, 3, 1, 4, 2, 5}, 3, 2, true, false},
-                 Row{{4, 4, 4, -1, -1}, {0, 1, 2, 3, 4}, 2, 3, false, true},  // the last has fewer
-                 Row{{2, 1, 1, 2, 3, 2}, {0, 3, 5, 1, 2, 4}, 3, 3, false, false});
+    const Row row = GENERATE(
+        Row{{0}, {0}, 1, 1, 1, true, true}, Row{{7, 7, 7}, {0, 1, 2}, 1, 3, 3, true, true},
+        Row{{5, 3, 4}, {0, 1, 2}, 3, 1, 1, true, true},
+        Row{{9, 9, 2, 2}, {0, 1, 2, 3}, 2, 2, 2, true, true},
+        Row{{1, 0, 1, 0}, {0, 2, 1, 3}, 2, 2, 2, true, false},  // round robin
+        Row{{0, 1, 2, 0, 1, 2}, {0, 3, 1, 4, 2, 5}, 3, 2, 2, true, false},
+        Row{{4, 4, 4, -1, -1}, {0, 1, 2, 3, 4}, 2, 3, 2, false, true},  // the last has fewer
+        Row{{2, 1, 1, 2, 3, 2}, {0, 3, 5, 1, 2, 4}, 3, 3, 1, false, false});
     const NodeLayout layout(row.node_of_rank);
     CHECK(layout.ranks() == static_cast<int>(row.order.size()));
     CHECK(layout.order() == row.order);
     CHECK(layout.nodes() == row.nodes);
     CHECK(layout.most_ranks_on_a_node() == row.most);
+    CHECK(layout.least_ranks_on_a_node() == row.least);
     CHECK(layout.uniform() == row.uniform);
     CHECK(layout.order_is_by_rank() == row.by_rank);
 }

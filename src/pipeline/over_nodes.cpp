@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives over nodes on which ranks share memory.
+#include "over_nodes.hpp"
+
+#include <cstring>
+#include <new>
+
+#include "calls.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+// Everything about a node's memory is made with blocking collectives. A communicator that a program
+// uses for a moment must not pay that.
+uint64_t calls_before() noexcept { return settings().intranode == IntranodeMode::on ? 0 : 20; }
+
+bool may_serve_small_calls() noexcept {
+    const Settings& s = settings();
+    return s.intranode != IntranodeMode::off && !s.reproducible && engine_runs();
+}
+
+// A communicator that has made such calls before goes on with them in the callbacks of
+// MPI_Finalize, where nothing is agreed any more: other ranks may not be in there yet. The
+// library's own collectives, between the nodes, would spin where twins run.
+bool may_serve_comm(MPI_Comm comm) noexcept {
+    if (!is_comm_handle(comm)) return false;
+    if (has_counted_calls(comm)) return true;
+    const Agreement& agreed = agreement();
+    if (!agreed.valid || agreed.one_node || agreed.twin_collectives) return false;
+    const CommTraits traits = comm_traits(comm);
+    return !traits.inter && traits.world_only && traits.size > 2;
+}
+
+// For a small call on comm: the same on all ranks.
+PrivateCommPointer comm_of_small_call(Call call, MPI_Comm comm) noexcept {
+    if (PrivateCommPointer known = find_private_comm(comm)) return known;
+    if (!has_called_often(comm, calls_before())) return nullptr;
+    int ranks = 0;
+    real.Comm_size(comm, &ranks);
+    const DirectCall scope(call);
+    return obtain_private_comm(comm, ranks);
+}
+
+// Run between the first ranks of the nodes; the others wait for them.
+template <class Between>
+std::optional<int> run_by_leaders(Call call, const NodeVector& vector, MPI_Comm comm,
+                                  const Between& between) noexcept {
+    const PrivateCommPointer beside = comm_of_small_call(call, comm);
+    if (!beside) return std::nullopt;
+    NodeParts* const parts = beside->obtain_node_parts(call);
+    if (parts == nullptr) return std::nullopt;
+    issue_what_was_posted();
+    NodeTeam& team = parts->team();
+    team.reduce_to_first(vector);
+    int error = MPI_SUCCESS;
+    if (parts->leaders() != MPI_COMM_NULL) {
+        const PartOfCall scope;
+        error = between(parts->leaders());
+    }
+    team.bcast_from_first(vector.output, vector.bytes());
+    count_call(static_cast<size_t>(call), Path::on_node, vector.bytes());
+    if (error != MPI_SUCCESS) real.Comm_call_errhandler(comm, error);
+    return error;
+}
+
+}  // namespace
+
+std::optional<int> barrier_over_nodes(Call call, MPI_Comm comm) noexcept {
+    if (!may_serve_small_calls() || !may_serve_comm(comm)) return std::nullopt;
+    return run_by_leaders(call, {}, comm,
+                          [](MPI_Comm leaders) noexcept { return real.Barrier(leaders); });
+}
+
+std::optional<int> small_allreduce_over_nodes(Call call, const void* sendbuf, void* recvbuf,
+                                              MPI_Count count, MPI_Datatype type, MPI_Op op,
+                                              MPI_Comm comm) noexcept {
+    if (!may_serve_small_calls() || count <= 0 || !is_reducible(op, type)) return std::nullopt;
+    const TypeShape shape = shape_of(type);
+    const auto most = static_cast<MPI_Count>(NodeTeam::most_small_bytes);
+    if (shape.extent != shape.bytes || count > most / shape.bytes) return std::nullopt;
+    const NodeVector vector{
+        sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, recvbuf, count, type, op, shape.bytes};
+    if (settings().allreduce.at(vector.bytes()) != CollectivePath::automatic ||
+        settings().segments != 0 || settings().segment_bytes != 0)
+        return std::nullopt;
+    if (sendbuf == recvbuf || is_refused(sendbuf, count, type) ||
+        is_refused_output(recvbuf, count, type) || !may_serve_comm(comm))
+        return std::nullopt;
+    return run_by_leaders(call, vector, comm, [&](MPI_Comm leaders) noexcept {
+        return real.Allreduce(MPI_IN_PLACE, recvbuf, static_cast<int>(count), type, op, leaders);
+    });
+}
+
+std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Elements& elements,
+                                       MPI_Comm comm) noexcept {
+    NodeParts* const parts = offer.comm->obtain_node_parts(call);
+    if (parts == nullptr) return std::nullopt;
+    issue_what_was_posted();
+    NodeTeam& team = parts->team();
+    const unsigned segments = offer.request.segments;
+    const auto part = [&](unsigned i) noexcept {
+        const Segment cut = segment(offer.request.count, segments, i);
+        const MPI_Count offset = cut.first * elements.extent;
+        return NodeVector{advanced(elements.input, offset),
+                          advanced(elements.output, offset),
+                          cut.count,
+                          elements.type,
+                          elements.op,
+                          elements.extent};
+    };
+    const auto begin_to_carry = [&](const NodeVector& vector, MPI_Request* request) noexcept {
+        ScheduleRequest carried = offer.request;
+        carried.count = vector.elements;
+        carried.segments = 1;
+        carried.in_place = false;
+        carried.slices = parts->slices();
+        Elements slices = elements;
+        slices.input = slices.output = vector.output;
+        std::unique_ptr<Job> run;
+        try {
+            if (auto schedule = offer.comm->schedule_for(carried))
+                run = std::make_unique<ScheduleRun>(offer.comm, std::move(schedule), slices,
+                                                    std::nullopt, Looks::often);
+        } catch (const std::bad_alloc&) {
+        }
+        return run ? post_job(call, std::move(run), comm, request) : out_of_memory(comm);
+    };
+    constexpr unsigned on_the_wire = 2;
+    MPI_Request requests[on_the_wire] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int error = MPI_SUCCESS;
+    const auto note = [&error](int code) noexcept {
+        if (error == MPI_SUCCESS) error = code;
+    };
+    for (unsigned i = 0; i < segments + on_the_wire - 1; ++i) {
+        if (i < segments) {
+            team.reduce_slices(part(i), parts->slices());
+            note(begin_to_carry(part(i), &requests[i % on_the_wire]));
+        }
+        if (i + 1 < on_the_wire) continue;
+        const unsigned carried = i + 1 - on_the_wire;
+        note(wait_one(&requests[carried % on_the_wire], MPI_STATUS_IGNORE));
+        team.gather_slices(part(carried), parts->slices());
+    }
+    return error;
+}
+
+}  // namespace vecmpi
