@@ -71,6 +71,9 @@ class NodeTeam {
     // Collective over node_comm, whose ranks all are on this node; it is not used afterwards. Null
     // on all of them where one cannot.
     static std::unique_ptr<NodeTeam> make(MPI_Comm node_comm) noexcept;
+    // Likewise; before the first call for more than a line. False on all where one cannot.
+    static constexpr size_t most_bytes_in_line = 56;
+    bool make_bays(MPI_Comm node_comm) noexcept;
     ~NodeTeam();
     NodeTeam(const NodeTeam&) = delete;
     NodeTeam& operator=(const NodeTeam&) = delete;
@@ -79,8 +82,9 @@ class NodeTeam {
     // without one they only wait for each other. At most most_small_bytes.
     static constexpr size_t most_small_bytes = 4096;
     void reduce_to_first(const NodeVector& vector) noexcept;
-    // The first rank's bytes become those of all. At most most_small_bytes.
-    void bcast_from_first(void* data, size_t bytes) noexcept;
+    // The first rank's bytes become those of all. At most most_small_bytes. Returns what the first
+    // rank gives as `good`; without it the data are undefined.
+    bool bcast_from_first(void* data, size_t bytes, bool good) noexcept;
 
     // The vector has so many slices, segment(elements, slices, i), at most as many as the team has
     // ranks. Of the i-th rank's output, the i-th slice becomes the reduction of all inputs; what
@@ -90,9 +94,9 @@ class NodeTeam {
     void gather_slices(const NodeVector& vector, int slices) noexcept;
 
   private:
-    explicit NodeTeam(std::unique_ptr<class NodeComm> node, class Bays* bays) noexcept;
+    explicit NodeTeam(std::unique_ptr<class NodeComm> node) noexcept;
     const std::unique_ptr<class NodeComm> node_;  // null: one rank
-    Bays* const bays_;
+    class Bays* bays_ = nullptr;
 };
 
 // Stands where the library frees a communicator. The program's delete callbacks run in there, and

@@ -226,7 +226,8 @@ void Bays::gather_in_rounds(const unsigned char* own, size_t largest,
             const int rank = (me() + i) % ranks();
             if (rank != me()) lane.await(Signal::filled, rank, first + k);
             const Block block = block_of(rank);
-            if (block.place == nullptr || (rank == me() && block.place == own)) continue;
+            if (block.place == nullptr) continue;
+            if (rank == me() && (own == nullptr || block.place == own)) continue;
             std::memcpy(block.place + k * in_round, lane.slot(rank, first + k),
                         here(block.bytes, k));
         }

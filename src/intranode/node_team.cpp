@@ -26,8 +26,9 @@ void copy_input(const NodeVector& vector) noexcept {
 
 }  // namespace
 
-NodeTeam::NodeTeam(std::unique_ptr<NodeComm> node, Bays* bays) noexcept
-    : node_(std::move(node)), bays_(bays) {}
+static_assert(NodeTeam::most_bytes_in_line == line_data_bytes);
+
+NodeTeam::NodeTeam(std::unique_ptr<NodeComm> node) noexcept : node_(std::move(node)) {}
 
 NodeTeam::~NodeTeam() = default;
 
@@ -35,13 +36,16 @@ std::unique_ptr<NodeTeam> NodeTeam::make(MPI_Comm node_comm) noexcept {
     int ranks = 0;
     real.Comm_size(node_comm, &ranks);
     std::unique_ptr<NodeComm> node;
-    Bays* bays = nullptr;
     if (ranks > 1) {
         node = make_node_comm(node_comm, ranks);
-        if (node) bays = node->decide_bays(node_comm);
-        if (bays == nullptr) return nullptr;
+        if (!node) return nullptr;
     }
-    return std::unique_ptr<NodeTeam>(new (std::nothrow) NodeTeam(std::move(node), bays));
+    return std::unique_ptr<NodeTeam>(new (std::nothrow) NodeTeam(std::move(node)));
+}
+
+bool NodeTeam::make_bays(MPI_Comm node_comm) noexcept {
+    if (node_) bays_ = node_->decide_bays(node_comm);
+    return !node_ || bays_ != nullptr;
 }
 
 void NodeTeam::reduce_to_first(const NodeVector& vector) noexcept {
@@ -58,16 +62,23 @@ void NodeTeam::reduce_to_first(const NodeVector& vector) noexcept {
     if (node_->rank() == 0) std::memcpy(vector.output, data_of(value, bytes), bytes);
 }
 
-void NodeTeam::bcast_from_first(void* data, size_t bytes) noexcept {
-    if (!node_) return;
+// How many bytes the first rank tells is how it says whether they are good.
+bool NodeTeam::bcast_from_first(void* data, size_t bytes, bool good) noexcept {
+    if (!node_) return good;
+    const bool is_first = node_->rank() == 0;
+    size_t told = 0;
     if (bytes > line_data_bytes) {
-        size_t told = 0;
-        return bays_->bcast(static_cast<unsigned char*>(data), bytes, 0, &told, Way::in_rounds);
+        bays_->bcast(is_first && !good ? nullptr : static_cast<unsigned char*>(data), bytes, 0,
+                     &told, Way::in_rounds);
+        return is_first ? good : told == bytes;
     }
+    const size_t other = bytes == 0 ? 1 : 0;
     Line value;
     if (bytes != 0) std::memcpy(data_of(value, bytes), data, bytes);
-    node_->bcast(value, bytes, 0);
+    told = node_->bcast(value, is_first && !good ? other : bytes, 0);
+    if (is_first) return good;
     if (bytes != 0) std::memcpy(data, data_of(value, bytes), bytes);
+    return told == bytes;
 }
 
 void NodeTeam::reduce_slices(const NodeVector& vector, int slices) noexcept {

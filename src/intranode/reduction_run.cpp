@@ -76,7 +76,9 @@ SlicedRun::SlicedRun(Bays& bays, const Reduction& what, const CombiningOrder& or
                       (result == ResultPlace::on_root && me_ != root)),
       collects_(result == ResultPlace::on_all || (result == ResultPlace::on_root && me_ == root)) {
     constexpr size_t line = 64;
-    part_bytes_ = lane_.slot_bytes() / static_cast<size_t>(bays.ranks()) / line * line;
+    size_t slices = bays.slices_.size();
+    while (slices > 1 && bays.slices_[slices - 1].count == 0) --slices;
+    part_bytes_ = lane_.slot_bytes() / slices / line * line;
     in_part_ = static_cast<int64_t>(part_bytes_ / what.element_bytes);
     int64_t largest = 0;
     for (const Segment& slice : bays.slices_) largest = std::max(largest, slice.count);

@@ -15,19 +15,22 @@ namespace {
 // uses for a moment must not pay that.
 uint64_t calls_before() noexcept { return settings().intranode == IntranodeMode::on ? 0 : 20; }
 
+// Before all else, since most programs run on one node. The library's own collectives, between the
+// nodes, would spin where twins run.
 bool may_serve_small_calls() noexcept {
+    const Agreement& agreed = agreement();
+    if (agreed.valid && (agreed.one_node || agreed.twin_collectives)) return false;
     const Settings& s = settings();
     return s.intranode != IntranodeMode::off && !s.reproducible && engine_runs();
 }
 
 // A communicator that has made such calls before goes on with them in the callbacks of
-// MPI_Finalize, where nothing is agreed any more: other ranks may not be in there yet. The
-// library's own collectives, between the nodes, would spin where twins run.
+// MPI_Finalize, where nothing is agreed any more: other ranks may not be in there yet.
 bool may_serve_comm(MPI_Comm comm) noexcept {
     if (!is_comm_handle(comm)) return false;
-    if (has_counted_calls(comm)) return true;
-    const Agreement& agreed = agreement();
-    if (!agreed.valid || agreed.one_node || agreed.twin_collectives) return false;
+    const BesideComm beside = what_is_beside(comm);
+    if (beside != BesideComm::nothing) return beside != BesideComm::refused;
+    if (!agreement().valid) return false;
     const CommTraits traits = comm_traits(comm);
     return !traits.inter && traits.world_only && traits.size > 2;
 }
@@ -39,7 +42,7 @@ PrivateCommPointer comm_of_small_call(Call call, MPI_Comm comm) noexcept {
     int ranks = 0;
     real.Comm_size(comm, &ranks);
     const DirectCall scope(call);
-    return obtain_private_comm(comm, ranks);
+    return obtain_private_comm(comm, ranks, most_private_comms_of_small_calls);
 }
 
 // Run between the first ranks of the nodes; the others wait for them.
@@ -48,7 +51,9 @@ std::optional<int> run_by_leaders(Call call, const NodeVector& vector, MPI_Comm 
                                   const Between& between) noexcept {
     const PrivateCommPointer beside = comm_of_small_call(call, comm);
     if (!beside) return std::nullopt;
-    NodeParts* const parts = beside->obtain_node_parts(call);
+    NodeParts* const parts = beside->obtain_node_parts(
+        call, vector.bytes() <= NodeTeam::most_bytes_in_line ? PrivateComm::NodeMemory::lines
+                                                             : PrivateComm::NodeMemory::bays);
     if (parts == nullptr) return std::nullopt;
     issue_what_was_posted();
     NodeTeam& team = parts->team();
@@ -58,7 +63,8 @@ std::optional<int> run_by_leaders(Call call, const NodeVector& vector, MPI_Comm 
         const PartOfCall scope;
         error = between(parts->leaders());
     }
-    team.bcast_from_first(vector.output, vector.bytes());
+    const bool good = team.bcast_from_first(vector.output, vector.bytes(), error == MPI_SUCCESS);
+    if (!good && error == MPI_SUCCESS) error = MPI_ERR_OTHER;
     count_call(static_cast<size_t>(call), Path::on_node, vector.bytes());
     if (error != MPI_SUCCESS) real.Comm_call_errhandler(comm, error);
     return error;
@@ -94,8 +100,8 @@ std::optional<int> small_allreduce_over_nodes(Call call, const void* sendbuf, vo
 
 std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Elements& elements,
                                        MPI_Comm comm) noexcept {
-    NodeParts* const parts = offer.comm->obtain_node_parts(call);
-    if (parts == nullptr) return std::nullopt;
+    NodeParts* const parts = offer.comm->obtain_node_parts(call, PrivateComm::NodeMemory::bays);
+    if (parts == nullptr || parts->slices() == 0) return std::nullopt;
     issue_what_was_posted();
     NodeTeam& team = parts->team();
     const unsigned segments = offer.request.segments;
@@ -124,7 +130,9 @@ std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Elem
                                                     std::nullopt, Looks::often);
         } catch (const std::bad_alloc&) {
         }
-        return run ? post_job(call, std::move(run), comm, request) : out_of_memory(comm);
+        if (run) return post_job(call, std::move(run), comm, request);
+        offer.comm->end_turn(offer.comm->take_turn());  // as many as the others
+        return out_of_memory(comm);
     };
     constexpr unsigned on_the_wire = 2;
     MPI_Request requests[on_the_wire] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};

@@ -34,8 +34,6 @@ namespace {
 thread_local constinit DepartingPrivateComm* departing __attribute__((tls_model("initial-exec"))) =
     nullptr;
 
-// MPICH has room for about 2000 communicators, which are the program's.
-constexpr size_t most_private_comms = 64;
 constexpr size_t most_known_schedules = 8;
 constexpr size_t most_kept_bytes = size_t{16} << 20;
 
@@ -117,13 +115,26 @@ NodeParts::~NodeParts() {
     if (leaders != MPI_COMM_NULL && agreement().valid) real.Comm_free(&leaders);
 }
 
-NodeParts* PrivateComm::obtain_node_parts(Call call) noexcept {
+NodeParts* PrivateComm::obtain_node_parts(Call call, NodeMemory memory) noexcept {
     if (!std::exchange(node_parts_decided_, true)) {
         const DirectCall scope(call);
         node_parts_ = make_node_parts();
         if (node_parts_) count(Counter::node_teams);
     }
-    return node_parts_.get();
+    if (!node_parts_ || memory == NodeMemory::lines) return node_parts_.get();
+    if (!node_parts_->has_bays_) {
+        const DirectCall scope(call);
+        node_parts_->has_bays_ = make_bays(node_parts_->team());
+    }
+    return *node_parts_->has_bays_ ? node_parts_.get() : nullptr;
+}
+
+bool PrivateComm::make_bays(NodeTeam& team) noexcept {
+    MPI_Comm on_node = split(comm_, layout_.node_of(rank_), rank_);
+    const bool has_comm = all_can(comm_, on_node != MPI_COMM_NULL);
+    const bool has_bays = has_comm && team.make_bays(on_node);
+    if (on_node != MPI_COMM_NULL) real.Comm_free(&on_node);
+    return all_can(comm_, has_bays);
 }
 
 // 1. Who shares this node? 2. Memory for them. 3. One rank of each node. 4. Did all get all?
@@ -230,13 +241,14 @@ PrivateCommPointer find_private_comm(MPI_Comm comm) noexcept {
     return entry ? entry->comm : nullptr;
 }
 
-PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks) noexcept {
+// MPICH has room for about 2000 communicators, which are the program's.
+PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks, size_t most) noexcept {
     bool may;
     {
         const std::lock_guard lock(mutex);
         const Entry* const entry = find_entry(comm);
         if (entry && (entry->comm || entry->refused)) return entry->comm;
-        may = made < most_private_comms;
+        may = made < most;
         made += may;
     }
     PrivateCommPointer created = create(comm, ranks, may);
@@ -264,19 +276,22 @@ void want_private_comm(MPI_Comm comm) noexcept {
     }
 }
 
-bool has_called_often(MPI_Comm comm, uint64_t after) noexcept {
+bool has_called_often(MPI_Comm comm, uint64_t few) noexcept {
     const std::lock_guard lock(mutex);
     try {
-        return ++entry_of(comm).calls > after;
+        return ++entry_of(comm).calls > few;
     } catch (const std::bad_alloc&) {
         return false;
     }
 }
 
-bool has_counted_calls(MPI_Comm comm) noexcept {
+BesideComm what_is_beside(MPI_Comm comm) noexcept {
     const std::lock_guard lock(mutex);
     const Entry* const entry = find_entry(comm);
-    return entry && (entry->comm || entry->calls != 0);
+    if (entry == nullptr) return BesideComm::nothing;
+    if (entry->refused) return BesideComm::refused;
+    if (entry->comm) return BesideComm::private_comm;
+    return entry->calls != 0 ? BesideComm::counting : BesideComm::nothing;
 }
 
 bool private_comms_are_wanted() noexcept { return wanted.load(std::memory_order_relaxed) != 0; }
@@ -293,7 +308,7 @@ PrivateCommDeparture::PrivateCommDeparture(MPI_Comm comm) noexcept
     const std::lock_guard lock(mutex);
     const auto found = entries().find(comm);
     if (found != entries().end()) {
-        if (std::exchange(found->second.wanted, false))
+        if (departing_ == nullptr && found->second.wanted)
             wanted.fetch_sub(1, std::memory_order_relaxed);
         if (departing_ != nullptr) departing_->entry = std::move(found->second);
         entries().erase(found);
@@ -306,11 +321,13 @@ PrivateCommDeparture::~PrivateCommDeparture() {
     {
         const std::lock_guard lock(mutex);
         departing = departing_->outer;
+        Entry& entry = departing_->entry;
         try {
-            if (departing_->stays) entries()[departing_->comm] = std::move(departing_->entry);
+            if (departing_->stays) entries()[departing_->comm] = std::exchange(entry, Entry{});
         } catch (const std::bad_alloc&) {
         }
-        if (departing_->entry.comm) --made;
+        if (entry.comm) --made;
+        if (entry.wanted) wanted.fetch_sub(1, std::memory_order_relaxed);
     }
     delete departing_;
 }
@@ -321,11 +338,13 @@ void PrivateCommDeparture::stay() noexcept {
 
 // Another rank may make the call before MPI_Finalize that this one makes in there.
 void free_private_comms() noexcept {
+    std::unordered_map<MPI_Comm, Entry> freed;
     const std::lock_guard lock(mutex);
     for (auto at = entries().begin(); at != entries().end();) {
         const Entry& entry = at->second;
         const bool is_needed = entry.calls != 0 || (entry.comm && entry.comm->has_node_parts());
-        at = is_needed ? std::next(at) : entries().erase(at);
+        const auto here = at++;
+        if (!is_needed) freed.insert(entries().extract(here));
     }
     wanted.store(0, std::memory_order_relaxed);
 }

@@ -19,7 +19,7 @@ namespace vecmpi {
 class NodeParts {
   public:
     NodeParts(std::unique_ptr<NodeTeam> team, MPI_Comm leaders, const NodeLayout& layout) noexcept
-        : team_(std::move(team)), leaders_(leaders), slices_(layout.least_ranks_on_a_node()) {}
+        : team_(std::move(team)), leaders_(leaders), slices_(slices_of(layout)) {}
     ~NodeParts();
     NodeParts(const NodeParts&) = delete;
     NodeParts& operator=(const NodeParts&) = delete;
@@ -27,13 +27,20 @@ class NodeParts {
     NodeTeam& team() const noexcept { return *team_; }
     // Of the first rank on each node; MPI_COMM_NULL on the others.
     MPI_Comm leaders() const noexcept { return leaders_; }
-    // Of a vector, that cross the network side by side: every node has as many ranks.
+    // Of a vector, that cross the network side by side: every node has as many ranks. 0: the nodes
+    // are so uneven that a few ranks would reduce for many.
     int slices() const noexcept { return slices_; }
 
   private:
+    friend class PrivateComm;
+    static int slices_of(const NodeLayout& layout) noexcept {
+        const int least = layout.least_ranks_on_a_node();
+        return layout.most_ranks_on_a_node() <= 2 * least ? least : 0;
+    }
     const std::unique_ptr<NodeTeam> team_;
     const MPI_Comm leaders_;
     const int slices_;
+    std::optional<bool> has_bays_;  // of all ranks; not decided yet
 };
 
 // Memory that one schedule works in. Given back it serves the next one, if it is not too large.
@@ -79,9 +86,10 @@ class PrivateComm {
     // Kept likewise. Null: out of memory.
     std::shared_ptr<const Schedule> schedule_for(const ScheduleRequest& request) noexcept;
 
-    // The first time collective over comm(). Null on all ranks where one of them cannot, and where
-    // no two share a node.
-    NodeParts* obtain_node_parts(Call call) noexcept;
+    // The first time of each collective over comm(). Null on all ranks where one of them cannot,
+    // and where no two share a node. Bays carry more than a line.
+    enum class NodeMemory : uint8_t { lines, bays };
+    NodeParts* obtain_node_parts(Call call, NodeMemory memory) noexcept;
     bool has_node_parts() const noexcept { return node_parts_ != nullptr; }
 
     Scratch take_scratch(size_t bytes) noexcept;
@@ -89,6 +97,7 @@ class PrivateComm {
 
   private:
     std::unique_ptr<NodeParts> make_node_parts() noexcept;
+    bool make_bays(NodeTeam& team) noexcept;
     struct Known {
         ScheduleRequest request;
         std::shared_ptr<const Schedule> schedule;
@@ -118,15 +127,18 @@ using PrivateCommPointer = std::shared_ptr<PrivateComm>;
 // Null where there is none yet, or never will be: the same on all ranks.
 PrivateCommPointer find_private_comm(MPI_Comm comm) noexcept;
 // The same, or makes one. Collective over comm, blocking: for the first blocking collective that
-// wants one. Null on all ranks where one of them could not.
-PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks) noexcept;
+// wants one. Null on all ranks where one of them could not, or has made so many already.
+constexpr size_t most_private_comms = 64, most_private_comms_of_small_calls = 32;
+PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks,
+                                       size_t most = most_private_comms) noexcept;
 // A nonblocking collective would have used one, but may not wait for it: the next blocking
 // collective on comm makes it.
 void want_private_comm(MPI_Comm comm) noexcept;
-// Counts blocking collectives of comm that would gain by one; true from the `after`th on.
-bool has_called_often(MPI_Comm comm, uint64_t after) noexcept;
-// One of these was counted, or there is a private communicator.
-bool has_counted_calls(MPI_Comm comm) noexcept;
+// Counts blocking collectives of comm that would gain by one; true once there were more than `few`.
+bool has_called_often(MPI_Comm comm, uint64_t few) noexcept;
+// counting: has_called_often() was asked before. The same on all ranks.
+enum class BesideComm : uint8_t { nothing, counting, private_comm, refused };
+BesideComm what_is_beside(MPI_Comm comm) noexcept;
 bool private_comms_are_wanted() noexcept;  // on any communicator
 bool private_comm_is_wanted(MPI_Comm comm) noexcept;
 
