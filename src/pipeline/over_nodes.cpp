@@ -100,8 +100,10 @@ std::optional<int> small_allreduce_over_nodes(Call call, const void* sendbuf, vo
 
 std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Elements& elements,
                                        MPI_Comm comm) noexcept {
-    NodeParts* const parts = offer.comm->obtain_node_parts(call, PrivateComm::NodeMemory::bays);
+    NodeParts* parts = offer.comm->obtain_node_parts(call, PrivateComm::NodeMemory::lines);
     if (parts == nullptr || parts->slices() == 0) return std::nullopt;
+    parts = offer.comm->obtain_node_parts(call, PrivateComm::NodeMemory::bays);
+    if (parts == nullptr) return std::nullopt;
     issue_what_was_posted();
     NodeTeam& team = parts->team();
     const unsigned segments = offer.request.segments;

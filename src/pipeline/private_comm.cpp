@@ -101,6 +101,11 @@ PrivateCommPointer create(MPI_Comm comm, int ranks, bool may) noexcept {
     return result;
 }
 
+// Than with messages on the nodes. Measured: docs/intranode.md, "Several nodes".
+bool is_faster_through_memory(const NodeLayout& layout) noexcept {
+    return layout.ranks() >= 4 * layout.nodes();
+}
+
 bool same_request(const ScheduleRequest& a, const ScheduleRequest& b) noexcept {
     return a.collective == b.collective && a.algorithm == b.algorithm && a.root == b.root &&
            a.count == b.count && a.blocks == nullptr && b.blocks == nullptr &&
@@ -139,9 +144,10 @@ bool PrivateComm::make_bays(NodeTeam& team) noexcept {
 
 // 1. Who shares this node? 2. Memory for them. 3. One rank of each node. 4. Did all get all?
 std::unique_ptr<NodeParts> PrivateComm::make_node_parts() noexcept {
-    const bool may_gain = settings().intranode != IntranodeMode::off && !settings().reproducible &&
-                          layout_.nodes() > 1 && layout_.most_ranks_on_a_node() > 1;
-    if (!may_gain) return nullptr;
+    const IntranodeMode mode = settings().intranode;
+    if (mode == IntranodeMode::off || settings().reproducible) return nullptr;
+    if (layout_.nodes() == 1 || layout_.most_ranks_on_a_node() == 1) return nullptr;
+    if (mode != IntranodeMode::on && !is_faster_through_memory(layout_)) return nullptr;
     const bool is_first = layout_.place_on_node(rank_) == 0;
     MPI_Comm on_node = split(comm_, layout_.node_of(rank_), rank_);
     std::unique_ptr<NodeTeam> team;
