@@ -407,6 +407,7 @@ check_measurement reduce "MAX INT,SUM INT,SUM FLOAT,LXOR FLOAT,MINLOC 2INT,LXOR 
     --ops sum,MAX,minloc,lxor --types float,int,2int
 check_measurement pack "pack face normal to y,unpack face normal to y,pack face normal to x,unpack face normal to x" \
     --layouts face --sizes 2K,32K
+check_measurement messages "message face normal to y,message face normal to x" --layouts face --sizes 2K,32K
 check_measurement reductions "2 ranks: Allreduce SUM FLOAT,2 ranks: Allreduce user float16 sum,\
 2 ranks: Reduce SUM FLOAT,2 ranks: Reduce user float16 sum,2 ranks: Reduce_scatter_block SUM FLOAT,\
 2 ranks: Scan SUM FLOAT"

@@ -133,13 +133,17 @@ def reduce(options):
     ]
 
 
-def pack(options):
+def by_layout(ranks):
     """A run for each size, so that plain and preloaded alternate often."""
-    groups = ["--types", ",".join(options.layouts)]
-    return [
-        Launch(1, ["--sizes", str(size), *groups], values.size_text(size))
-        for size in options.sizes
-    ]
+
+    def launches(options):
+        groups = ["--types", ",".join(options.layouts)]
+        return [
+            Launch(ranks, ["--sizes", str(size), *groups], values.size_text(size))
+            for size in options.sizes
+        ]
+
+    return launches
 
 
 def reduce_notes(options):
@@ -199,6 +203,16 @@ LAB_OPTIONS = [
     ),
     Option("--rate", "link rate of the virtual hosts (default 1gbit)", values.rate, "1gbit"),
     Option("--lab-script", "script that makes the virtual hosts (default: lab.sh beside the tool)"),
+]
+
+LAYOUT_OPTIONS = [
+    sizes_option("2K,32K,512K,4M", quick="2K"),
+    Option(
+        "--layouts",
+        f"out of {','.join(pack_report.GROUPS)} (default all)",
+        values.choices(*pack_report.GROUPS),
+        ",".join(pack_report.GROUPS),
+    ),
 ]
 
 TABLE = [
@@ -421,20 +435,25 @@ TABLE = [
         "MPI_Pack and MPI_Unpack of derived datatypes, by layout and size",
         "packing and unpacking, GB/s of the packed bytes",
         "bytes",
-        pack,
+        by_layout(1),
         ("auto",),
         ("gain",),
         "main",
         (0.01, 0.001),
-        options=[
-            sizes_option("2K,32K,512K,4M", quick="2K"),
-            Option(
-                "--layouts",
-                f"out of {','.join(pack_report.GROUPS)} (default all)",
-                values.choices(*pack_report.GROUPS),
-                ",".join(pack_report.GROUPS),
-            ),
-        ],
+        options=LAYOUT_OPTIONS,
+        view=pack_report.print_view,
+    ),
+    Measurement(
+        "messages",
+        "messages of derived datatypes between two ranks, by layout and size",
+        "one way of a ping-pong, GB/s of the packed bytes",
+        "bytes",
+        by_layout(2),
+        ("auto",),
+        ("gain",),
+        "process",
+        (0.01, 0.001),
+        options=LAYOUT_OPTIONS,
         view=pack_report.print_view,
     ),
     Measurement(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The text of `pack`: a line for each layout and call with its rates by size, then gains by group.
+"""The text of `pack` and `messages`: a line for each layout and call with its rates by size, then gains by group.
 
 Works on the rows that report.py makes.
 """
@@ -10,6 +10,11 @@ import report
 import values
 
 GROUPS = ("vector", "indexed", "struct", "face", "transpose", "nested")
+CALLS = ("pack", "unpack", "message")
+BESIDE = {
+    "memcpy": "memcpy of as many bytes",
+    "contiguous": "messages of as many contiguous bytes",
+}
 NOT_SLOWER = 0.97
 
 
@@ -33,16 +38,18 @@ def rate_lines(results, sides):
     yield from report.align([header + [values.size_text(size) for size in sizes]] + rows)
 
 
-def memcpy_line(results, side):
+def beside_line(results, side):
+    """What was measured beside each layout; of all of them the median."""
+    details = {id(result): result["sides"][side.name]["detail"] for result in results}
+    what = next(name for name in BESIDE if name in next(iter(details.values())))
     rates = {}
     for result in results:
-        rate = result["sides"][side.name]["detail"]["memcpy"]
-        rates.setdefault(int(result["at"]), []).append(rate)
+        rates.setdefault(int(result["at"]), []).append(details[id(result)][what])
     texts = [
         f"{values.size_text(size)} {report.three_figures(statistics.median(rates[size]))}"
         for size in sorted(rates)
     ]
-    return "memcpy of as many bytes, GB/s: " + ", ".join(texts)
+    return f"{BESIDE[what]}, GB/s: " + ", ".join(texts)
 
 
 def gain_row(title, results, side):
@@ -58,7 +65,7 @@ def gain_row(title, results, side):
 def gain_lines(results, side):
     rows = [["gain, " + side.name, "cells", "geometric mean", "least", f"below {NOT_SLOWER}"]]
     for group in GROUPS:
-        for call in ("pack", "unpack"):
+        for call in CALLS:
             labels = {"group": group, "call": call}
             chosen = [r for r in results if labels.items() <= r["labels"].items()]
             if chosen:
@@ -70,7 +77,7 @@ def gain_lines(results, side):
 def print_view(outcome, results, file):
     for line in rate_lines(results, outcome.sides):
         print(line, file=file)
-    print(memcpy_line(results, outcome.sides[0]), file=file)
+    print(beside_line(results, outcome.sides[0]), file=file)
     for side in outcome.sides:
         if side.preloaded:
             print(file=file)

@@ -68,6 +68,7 @@ void measure_collectives(const Options& options);
 void measure_intranode(const Options& options);
 void measure_network(const Options& options);
 void measure_pack(const Options& options);
+void measure_messages(const Options& options);
 
 // The tables of ops and types that `reduce` and `reductions` know, as records; no MPI call in here.
 void print_op_table();

@@ -99,6 +99,7 @@ const std::map<std::string, Measurement>& measurements() {
         {"intranode", [](auto& o, auto&) { measure_intranode(o); }},
         {"network", [](auto& o, auto&) { measure_network(o); }},
         {"pack", [](auto& o, auto&) { measure_pack(o); }},
+        {"messages", [](auto& o, auto&) { measure_messages(o); }},
     };
     return table;
 }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "typed_buffers.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "record.hpp"
+
+namespace vecmpi::bench {
+
+Memory::Memory(std::size_t size) : bytes(new char[size + 64]) {
+    for (std::size_t i = 0; i < size + 64; i++) bytes[i] = static_cast<char>(i * 2654435761u >> 13);
+}
+
+std::size_t span_of(const Buffer& buffer) {
+    constexpr std::size_t most_memory = std::size_t{256} << 20;
+    MPI_Aint low = 0, extent = 0, true_low = 0, true_extent = 0;
+    MPI_Type_get_extent(buffer.type, &low, &extent);
+    MPI_Type_get_true_extent(buffer.type, &true_low, &true_extent);
+    const auto span =
+        static_cast<std::size_t>(true_low + true_extent + (buffer.count - 1) * extent);
+    return span > most_memory ? 0 : span;
+}
+
+long warming_calls(MPI_Datatype type, std::size_t bytes) {
+    constexpr double share = 20, plan_ns = 5000, number_ns = 32;
+    constexpr long least = 40;
+    int integers = 0, addresses = 0, types = 0, combiner = 0;
+    MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    const double numbers = integers + addresses + types;
+    const double worth_ns = share * (plan_ns + number_ns * numbers);
+    const double call_ns = 128 + static_cast<double>(bytes) / 16;
+    return std::max(least, 1 + static_cast<long>(4 * worth_ns / call_ns));
+}
+
+void print_cell(const Cell& cell, const char* call, const Samples& samples, const char* beside,
+                double beside_ns) {
+    const auto rate = [&](double ns) {
+        return static_cast<double>(cell.bytes) / std::max(ns, 1e-3);
+    };
+    const double ns = samples.quantile(0.5);
+    char detail[96];
+    std::snprintf(detail, sizeof detail, "{\"%s\":%.6g,\"of_%s\":%.6g}", beside, rate(beside_ns),
+                  beside, beside_ns / std::max(ns, 1e-3));
+    JsonLine line("figure");
+    line.text("name", std::string(call) + " " + cell.row.name);
+    line.number("at", static_cast<double>(cell.at)).text("unit", "GB/s").text("better", "higher");
+    line.number("value", rate(ns)).number("p10", rate(samples.quantile(0.9)));
+    line.number("p90", rate(samples.quantile(0.1)));
+    line.number("samples", static_cast<double>(samples.count()));
+    line.raw("labels", "{\"call\":" + json_quoted(call) +
+                           ",\"layout\":" + json_quoted(cell.row.name) +
+                           ",\"group\":" + json_quoted(cell.row.group) + "}");
+    line.raw("detail", detail).print();
+}
+
+void print_problem(const Cell& cell, const char* kind, const char* why) {
+    JsonLine line(kind);
+    line.text("name", cell.row.name).number("at", static_cast<double>(cell.at));
+    line.text("why", why).print();
+}
+
+}  // namespace vecmpi::bench

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What `pack` and `messages` have in common: memory for a layout, how long to warm up, and the
+// figure of one layout and size.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+
+#include "layouts.hpp"
+#include "timing.hpp"
+
+namespace vecmpi::bench {
+
+struct Memory {
+    explicit Memory(std::size_t bytes);
+    std::unique_ptr<char[]> bytes;
+};
+
+// Bytes from the lowest to the highest of the buffer's; 0 where a stride makes them too many.
+std::size_t span_of(const Buffer& buffer);
+
+// First calls are served otherwise than later ones: a plan is made once the library has spent
+// enough on the type, by its own count (docs/datatypes.md), which begins anew for twice as much
+// where that was too early; eleven more calls decide whether it is used.
+long warming_calls(MPI_Datatype type, std::size_t bytes);
+constexpr double most_warming_ns = 3e9;
+
+struct Cell {
+    const LayoutRow& row;
+    std::size_t at;     // what was asked for
+    std::size_t bytes;  // packed, what it came to
+};
+
+// Rates in GB/s. `beside`: what the time of `beside_ns` was for as many bytes.
+void print_cell(const Cell& cell, const char* call, const Samples& samples, const char* beside,
+                double beside_ns);
+void print_problem(const Cell& cell, const char* kind, const char* why);
+
+// measure(cell, buffer) of each layout and size that was asked for.
+template <typename Measure>
+void for_each_layout(const std::vector<std::size_t>& sizes, const std::vector<std::string>& groups,
+                     const Measure& measure) {
+    for (const std::size_t bytes : sizes)
+        for (const LayoutRow& row : layout_table()) {
+            if (!groups.empty() &&
+                std::find(groups.begin(), groups.end(), row.group) == groups.end())
+                continue;
+            Buffer buffer = row.make(row, bytes);
+            int packed = 0;
+            MPI_Type_size(buffer.type, &packed);
+            const std::size_t whole =
+                static_cast<std::size_t>(packed) * static_cast<std::size_t>(buffer.count);
+            if (span_of(buffer) != 0) measure(Cell{row, bytes, whole}, buffer);
+            MPI_Type_free(&buffer.type);
+        }
+}
+
+}  // namespace vecmpi::bench
