@@ -10,6 +10,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <memory>
 
 #include "vecmpi/kernels.hpp"
@@ -63,6 +64,60 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns
 // costs gets one, which must give the bytes that the library gave. Then library and plan serve the
 // calls by turns until one is known to be faster.
 void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept;
+
+// ---- messages ----------------------------------------------------------------------------------
+// MPICH's ch4:ucx has UCX call functions of its own for messages of datatypes with gaps. Ours stand
+// in between.
+
+// ucp_generic_dt_ops_t, ucs_status_t (0: done) and two functions of ucp/api/ucp.h.
+using UcxStatus = signed char;
+struct UcxOps {
+    void* (*start_pack)(void* context, const void* buffer, size_t count);
+    void* (*start_unpack)(void* context, void* buffer, size_t count);
+    size_t (*packed_size)(void* state);
+    size_t (*pack)(void* state, size_t offset, void* to, size_t most);  // returns bytes
+    UcxStatus (*unpack)(void* state, size_t offset, const void* from, size_t bytes);
+    void (*finish)(void* state);
+    bool operator==(const UcxOps&) const = default;
+};
+using UcxCreate = UcxStatus (*)(const UcxOps* ops, void* context, uint64_t* ucx_type);
+using UcxDestroy = void (*)(uint64_t ucx_type);
+
+// The library calls `create` with ops and context: so do we, or with ours in their place.
+UcxStatus create_message_type(UcxCreate create, const UcxOps& ops, void* context,
+                              uint64_t* ucx_type) noexcept;
+void destroy_message_type(UcxDestroy destroy, uint64_t ucx_type) noexcept;
+
+// A call of the program in which the library may show one datatype to UCX, and which calls no
+// function of the program. Only such types get plans for their messages: it is known which handle
+// stands for them, and who gives it back.
+class MakingMessageType {
+  public:
+    MakingMessageType() noexcept;
+    ~MakingMessageType();
+    MakingMessageType(const MakingMessageType&) = delete;
+    MakingMessageType& operator=(const MakingMessageType&) = delete;
+    // The call has succeeded, and the program holds this handle.
+    void belongs_to(MPI_Datatype handle) noexcept;
+
+    UcxStatus create(UcxCreate create, const UcxOps& ops, void* context,
+                     uint64_t* ucx_type) noexcept;
+
+  private:
+    uint64_t ucx_type_ = 0;
+    unsigned shown_ = 0;
+};
+
+// Makes the plans of datatypes whose messages have shown that they are worth one. In a call of the
+// program, while this thread is not within the library.
+extern std::atomic<unsigned> message_plans_wanted;
+void make_message_plans() noexcept;
+inline void make_wanted_message_plans() noexcept {
+    if (message_plans_wanted.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        make_message_plans();
+}
+
+// ---- handles -----------------------------------------------------------------------------------
 
 // Before a handle is given back to the library, and after it gave out one that is surely new.
 void forget_plan(MPI_Datatype type) noexcept;

@@ -5,11 +5,17 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
+#include <chrono>
 #include <cstdint>
 
 namespace vecmpi {
 
 enum class Turn : uint8_t { library, plan };
+
+inline uint64_t now_ns() noexcept {
+    return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
 
 // Any thread may take turns; where two note at once, one of the times may be lost.
 class Contest {
@@ -21,8 +27,11 @@ class Contest {
     // Without a contest.
     void award(Winner winner) noexcept { winner_.store(winner, std::memory_order_relaxed); }
 
+    // As many turns for both, and no period that a program could share (Thue and Morse): one that
+    // packs for two neighbours by turns gives both of them to both.
     Turn next() noexcept {
-        return static_cast<Turn>(begun_.fetch_add(1, std::memory_order_relaxed) & 1);
+        const unsigned before = begun_.fetch_add(1, std::memory_order_relaxed);
+        return static_cast<Turn>(std::popcount(before) & 1);
     }
     // A turn took `ns` for `bytes` of the stream. True where this note has ended the contest.
     bool note(Turn turn, uint64_t ns, int64_t bytes) noexcept;

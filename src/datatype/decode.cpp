@@ -285,6 +285,25 @@ MaybeLayout decode(const TypeTree& tree, Described& how) {
 
 }  // namespace
 
+int64_t value_bytes(const TypeTree& tree) noexcept {
+    switch (tree.combiner == MPI_COMBINER_NAMED ? tree.named : MPI_DATATYPE_NULL) {
+        case MPI_DOUBLE_INT:
+        case MPI_LONG_INT:
+        case MPI_SHORT_INT:
+        case MPI_LONG_DOUBLE_INT:
+            return 0;
+        case MPI_FLOAT_INT:
+            return sizeof(float);
+        default:
+            break;
+    }
+    if (tree.combiner == MPI_COMBINER_NAMED || tree.types.empty()) return tree.size;
+    const int64_t first = value_bytes(tree.types.front());
+    for (const TypeTree& type : tree.types)
+        if (value_bytes(type) != first) return 0;
+    return first;
+}
+
 uint64_t digest_of(const TypeTree& tree) noexcept {
     uint64_t digest = 0;
     const auto add = [&](int64_t value) {  // FNV-1a by words, and a shift for their upper halves

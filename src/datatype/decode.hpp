@@ -35,6 +35,9 @@ constexpr size_t most_layout_bytes = size_t{8} << 20;
 // Asks the library. `room`: entries that the description may have.
 Described describe(MPI_Datatype type, TypeTree& tree, size_t room = most_described);
 
+// Pure. The size of each predefined value in the type; 0 where it has none, or of several sizes.
+int64_t value_bytes(const TypeTree& tree) noexcept;
+
 // Pure. Types that lie alike but were made otherwise may differ in it.
 uint64_t digest_of(const TypeTree& tree) noexcept;
 

@@ -38,6 +38,11 @@ struct MadePlan {
 // Asks the library what the datatype is; what is dense is a plain copy there as well.
 MadePlan make_plan(MPI_Datatype type, size_t entries);
 
+// Whether bytes [first, first + bytes) of the stream of `count` elements at `memory` are these.
+constexpr MPI_Count compared_at_once = 4 << 10;  // bytes, at most
+bool packs_to(const PackPlan& plan, void* memory, MPI_Count count, MPI_Count first, MPI_Count bytes,
+              const char* expected) noexcept;
+
 // Pure. What the library spends on a call, at the rate at which it copies long blocks: it spends at
 // least that.
 uint64_t library_ns(int64_t bytes) noexcept;

@@ -21,6 +21,7 @@ struct HeldPlan {
     const MPI_Datatype type;
     const uint64_t digest;
     const PackPlan plan;
+    int64_t cut_bytes = 0;  // a piece of a message may end at each multiple of it; 0: not known
     mutable Contest contests[2][length_classes];  // by direction
     Contest& contest(Direction direction, MPI_Count bytes) const noexcept {
         return contests[static_cast<size_t>(direction)][length_class(bytes)];

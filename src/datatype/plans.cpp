@@ -6,11 +6,10 @@
 // packs with a handle it does not hold may leave a plan behind; it is found out when the next type
 // of that handle is committed.
 #include <algorithm>
-#include <chrono>
-#include <cstring>
 #include <exception>
 #include <optional>
 
+#include "messages.hpp"
 #include "plan_steps.hpp"
 #include "vecmpi/offload.hpp"
 
@@ -33,10 +32,6 @@ bool may_overlap(const PackCall& call, const PackPlan& plan) noexcept {
     return call.direction == Direction::unpack && call.count > plan.most_to_unpack();
 }
 
-uint64_t now_ns() noexcept {
-    return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
-
 char* stream_of(const PackCall& call) noexcept {
     return static_cast<char*>(call.packed) + call.position;
 }
@@ -44,16 +39,15 @@ char* stream_of(const PackCall& call) noexcept {
 // What the library packed or unpacked, our plan must pack to the same bytes: the first, the last,
 // and some in between.
 bool gives_same_bytes(const PackPlan& plan, const PackCall& call, MPI_Count bytes) noexcept {
-    constexpr MPI_Count window = 8 << 10, piece = 4 << 10;
-    char ours[piece];
+    constexpr MPI_Count window = 2 * compared_at_once;
     const MPI_Count rest = std::max<MPI_Count>(bytes - window, 0);
-    for (const MPI_Count begin : {MPI_Count{0}, rest / 2, rest})
-        for (MPI_Count at = begin; at < std::min(begin + window, bytes); at += piece) {
-            const MPI_Count part = std::min(piece, bytes - at);
-            plan.copy(Direction::pack, ours, call.memory, call.count, at, part);
-            if (std::memcmp(ours, stream_of(call) + at, static_cast<size_t>(part)) != 0)
+    for (const MPI_Count begin : {MPI_Count{0}, rest / 2, rest}) {
+        const MPI_Count end = std::min(begin + window, bytes);
+        for (MPI_Count at = begin; at < end; at += compared_at_once)
+            if (!packs_to(plan, call.memory, call.count, at, std::min(compared_at_once, end - at),
+                          stream_of(call) + at))
                 return false;
-        }
+    }
     return true;
 }
 
@@ -143,7 +137,9 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
 }
 
 void forget_plan(MPI_Datatype type) noexcept {
-    if (!is_builtin_type(type)) drop_place(type);
+    if (is_builtin_type(type)) return;
+    drop_place(type);
+    forget_message_handle(type);
 }
 
 void check_plan(MPI_Datatype type) noexcept {

@@ -110,8 +110,11 @@ int serve_Type_free(MPI_Datatype* datatype) {
 }
 
 int serve_Type_commit(MPI_Datatype* datatype) noexcept {
+    MakingMessageType making;
     const int rc = real.Type_commit(datatype);
-    if (rc == MPI_SUCCESS) check_plan(*datatype);
+    if (rc != MPI_SUCCESS) return rc;
+    check_plan(*datatype);
+    making.belongs_to(*datatype);
     return rc;
 }
 

@@ -160,14 +160,21 @@ def entry_signature(function):
     return leavable(signature(function, "enter"))
 
 
-def entry(function, served_by):
+def entry(function, served_by, before=""):
     """Nothing of ours is left on the stack when finish calls a function of the program."""
     call = wrap(f"    return finish({served_by}(", function.prototype.argument_list(), "));")
-    return entry_signature(function) + " {\n" + call + "\n}\n"
+    return entry_signature(function) + " {\n" + before + call + "\n}\n"
+
+
+def moves_messages(function):
+    """Or waits for them: a program that sends calls one of these before long."""
+    kinds = ("post", "twin", "collective", "persistent", "requests")
+    return function.kind in kinds or function.prototype.parameter("sendtag") is not None
 
 
 def enter_served(function, operations):
-    return entry(function, f"serve_{function.short_name}")
+    before = "    make_wanted_message_plans();\n" if moves_messages(function) else ""
+    return entry(function, f"serve_{function.short_name}", before)
 
 
 def enter_real(function, operations):
@@ -416,6 +423,8 @@ def handlers_source(functions, operations, kinds, pattern, purpose):
     includes = '#include "error_handlers.hpp"\n#include "vecmpi/mpi_handlers.hpp"\n'
     if any(kind in ("post", "twin", "collective") for kind in kinds):
         includes += '#include "vecmpi/mpi_operations.hpp"\n'
+    if any(moves_messages(function) for function in chosen):
+        includes += '#include "vecmpi/datatype.hpp"\n'
     if any(function.pipeline for function in chosen):
         includes += '#include "vecmpi/pipeline.hpp"\n'
     if "post" in kinds:

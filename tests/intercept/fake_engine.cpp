@@ -170,4 +170,8 @@ std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void*, 
     return asked_in(form);
 }
 
+// Datatypes: nothing is wanted.
+constinit std::atomic<unsigned> message_plans_wanted{0};
+void make_message_plans() noexcept {}
+
 }  // namespace vecmpi

@@ -242,6 +242,22 @@ TEST_CASE("how many copies share no byte", "[datatype]") {
     }
 }
 
+TEST_CASE("the size of values, where all have the same", "[datatype]") {
+    const auto both = [](const TypeTree& one, const TypeTree& other) {
+        return value_bytes(made(MPI_COMBINER_STRUCT, {2, 1, 1}, {one, other}, {0, 16}));
+    };
+    const TypeTree doubles = made(MPI_COMBINER_VECTOR, {3, 2, 5}, {a_double});
+    CHECK(value_bytes(a_double) == 8);
+    CHECK(value_bytes(doubles) == 8);
+    CHECK(both(doubles, a_double) == 8);
+    CHECK(both(doubles, an_int) == 0);
+    CHECK(both(an_int, named(MPI_FLOAT, 4)) == 4);
+    CHECK(both(an_int, named(MPI_FLOAT_INT, 8)) == 4);
+    CHECK(value_bytes(named(MPI_SHORT_INT, 6)) == 0);
+    CHECK(both(an_int, named(MPI_LONG_INT, 12)) == 0);
+    CHECK(both(doubles, named(MPI_DOUBLE_INT, 12)) == 0);
+}
+
 TEST_CASE("the digest of a description tells types apart", "[datatype]") {
     const auto vector = [](int64_t count, int64_t block, int64_t stride, const TypeTree& inner) {
         return made(MPI_COMBINER_VECTOR, {count, block, stride}, {inner}, {}, 100);

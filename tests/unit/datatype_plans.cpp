@@ -5,15 +5,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <map>
 #include <new>
 #include <numeric>
 #include <thread>
 
-#include "datatype/plan_steps.hpp"
-#include "running_engine.hpp"
+#include "vector_types.hpp"
 
 using namespace vecmpi;
+using namespace vector_types;
 
 // ---- memory that runs out ----------------------------------------------------------------------
 
@@ -40,81 +39,6 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace {
-
-// ---- the library's types -----------------------------------------------------------------------
-
-struct Vector {
-    int count, stride;     // of single ints
-    MPI_Count extent = 0;  // 0: as the library makes it
-};
-std::map<MPI_Datatype, Vector> types;  // written before threads run
-std::atomic<int> envelopes{0};
-
-constexpr MPI_Count int_bytes = sizeof(int);
-
-MPI_Count extent_of(const Vector& v) {
-    return v.extent != 0 ? v.extent : ((v.count - 1) * v.stride + 1) * int_bytes;
-}
-
-int fake_envelope(MPI_Datatype type, MPI_Count* integers, MPI_Count* addresses, MPI_Count* counts,
-                  MPI_Count* inner, int* combiner) {
-    ++envelopes;
-    const bool is_named = !types.contains(type);
-    *integers = is_named ? 0 : 3;
-    *addresses = *counts = 0;
-    *inner = is_named ? 0 : 1;
-    *combiner = is_named ? MPI_COMBINER_NAMED : MPI_COMBINER_VECTOR;
-    return MPI_SUCCESS;
-}
-int fake_contents(MPI_Datatype type, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int integers[],
-                  MPI_Aint[], MPI_Count[], MPI_Datatype inner[]) {
-    const Vector v = types.at(type);
-    integers[0] = v.count;
-    integers[1] = 1;
-    integers[2] = v.stride;
-    inner[0] = MPI_INT;
-    return MPI_SUCCESS;
-}
-int fake_size(MPI_Datatype type, MPI_Count* size) {
-    *size = types.contains(type) ? types.at(type).count * int_bytes : int_bytes;
-    return MPI_SUCCESS;
-}
-int fake_extent(MPI_Datatype type, MPI_Count* low, MPI_Count* extent) {
-    *low = 0;
-    *extent = types.contains(type) ? extent_of(types.at(type)) : int_bytes;
-    return MPI_SUCCESS;
-}
-int fake_true_extent(MPI_Datatype type, MPI_Count* low, MPI_Count* extent) {
-    *low = 0;
-    const Vector v = types.at(type);
-    *extent = ((v.count - 1) * v.stride + 1) * int_bytes;
-    return MPI_SUCCESS;
-}
-
-MPI_Datatype handle(int number) {
-    return static_cast<MPI_Datatype>(0x8c000100u + static_cast<unsigned>(number));
-}
-
-// The fake library with these types, and no plan before and after.
-struct Library {
-    explicit Library(const std::map<int, Vector>& wanted) : engine(Mode::alone) {
-        forget_plans();
-        types.clear();
-        for (const auto& [number, vector] : wanted) types[handle(number)] = vector;
-        real.Type_get_envelope_c = fake_envelope;
-        real.Type_get_contents_c = fake_contents;
-        real.Type_size_x = fake_size;
-        real.Type_get_extent_x = fake_extent;
-        real.Type_get_true_extent_x = fake_true_extent;
-        envelopes = 0;
-    }
-    ~Library() {
-        forget_plans();
-        CHECK(plans_alive() == 0);
-    }
-    FreshLibrary fresh;
-    RunningEngine engine;
-};
 
 // ---- the program -------------------------------------------------------------------------------
 
@@ -145,14 +69,14 @@ PackCall unpack_call(Buffers& b, int number, MPI_Count count = 1) {
 
 void pack_plainly(const PackCall& call) {
     const Vector v = types.at(call.type);
-    char* packed = static_cast<char*>(call.packed) + call.position;
-    for (MPI_Count i = 0; i < call.count; ++i)
-        for (int k = 0; k < v.count; ++k, packed += int_bytes) {
-            char* const memory =
-                static_cast<char*>(call.memory) + i * extent_of(v) + k * v.stride * int_bytes;
-            const bool packing = call.direction == Direction::pack;
-            std::copy_n(packing ? memory : packed, int_bytes, packing ? packed : memory);
-        }
+    char* const packed = static_cast<char*>(call.packed) + call.position;
+    for (MPI_Count at = 0; at < call.count * v.count * int_bytes; ++at) {
+        char& there = static_cast<char*>(call.memory)[place_of(v, at)];
+        if (call.direction == Direction::pack)
+            packed[at] = there;
+        else
+            there = packed[at];
+    }
 }
 
 // How the library does while a plan competes with it: faster or slower than any plan.
@@ -347,10 +271,16 @@ TEST_CASE("calls go to library and plan by turns until one has won", "[datatype]
 
 TEST_CASE("the least time for a byte wins a contest", "[datatype]") {
     Contest contest;
+    std::vector<Turn> turns;
+    for (unsigned i = 0; i < 2 * Contest::turns; ++i) turns.push_back(contest.next());
+    CHECK(turns.front() == Turn::library);
+    CHECK(std::count(turns.begin(), turns.end(), Turn::plan) == Contest::turns);
+    for (const size_t first : {0, 1}) {  // who asks by turns for two buffers
+        const std::vector<Turn> of_one = {turns[first], turns[first + 2], turns[first + 4]};
+        CHECK(std::count(of_one.begin(), of_one.end(), of_one[0]) < 3);
+    }
     for (unsigned i = 0; i < Contest::turns; ++i) {
-        CHECK(contest.next() == Turn::library);
         CHECK_FALSE(contest.note(Turn::library, i == 2 ? 100 : 900, 1000));
-        CHECK(contest.next() == Turn::plan);
         CHECK(contest.winner() == Contest::Winner::open);
         // Twice as much in not quite twice the time.
         CHECK(contest.note(Turn::plan, i == 3 ? 190 : 90'000, 2000) == (i + 1 == Contest::turns));

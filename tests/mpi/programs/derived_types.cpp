@@ -166,6 +166,7 @@ struct Plan {
     int root;
     int distance;
     int tag;
+    int earlier;  // exchanges of the same before it: a plan needs some messages to come in
 };
 
 Plan random_plan(Random& common, int tag) {
@@ -187,6 +188,7 @@ Plan random_plan(Random& common, int tag) {
     plan.root = common.below(world.size);
     plan.distance = common.below(world.size);
     plan.tag = tag;
+    plan.earlier = common.chance(50) ? 0 : common.below(6);
     return plan;
 }
 
@@ -250,6 +252,13 @@ class Operation {
         MPI_Request request = MPI_REQUEST_NULL;
         const int left = source(0);
         const MPI_Comm comm = MPI_COMM_WORLD;
+        for (int i = 0; i < plan_.earlier; ++i) {
+            MPI_Request both[2];
+            MPI_Irecv(in_->address(), in_->count(), in_->type(), left, plan_.tag, comm, &both[0]);
+            MPI_Isend(out_->address(), out_->count(), out_->type(), right(), plan_.tag, comm,
+                      &both[1]);
+            MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+        }
         if (way == 3) {
             MPI_Sendrecv(out_->address(), out_->count(), out_->type(), right(), plan_.tag,
                          in_->address(), in_->count(), in_->type(), left, plan_.tag, comm,

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Interposes ucp_dt_create_generic and ucp_dt_destroy, by which MPICH's ch4:ucx tells UCX how
+// messages of a datatype with gaps are packed and unpacked: when such a type is committed, and when
+// its last user has gone.
+#include <mutex>
+
+#include "elsewhere.hpp"
+#include "vecmpi/datatype.hpp"
+
+namespace vecmpi {
+namespace {
+
+// Whom the last caller would have reached without us. Nearly always there is one only.
+class LastChoice {
+  public:
+    explicit constexpr LastChoice(const char* symbol) noexcept : symbol_(symbol) {}
+    void* for_caller(uintptr_t caller) noexcept {
+        const std::lock_guard lock(mutex_);
+        if (caller - choice_.begin >= choice_.end - choice_.begin)
+            choice_ = definition_for(caller, symbol_);
+        return choice_.address;
+    }
+
+  private:
+    const char* const symbol_;
+    std::mutex mutex_;
+    CallersChoice choice_;
+};
+constinit LastChoice create_functions("ucp_dt_create_generic"), destroy_functions("ucp_dt_destroy");
+
+}  // namespace
+}  // namespace vecmpi
+
+// UCX's prototypes: ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t*, void*,
+// ucp_datatype_t*) and void ucp_dt_destroy(ucp_datatype_t). Whoever calls was linked to UCX, so
+// there is a definition.
+extern "C" __attribute__((visibility("default"))) vecmpi::UcxStatus ucp_dt_create_generic(
+    const vecmpi::UcxOps* ops, void* context, uint64_t* ucx_type) noexcept {
+    const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+    const auto create =
+        reinterpret_cast<vecmpi::UcxCreate>(vecmpi::create_functions.for_caller(caller));
+    return vecmpi::create_message_type(create, *ops, context, ucx_type);
+}
+
+extern "C" __attribute__((visibility("default"))) void ucp_dt_destroy(uint64_t ucx_type) noexcept {
+    const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
+    const auto destroy =
+        reinterpret_cast<vecmpi::UcxDestroy>(vecmpi::destroy_functions.for_caller(caller));
+    vecmpi::destroy_message_type(destroy, ucx_type);
+}
