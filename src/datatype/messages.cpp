@@ -296,12 +296,14 @@ constexpr UcxOps our_ops = {start_pack, start_unpack, packed_size, pack, unpack,
 
 UcxStatus MessageTypes::create(UcxCreate create, const UcxOps& ops, void* context,
                                uint64_t* ucx_type) noexcept {
-    {
+    const auto is_librarys = [&]() noexcept {
         const std::lock_guard lock(mutex_);
         if (library_ == UcxOps{}) library_ = ops;
-        if (library_ != ops) return create(&ops, context, ucx_type);
-    }
-    auto* const type = new (std::nothrow) MessageType(context, is_weighed() ? least_worth_ns : 1);
+        return library_ == ops;
+    };
+    MessageType* const type =
+        is_librarys() ? new (std::nothrow) MessageType(context, is_weighed() ? least_worth_ns : 1)
+                      : nullptr;
     if (type == nullptr) return create(&ops, context, ucx_type);
     const UcxStatus status = create(&our_ops, type, ucx_type);
     if (status != 0) {
