@@ -182,6 +182,21 @@ bool receive(const Committed& type, size_t count = 1, size_t piece = 1000, size_
     return pieces == before;
 }
 
+// A message of one element that the library packs to other bytes than the type says; `meanwhile`
+// between its start and its piece.
+template <class Meanwhile>
+void send_wrongly(const Committed& type, Meanwhile meanwhile) {
+    const UcxType ucx = type.ucx();
+    const std::vector<int> memory = some_memory();
+    std::vector<char> stream(static_cast<size_t>(type.vector().count) * sizeof(int));
+    void* const state = ucx.ops.start_pack(ucx.context, memory.data(), 1);
+    meanwhile();
+    packs_wrongly = true;
+    CHECK(ucx.ops.pack(state, 0, stream.data(), stream.size()) == stream.size());
+    ucx.ops.finish(state);
+    packs_wrongly = false;
+}
+
 // Until the library has spent what a plan costs twenty times, and longer.
 void make_plan_worthwhile(const Committed& type, bool by_receives = false) {
     for (int i = 0; i < 100000 && message_plans_wanted == 0; ++i)
@@ -254,14 +269,7 @@ TEST_CASE("a plan that packs other bytes than the library moves no message",
     const Committed type(1);
     make_plan_worthwhile(type);
     make_wanted_message_plans();
-    const UcxType ucx = type.ucx();
-    const std::vector<int> memory = some_memory();
-    std::vector<char> stream(12000);
-    packs_wrongly = true;
-    void* const state = ucx.ops.start_pack(ucx.context, memory.data(), 1);
-    CHECK(ucx.ops.pack(state, 0, stream.data(), stream.size()) == stream.size());
-    ucx.ops.finish(state);
-    packs_wrongly = false;
+    send_wrongly(type, [] {});
     for (int i = 0; i < 40; ++i) {
         CHECK_FALSE(send(type));
         CHECK_FALSE(receive(type));
@@ -287,15 +295,7 @@ TEST_CASE("a difference counts though another message showed none", "[datatype][
     const Committed type(1);
     make_plan_worthwhile(type);
     make_wanted_message_plans();
-    const UcxType ucx = type.ucx();
-    const std::vector<int> memory = some_memory();
-    std::vector<char> stream(12000);
-    void* const state = ucx.ops.start_pack(ucx.context, memory.data(), 1);
-    CHECK_FALSE(send(type));  // the same
-    packs_wrongly = true;
-    CHECK(ucx.ops.pack(state, 0, stream.data(), stream.size()) == stream.size());
-    ucx.ops.finish(state);
-    packs_wrongly = false;
+    send_wrongly(type, [&] { CHECK_FALSE(send(type)); });  // the same bytes
     for (int i = 0; i < 20; ++i) CHECK_FALSE(send(type));
 }
 
