@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "vecmpi/comm_table.hpp"
 #include "vecmpi/offload.hpp"
 
 namespace vecmpi {
@@ -99,20 +100,9 @@ class NodeTeam {
     class Bays* bays_ = nullptr;
 };
 
-// Stands where the library frees a communicator. The program's delete callbacks run in there, and
-// collectives that they make on it are this thread's still; nobody else finds what stood beside it,
-// since the next communicator may get its handle. Given up in the end, unless it stays.
-class NodeCommDeparture {
-  public:
-    explicit NodeCommDeparture(MPI_Comm comm) noexcept;
-    ~NodeCommDeparture();
-    NodeCommDeparture(const NodeCommDeparture&) = delete;
-    NodeCommDeparture& operator=(const NodeCommDeparture&) = delete;
-    void stay() noexcept;  // the library refused
-
-  private:
-    struct Departing* departing_;
-};
+struct NodeCommEntry;
+extern template class CommDeparture<NodeCommEntry>;
+using NodeCommDeparture = CommDeparture<NodeCommEntry>;
 // After the real MPI_Finalize, whose callbacks may make collectives.
 void forget_node_comms() noexcept;
 

@@ -9,6 +9,7 @@
 
 #include <optional>
 
+#include "vecmpi/comm_table.hpp"
 #include "vecmpi/offload.hpp"
 
 namespace vecmpi {
@@ -61,18 +62,9 @@ std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* s
                                        RankArray recvcounts, RankArray displs,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
-// Stands where the library frees a communicator, as NodeCommDeparture does.
-class PrivateCommDeparture {
-  public:
-    explicit PrivateCommDeparture(MPI_Comm comm) noexcept;
-    ~PrivateCommDeparture();
-    PrivateCommDeparture(const PrivateCommDeparture&) = delete;
-    PrivateCommDeparture& operator=(const PrivateCommDeparture&) = delete;
-    void stay() noexcept;  // the library refused
-
-  private:
-    struct DepartingPrivateComm* departing_;
-};
+struct PrivateCommEntry;
+extern template class CommDeparture<PrivateCommEntry>;
+using PrivateCommDeparture = CommDeparture<PrivateCommEntry>;
 // Before MPI_Finalize: all that its callbacks cannot need.
 void free_private_comms() noexcept;
 // After it.

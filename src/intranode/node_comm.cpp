@@ -5,59 +5,30 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
-#include <unordered_map>
 #include <utility>
 
 #include "vecmpi/intranode.hpp"
 
 namespace vecmpi {
 
-struct Entry {
+struct NodeCommEntry {
     std::unique_ptr<NodeComm> node;
     uint64_t calls = 0;  // blocking collectives so far, while it is not decided
     bool refused = false;
 };
-
-// A communicator that this thread is freeing; inside its callbacks it may free others.
-struct Departing {
-    MPI_Comm comm;
-    Entry entry;
-    Departing* outer;
-    bool stays = false;
-};
+template class CommDeparture<NodeCommEntry>;
 
 namespace {
 
-thread_local constinit Departing* departing __attribute__((tls_model("initial-exec"))) = nullptr;
+using Table = CommTable<NodeCommEntry>;
 
-std::mutex mutex;  // of the entries
-std::unordered_map<MPI_Comm, Entry>& entries() {
-    static auto* const map = new std::unordered_map<MPI_Comm, Entry>;  // outlives all callers
-    return *map;
-}
-
-// Null: nothing is known of it. With the lock.
-Entry* find_entry(MPI_Comm comm) noexcept {
-    for (Departing* one = departing; one != nullptr; one = one->outer)
-        if (one->comm == comm) return &one->entry;
-    const auto found = entries().find(comm);
-    return found == entries().end() ? nullptr : &found->second;
-}
-
-Entry& entry_of(MPI_Comm comm) {
-    Entry* const known = find_entry(comm);
-    return known ? *known : entries()[comm];
-}
-
-// What a thread found last. Acquire/release: who sees the epoch unchanged sees a NodeComm that
-// nobody has freed.
+// What a thread found last.
 struct LastFound {
     MPI_Comm comm = MPI_COMM_NULL;
     uint64_t epoch = 0;
     NodeComm* node = nullptr;
 };
 thread_local constinit LastFound last_found __attribute__((tls_model("initial-exec")));
-std::atomic<uint64_t> epoch{1};
 
 // Boxes cost three small collectives, and the first ones of a rank the arena: what some 20 small
 // calls gain by them. A communicator that a program uses for a moment must not pay that.
@@ -99,11 +70,11 @@ NodeSite site_of(NodeComm& node) noexcept { return {&node, false, node.rank(), n
 NodeSite look_up(MPI_Comm comm) noexcept {
     NodeSite site;
     if (settings().intranode == IntranodeMode::off) return site;
-    const uint64_t seen = epoch.load(std::memory_order_acquire);
+    const uint64_t seen = Table::epoch();
     bool counted = false;
     {
-        const std::lock_guard lock(mutex);
-        const Entry* const entry = find_entry(comm);
+        const std::lock_guard lock(Table::mutex);
+        const NodeCommEntry* const entry = Table::find(comm);
         if (entry != nullptr && (entry->node || entry->refused)) {
             NodeComm* const node = entry->node.get();
             last_found = {comm, seen, node};
@@ -111,10 +82,13 @@ NodeSite look_up(MPI_Comm comm) noexcept {
         }
         counted = entry != nullptr && entry->calls != 0;
     }
-    if (counted)
+    if (counted) {
         real.Comm_size(comm, &site.ranks);
-    else if (!may_serve(comm, &site.ranks))
+    } else if (!may_serve(comm, &site.ranks)) {
+        // Never will be, while it lives. What is no communicator yet may become one.
+        if (site.ranks > 0) last_found = {comm, seen, nullptr};
         return site;
+    }
     real.Comm_rank(comm, &site.rank);
     site.undecided = true;
     return site;
@@ -122,8 +96,8 @@ NodeSite look_up(MPI_Comm comm) noexcept {
 
 // True for the call that makes the NodeComm.
 bool count_call(MPI_Comm comm, size_t bytes) {
-    const std::lock_guard lock(mutex);
-    uint64_t& calls = entry_of(comm).calls;
+    const std::lock_guard lock(Table::mutex);
+    uint64_t& calls = Table::obtain(comm).calls;
     calls += 1 + bytes / bytes_of_one_call;
     return calls > calls_before();
 }
@@ -162,7 +136,7 @@ std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
 
 NodeSite node_site(MPI_Comm comm) noexcept {
     if (!engine_runs()) return {};
-    if (last_found.comm == comm && last_found.epoch == epoch.load(std::memory_order_acquire))
+    if (last_found.comm == comm && last_found.epoch == Table::epoch())
         return last_found.node ? site_of(*last_found.node) : NodeSite{};
     return look_up(comm);
 }
@@ -182,8 +156,8 @@ NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t b
             made = make_node_comm(comm, site.ranks);
         }
         count(made ? Counter::node_comms : Counter::decline_no_arena);
-        const std::lock_guard lock(mutex);
-        Entry& entry = entry_of(comm);
+        const std::lock_guard lock(Table::mutex);
+        NodeCommEntry& entry = Table::obtain(comm);
         entry.refused = made == nullptr;
         entry.node = std::move(made);
         return entry.node.get();
@@ -198,6 +172,8 @@ NodeComm::NodeComm(int rank, std::vector<BoxOfRank> boxes, LineWidth width) noex
         stores_[bytes] = line_store(width, bytes);
 }
 
+// Peers may still have to read what this rank told last: the box is used again only when they have
+// closed theirs.
 NodeComm::~NodeComm() {
     Box* const own = &box(rank());
     retire_box(own, own_bay_, std::move(boxes_));
@@ -363,44 +339,8 @@ size_t NodeComm::bcast(Line& value, size_t bytes, int root) noexcept {
     return told;
 }
 
-// Peers may still have to read what this rank told last: the box is used again only when they have
-// closed theirs.
-NodeCommDeparture::NodeCommDeparture(MPI_Comm comm) noexcept
-    : departing_(new (std::nothrow) Departing{comm, {}, departing}) {
-    const std::lock_guard lock(mutex);
-    epoch.fetch_add(1, std::memory_order_acq_rel);
-    const auto found = entries().find(comm);
-    if (found != entries().end()) {
-        if (departing_ != nullptr) departing_->entry = std::move(found->second);
-        entries().erase(found);
-    }
-    if (departing_ != nullptr) departing = departing_;
-}
-
-NodeCommDeparture::~NodeCommDeparture() {
-    if (departing_ == nullptr) return;
-    {
-        const std::lock_guard lock(mutex);
-        epoch.fetch_add(1, std::memory_order_acq_rel);
-        departing = departing_->outer;
-        try {
-            if (departing_->stays) entries()[departing_->comm] = std::move(departing_->entry);
-        } catch (const std::bad_alloc&) {
-        }
-    }
-    delete departing_;
-}
-
-void NodeCommDeparture::stay() noexcept {
-    if (departing_ != nullptr) departing_->stays = true;
-}
-
 void forget_node_comms() noexcept {
-    {
-        const std::lock_guard lock(mutex);
-        epoch.fetch_add(1, std::memory_order_acq_rel);
-        entries().clear();
-    }
+    Table::forget_all();
     release_arenas();
 }
 

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <bit>
 #include <new>
-#include <unordered_map>
 #include <utility>
 
 #include "vecmpi/pipeline.hpp"
@@ -13,51 +12,45 @@
 namespace vecmpi {
 
 namespace {
-struct Entry {
-    PrivateCommPointer comm;
-    bool refused = false;  // by some rank: not asked again
-    bool wanted = false;
-    uint64_t calls = 0;  // has_called_often()
+std::atomic<int> wanted{0};  // communicators; read without a lock
+
+// Counts among them while it is set.
+class Wanted {
+  public:
+    Wanted() = default;
+    Wanted(Wanted&& other) noexcept : is_set_(std::exchange(other.is_set_, false)) {}
+    Wanted& operator=(Wanted&& other) noexcept {
+        std::swap(is_set_, other.is_set_);
+        return *this;
+    }
+    ~Wanted() { clear(); }
+    void set() noexcept {
+        if (!std::exchange(is_set_, true)) wanted.fetch_add(1, std::memory_order_relaxed);
+    }
+    void clear() noexcept {
+        if (std::exchange(is_set_, false)) wanted.fetch_sub(1, std::memory_order_relaxed);
+    }
+    bool is_set() const noexcept { return is_set_; }
+
+  private:
+    bool is_set_ = false;
 };
 }  // namespace
 
-// A communicator that this thread is freeing; inside its callbacks it may free others.
-struct DepartingPrivateComm {
-    MPI_Comm comm;
-    Entry entry;
-    DepartingPrivateComm* outer;
-    bool stays = false;
+struct PrivateCommEntry {
+    PrivateCommPointer comm;
+    bool refused = false;  // by some rank: not asked again
+    Wanted wanted;
+    uint64_t calls = 0;  // has_called_often()
 };
+template class CommDeparture<PrivateCommEntry>;
 
 namespace {
 
-thread_local constinit DepartingPrivateComm* departing __attribute__((tls_model("initial-exec"))) =
-    nullptr;
+using Table = CommTable<PrivateCommEntry>;
 
 constexpr size_t most_known_schedules = 8;
 constexpr size_t most_kept_bytes = size_t{16} << 20;
-
-std::mutex mutex;  // of all below
-std::unordered_map<MPI_Comm, Entry>& entries() {
-    static auto* const map = new std::unordered_map<MPI_Comm, Entry>;  // outlives all callers
-    return *map;
-}
-
-// Null: nothing is known of it. With the lock.
-Entry* find_entry(MPI_Comm comm) noexcept {
-    for (DepartingPrivateComm* one = departing; one != nullptr; one = one->outer)
-        if (one->comm == comm) return &one->entry;
-    const auto found = entries().find(comm);
-    return found == entries().end() ? nullptr : &found->second;
-}
-
-Entry& entry_of(MPI_Comm comm) {
-    Entry* const known = find_entry(comm);
-    return known ? *known : entries()[comm];
-}
-
-size_t made = 0;
-std::atomic<int> wanted{0};  // entries that are; read without the lock
 
 // MPI_COMM_NULL for who is not in it, and where the library refuses.
 MPI_Comm split(MPI_Comm comm, int color, int key) noexcept {
@@ -163,7 +156,9 @@ std::unique_ptr<NodeParts> PrivateComm::make_node_parts() noexcept {
     return parts;
 }
 
+// Schedules that still run keep theirs.
 PrivateComm::~PrivateComm() {
+    alive_.fetch_sub(1, std::memory_order_relaxed);
     MPI_Comm comm = comm_;
     if (agreement().valid) real.Comm_free(&comm);
 }
@@ -242,8 +237,8 @@ void PrivateComm::give_back(Scratch scratch) noexcept {
 }
 
 PrivateCommPointer find_private_comm(MPI_Comm comm) noexcept {
-    const std::lock_guard lock(mutex);
-    const Entry* const entry = find_entry(comm);
+    const std::lock_guard lock(Table::mutex);
+    const PrivateCommEntry* const entry = Table::find(comm);
     return entry ? entry->comm : nullptr;
 }
 
@@ -251,18 +246,16 @@ PrivateCommPointer find_private_comm(MPI_Comm comm) noexcept {
 PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks, size_t most) noexcept {
     bool may;
     {
-        const std::lock_guard lock(mutex);
-        const Entry* const entry = find_entry(comm);
+        const std::lock_guard lock(Table::mutex);
+        const PrivateCommEntry* const entry = Table::find(comm);
         if (entry && (entry->comm || entry->refused)) return entry->comm;
-        may = made < most;
-        made += may;
+        may = PrivateComm::alive() < most;
     }
     PrivateCommPointer created = create(comm, ranks, may);
-    const std::lock_guard lock(mutex);
-    if (may && !created) --made;
+    const std::lock_guard lock(Table::mutex);
     try {
-        Entry& entry = entry_of(comm);
-        if (std::exchange(entry.wanted, false)) wanted.fetch_sub(1, std::memory_order_relaxed);
+        PrivateCommEntry& entry = Table::obtain(comm);
+        entry.wanted.clear();
         entry.comm = created;
         entry.refused = created == nullptr;
     } catch (const std::bad_alloc&) {
@@ -272,28 +265,26 @@ PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks, size_t most) no
 }
 
 void want_private_comm(MPI_Comm comm) noexcept {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(Table::mutex);
     try {
-        Entry& entry = entry_of(comm);
-        if (entry.comm || entry.refused || entry.wanted) return;
-        entry.wanted = true;
-        wanted.fetch_add(1, std::memory_order_relaxed);
+        PrivateCommEntry& entry = Table::obtain(comm);
+        if (!entry.comm && !entry.refused) entry.wanted.set();
     } catch (const std::bad_alloc&) {
     }
 }
 
 bool has_called_often(MPI_Comm comm, uint64_t few) noexcept {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(Table::mutex);
     try {
-        return ++entry_of(comm).calls > few;
+        return ++Table::obtain(comm).calls > few;
     } catch (const std::bad_alloc&) {
         return false;
     }
 }
 
 BesideComm what_is_beside(MPI_Comm comm) noexcept {
-    const std::lock_guard lock(mutex);
-    const Entry* const entry = find_entry(comm);
+    const std::lock_guard lock(Table::mutex);
+    const PrivateCommEntry* const entry = Table::find(comm);
     if (entry == nullptr) return BesideComm::nothing;
     if (entry->refused) return BesideComm::refused;
     if (entry->comm) return BesideComm::private_comm;
@@ -303,64 +294,31 @@ BesideComm what_is_beside(MPI_Comm comm) noexcept {
 bool private_comms_are_wanted() noexcept { return wanted.load(std::memory_order_relaxed) != 0; }
 
 bool private_comm_is_wanted(MPI_Comm comm) noexcept {
-    const std::lock_guard lock(mutex);
-    const Entry* const entry = find_entry(comm);
-    return entry && entry->wanted;
+    const std::lock_guard lock(Table::mutex);
+    const PrivateCommEntry* const entry = Table::find(comm);
+    return entry && entry->wanted.is_set();
 }
 
-// Schedules that still run keep theirs.
-PrivateCommDeparture::PrivateCommDeparture(MPI_Comm comm) noexcept
-    : departing_(new (std::nothrow) DepartingPrivateComm{comm, {}, departing}) {
-    const std::lock_guard lock(mutex);
-    const auto found = entries().find(comm);
-    if (found != entries().end()) {
-        if (departing_ == nullptr && found->second.wanted)
-            wanted.fetch_sub(1, std::memory_order_relaxed);
-        if (departing_ != nullptr) departing_->entry = std::move(found->second);
-        entries().erase(found);
-    }
-    if (departing_ != nullptr) departing = departing_;
-}
-
-PrivateCommDeparture::~PrivateCommDeparture() {
-    if (departing_ == nullptr) return;
-    {
-        const std::lock_guard lock(mutex);
-        departing = departing_->outer;
-        Entry& entry = departing_->entry;
-        try {
-            if (departing_->stays) entries()[departing_->comm] = std::exchange(entry, Entry{});
-        } catch (const std::bad_alloc&) {
-        }
-        if (entry.comm) --made;
-        if (entry.wanted) wanted.fetch_sub(1, std::memory_order_relaxed);
-    }
-    delete departing_;
-}
-
-void PrivateCommDeparture::stay() noexcept {
-    if (departing_ != nullptr) departing_->stays = true;
-}
-
-// Another rank may make the call before MPI_Finalize that this one makes in there.
-void free_private_comms() noexcept {
-    std::unordered_map<MPI_Comm, Entry> freed;
-    const std::lock_guard lock(mutex);
-    for (auto at = entries().begin(); at != entries().end();) {
-        const Entry& entry = at->second;
+namespace {
+// An entry that callbacks of MPI_Finalize do not need: another rank may make the call before
+// MPI_Finalize that this one makes in there.
+Table::Map::node_type take_needless_entry() noexcept {
+    const std::lock_guard lock(Table::mutex);
+    Table::Map& entries = Table::entries();
+    for (auto at = entries.begin(); at != entries.end(); ++at) {
+        PrivateCommEntry& entry = at->second;
+        entry.wanted.clear();
         const bool is_needed = entry.calls != 0 || (entry.comm && entry.comm->has_node_parts());
-        const auto here = at++;
-        if (!is_needed) freed.insert(entries().extract(here));
+        if (!is_needed) return entries.extract(at);
     }
-    wanted.store(0, std::memory_order_relaxed);
+    return {};
+}
+}  // namespace
+
+void free_private_comms() noexcept {
+    while (take_needless_entry()) continue;
 }
 
-void forget_private_comms() noexcept {
-    std::unordered_map<MPI_Comm, Entry> freed;
-    const std::lock_guard lock(mutex);
-    std::swap(freed, entries());
-    wanted.store(0, std::memory_order_relaxed);
-    made = 0;
-}
+void forget_private_comms() noexcept { Table::forget_all(); }
 
 }  // namespace vecmpi

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -56,10 +57,14 @@ class PrivateComm {
         : comm_(comm),
           rank_(rank),
           layout_(std::move(layout)),
-          flat_layout_(settings().reproducible ? layout_.ranks() : 0) {}
+          flat_layout_(settings().reproducible ? layout_.ranks() : 0) {
+        alive_.fetch_add(1, std::memory_order_relaxed);
+    }
     ~PrivateComm();
     PrivateComm(const PrivateComm&) = delete;
     PrivateComm& operator=(const PrivateComm&) = delete;
+
+    static size_t alive() noexcept { return alive_.load(std::memory_order_relaxed); }
 
     MPI_Comm comm() const noexcept { return comm_; }
     int rank() const noexcept { return rank_; }
@@ -102,6 +107,7 @@ class PrivateComm {
         ScheduleRequest request;
         std::shared_ptr<const Schedule> schedule;
     };
+    static inline std::atomic<size_t> alive_{0};
     const MPI_Comm comm_;
     const int rank_;
     const NodeLayout layout_;

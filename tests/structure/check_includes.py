@@ -23,8 +23,9 @@ RANK = {
     "pipeline": 4,
     "intercept": 5,
 }
-# Generated headers belong to a layer too.
-GENERATED = {
+# Doors of more than one header: generated ones, and one for a single purpose.
+OTHER_DOORS = {
+    "comm_table": "offload",
     "mpi_calls": "offload",
     "mpi_real": "offload",
     "mpi_operations": "offload",
@@ -60,7 +61,7 @@ def layer_of(path, root):
     relative = path.relative_to(root)
     if relative.parts[0] == "src":
         return relative.parts[1] if len(relative.parts) > 2 else None
-    return relative.stem if relative.stem in RANK else None
+    return relative.stem if relative.stem in RANK else OTHER_DOORS.get(relative.stem)
 
 
 def may_see(layer, other):
@@ -73,7 +74,7 @@ def check_include(layer, folder, target):
         return None if RANK[layer] >= LOWEST_WITH_MPI else "knows nothing of MPI"
     door = re.fullmatch(r"vecmpi/(\w+)\.hpp", target)
     if door is not None:
-        name = GENERATED.get(door[1], door[1])
+        name = OTHER_DOORS.get(door[1], door[1])
         if name not in RANK:
             return "no door of a folder"
         return None if may_see(layer, name) else f"{layer} may not include {name}"
