@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The examples that exchange derived datatypes: the same bits on any number of ranks, with and without libvecmpi.so, and
+# one line for a bad option. That plans of ours moved their data is read from the report. It asserts no time.
+#
+#   test_datatype_examples.sh BUILD_FOLDER
+set -uo pipefail
+build=$(realpath "${1:?usage: test_datatype_examples.sh BUILD_FOLDER}")
+mpirun=$(command -v mpirun.mpich || command -v mpiexec.hydra)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+expect() { # WHAT GOT WANTED
+    if [[ $2 == "$3" ]]; then
+        passed=$((passed + 1)) && echo "ok   $1"
+    else
+        failed=$((failed + 1)) && echo "FAIL $1: '$2', not '$3'"
+    fi
+}
+
+run() { # RANKS [NAME=VALUE...] PROGRAM [OPTION...]
+    local ranks=$1 environment=()
+    shift
+    while [[ $1 == *=* ]]; do
+        environment+=(-genv "${1%%=*}" "${1#*=}")
+        shift
+    done
+    timeout 100 "$mpirun" -n "$ranks" "${environment[@]}" "$build/examples/$1" "${@:2}" 2>&1
+}
+
+hash_of() { run "$@" | sed -n 's/^hash \([0-9a-f]\{16\}\).*/\1/p'; }
+
+# The report of a run in which every type moved often enough for a plan.
+plans_used() {
+    [[ $(run "$1" "LD_PRELOAD=$build/libvecmpi.so" VECMPI_REPORT="json:$work/report" "${@:2}" |
+        grep -c ^hash) == 1 ]] && python3 - "$work/report" <<'PYTHON'
+import json, sys
+events = json.load(open(sys.argv[1]))["events"]
+print("yes" if events["plan_messages"]["count"] > 0 else events)
+PYTHON
+}
+
+preload="LD_PRELOAD=$build/libvecmpi.so"
+for radius in 1 2 3; do
+    wanted=$(hash_of 1 stencil --points 60 --radius $radius --steps 40)
+    expect "stencil, radius $radius: a hash" "${#wanted}" 16
+    for ranks in 2 3 4 5; do
+        for setting in VECMPI_OFFLOAD=auto VECMPI_OFFLOAD=on VECMPI_PACK=off; do
+            expect "stencil, radius $radius, $ranks ranks, $setting" \
+                "$(hash_of $ranks "$preload" $setting stencil --points 60 --radius $radius --steps 40)" "$wanted"
+        done
+    done
+    expect "stencil, radius $radius, plain" "$(hash_of 4 stencil --points 60 --radius $radius --steps 40)" "$wanted"
+done
+expect "stencil: other steps, another hash" \
+    "$([[ $(hash_of 1 stencil --points 60 --steps 41) != $(hash_of 1 stencil --points 60 --steps 40) ]] && echo yes)" yes
+expect "stencil: by plans" "$(plans_used 2 stencil --points 500 --radius 2 --steps 200)" yes
+
+for ranks in 1 2 3 4; do
+    wanted=$(hash_of $ranks fft2d --points 96 --rounds 8)
+    expect "fft2d, $ranks ranks: a hash" "${#wanted}" 16
+    for setting in VECMPI_OFFLOAD=auto VECMPI_OFFLOAD=on VECMPI_PACK=off; do
+        expect "fft2d, $ranks ranks, $setting" "$(hash_of $ranks "$preload" $setting fft2d --points 96 --rounds 8)" "$wanted"
+    done
+done
+expect "fft2d: by plans" "$(plans_used 2 fft2d --points 512 --rounds 40)" yes
+
+expect "stencil: an unknown option" "$(run 2 stencil --size 3)" \
+    "stencil: --size is no option; accepted are --points --radius --steps"
+expect "stencil: a bad number" "$(run 2 stencil --radius 4)" "stencil: --radius takes a number from 1 to 3"
+expect "stencil: no number" "$(run 2 stencil --points)" "stencil: --points takes a number from 1 to 1048576"
+expect "stencil: too few points" "$(run 4 stencil --points 3 --radius 3)" \
+    "stencil: --points leaves a rank less than the halo; take more"
+expect "fft2d: ranks that do not divide" "$(run 2 fft2d --points 7)" \
+    "fft2d: --points takes a multiple of the number of ranks"
+echo "$passed passed, $failed failed"
+((failed == 0))
