@@ -56,9 +56,10 @@ SCHEDULES = {
     "reproducible": {"VECMPI_OFFLOAD": "off", "VECMPI_REPRODUCIBLE": "on"},
 }
 MODES = MODES | SCHEDULES
-# Where --ranks does not say so, modes that differ from another one only in how a vector is cut, or in the algorithm,
-# take part with two ranks, another power of two, and one left over from it. Every case that has to do with them has one.
-FEW_RANKS = {mode: (2, 4, 5) for mode in (*SCHEDULES, "bytes")}
+# Where --ranks does not say so, modes that differ from another one only in how a vector is cut, in the algorithm, or in
+# what is chosen by measurement, take part with two ranks, another power of two, and one left over from it. Every case that
+# has to do with them has one.
+FEW_RANKS = {mode: (2, 4, 5) for mode in (*SCHEDULES, "auto", "segments", "bytes")}
 
 
 @dataclass
