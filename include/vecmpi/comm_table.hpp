@@ -84,12 +84,14 @@ class CommDeparture {
 
   private:
     using Table = CommTable<Entry>;
-    typename Table::Departing* departing_;
+    const MPI_Comm comm_;
+    typename Table::Departing* departing_;  // null: no memory
 };
 
 template <class Entry>
 CommDeparture<Entry>::CommDeparture(MPI_Comm comm) noexcept
-    : departing_(new (std::nothrow) typename Table::Departing{comm, {}, Table::departing_}) {
+    : comm_(comm),
+      departing_(new (std::nothrow) typename Table::Departing{comm, {}, Table::departing_}) {
     typename Table::Map::node_type known;
     const std::lock_guard lock(Table::mutex);
     Table::change_epoch();
@@ -101,14 +103,17 @@ CommDeparture<Entry>::CommDeparture(MPI_Comm comm) noexcept
 
 template <class Entry>
 CommDeparture<Entry>::~CommDeparture() {
-    if (departing_ == nullptr) return;
+    typename Table::Map::node_type made_by_callbacks;
     {
         const std::lock_guard lock(Table::mutex);
         Table::change_epoch();
+        if (departing_ == nullptr) {
+            made_by_callbacks = Table::entries().extract(comm_);
+            return;
+        }
         Table::departing_ = departing_->outer;
         try {
-            if (departing_->stays)
-                Table::entries()[departing_->comm] = std::move(departing_->entry);
+            if (departing_->stays) Table::entries()[comm_] = std::move(departing_->entry);
         } catch (const std::bad_alloc&) {
         }
     }

@@ -180,6 +180,7 @@ int freeing(MPI_Comm* comm, LibraryFree library_free) {
     PrivateCommDeparture beside(freed);
     NodeCommDeparture on_node(freed);
     const int rc = library_free(comm);
+    forget_comm_traits();  // of a callback's call, before who gets the handle looks again
     if (rc != MPI_SUCCESS) {
         beside.stay();
         on_node.stay();

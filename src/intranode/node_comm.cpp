@@ -29,6 +29,8 @@ struct LastFound {
     NodeComm* node = nullptr;
 };
 thread_local constinit LastFound last_found __attribute__((tls_model("initial-exec")));
+// The last one that never will have a node while it lives: of one rank, or between two groups.
+thread_local constinit LastFound last_declined __attribute__((tls_model("initial-exec")));
 
 // Boxes cost three small collectives, and the first ones of a rank the arena: what some 20 small
 // calls gain by them. A communicator that a program uses for a moment must not pay that.
@@ -65,7 +67,8 @@ bool may_serve(MPI_Comm comm, int* ranks) noexcept {
 
 NodeSite site_of(NodeComm& node) noexcept { return {&node, false, node.rank(), node.ranks()}; }
 
-// Nothing is kept of what is no communicator of this kind. One that was served stays so in the
+// No entry is made for what is no communicator of this kind, and nothing at all is kept of what is
+// no communicator yet. One that was served stays so in the
 // callbacks of MPI_Finalize, where nothing is agreed any more.
 NodeSite look_up(MPI_Comm comm) noexcept {
     NodeSite site;
@@ -85,8 +88,7 @@ NodeSite look_up(MPI_Comm comm) noexcept {
     if (counted) {
         real.Comm_size(comm, &site.ranks);
     } else if (!may_serve(comm, &site.ranks)) {
-        // Never will be, while it lives. What is no communicator yet may become one.
-        if (site.ranks > 0) last_found = {comm, seen, nullptr};
+        if (site.ranks > 0) last_declined = {comm, seen, nullptr};
         return site;
     }
     real.Comm_rank(comm, &site.rank);
@@ -136,8 +138,10 @@ std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
 
 NodeSite node_site(MPI_Comm comm) noexcept {
     if (!engine_runs()) return {};
-    if (last_found.comm == comm && last_found.epoch == Table::epoch())
+    const uint64_t epoch = Table::epoch();
+    if (last_found.comm == comm && last_found.epoch == epoch)
         return last_found.node ? site_of(*last_found.node) : NodeSite{};
+    if (last_declined.comm == comm && last_declined.epoch == epoch) return {};
     return look_up(comm);
 }
 

@@ -133,7 +133,8 @@ using PrivateCommPointer = std::shared_ptr<PrivateComm>;
 // Null where there is none yet, or never will be: the same on all ranks.
 PrivateCommPointer find_private_comm(MPI_Comm comm) noexcept;
 // The same, or makes one. Collective over comm, blocking: for the first blocking collective that
-// wants one. Null on all ranks where one of them could not, or has made so many already.
+// wants one. Null on all ranks where one of them could not, or where so many are alive already,
+// with those whose communicator is gone and whose requests are not.
 constexpr size_t most_private_comms = 64, most_private_comms_of_small_calls = 32;
 PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks,
                                        size_t most = most_private_comms) noexcept;

@@ -302,6 +302,11 @@ void calls_on_a_dying_communicator() {
             if (!calls_back) MPI_Barrier(part);
             MPI_Comm_free(&part);
         }
+        MPI_Comm alone;  // remembered as one that no memory of the node serves
+        MPI_Comm_split(MPI_COMM_WORLD, world.rank, 0, &alone);
+        MPI_Barrier(alone);
+        if (round % 2) MPI_Comm_set_attr(alone, key, nullptr);
+        MPI_Comm_free(&alone);
         MPI_Comm whole;
         MPI_Comm_dup(MPI_COMM_WORLD, &whole);
         for (int i = 0; i < 25; ++i) check_sum_of_ones(whole);
