@@ -160,8 +160,10 @@ struct PackLimits {
 
 namespace kernels {
 struct Permutation;
-struct PermutationDeleter {
+struct Shuffle;
+struct TablesDeleter {
     void operator()(Permutation* tables) const noexcept;
+    void operator()(Shuffle* tables) const noexcept;
 };
 }  // namespace kernels
 
@@ -186,11 +188,14 @@ class RecordCopier {
     }
 
   private:
+    void prepare_permutations(bool only_where_faster);
+    void prepare_shuffles();
     void copy_blocks(Direction direction, char* packed, char* memory,
                      size_t records) const noexcept;
     void permute(Direction direction, char* packed, char* memory, size_t records) const noexcept;
     void permute_parts(Direction direction, char* packed, char* memory,
                        size_t records) const noexcept;
+    void shuffle(char* packed, char* memory, size_t records) const noexcept;
     bool rows_may_be_read_over(size_t records, int64_t row_stride) const noexcept;
     void permute_whole(Direction direction, char* packed, char* memory,
                        size_t records) const noexcept;
@@ -201,8 +206,10 @@ class RecordCopier {
     size_t packed_bytes_ = 0;
     PackWay ways_[2] = {PackWay::block, PackWay::block};  // by direction
     Isa isa_;
-    std::unique_ptr<kernels::Permutation[], kernels::PermutationDeleter> permutations_;
+    std::unique_ptr<kernels::Permutation[], kernels::TablesDeleter> permutations_;
     size_t number_of_permutations_ = 0;
+    std::unique_ptr<kernels::Shuffle[], kernels::TablesDeleter> shuffles_;  // where there are none
+    size_t number_of_shuffles_ = 0;
 };
 
 // Many blocks at places of a table, all of one length or each of its own.

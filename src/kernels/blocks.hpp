@@ -5,6 +5,7 @@
 //   permutation   tables that move a group of records between registers: `lines` registers of
 //                 memory and one of the stream
 //   window        the memory that a group's lines cover; it may reach past the group's last block
+//   shuffle       the same with registers of 16 bytes, for packing alone
 #pragma once
 
 #include "vecmpi/kernels.hpp"
@@ -49,6 +50,17 @@ struct Permutation {
     int64_t window_offset;  // of the window, from where the group's first record stands
 };
 
+// The window of a group.
+struct Window {
+    int64_t offset;  // from where the group's first record stands
+    int64_t bytes;
+    size_t records;  // of a group
+};
+inline Window window_of(const Permutation& tables) noexcept {
+    return {tables.window_offset, static_cast<int64_t>(tables.lines * register_bytes),
+            tables.records};
+}
+
 // Groups [0, groups) of `tables`; every window lies within memory that may be read.
 using CopyGroups = void (*)(const Permutation& tables, char* packed, size_t packed_step,
                             char* memory, int64_t memory_step, size_t groups) noexcept;
@@ -58,6 +70,33 @@ bool bytes_can_be_permuted(Isa isa) noexcept;
 // The first `bytes` bytes of one group's stream; reads and writes nothing but the blocks.
 void copy_group_part_avx512(Direction direction, const Permutation& tables, char* packed,
                             char* memory, size_t bytes) noexcept;
+
+// ---- shuffles ----------------------------------------------------------------------------------
+// What every vector unit has, permutes 16 bytes. None of them stores under a mask by byte, so they
+// pack only. What is stored behind the bytes of a group is overwritten by the next group.
+
+constexpr size_t short_register_bytes = 16;
+
+struct Shuffle {
+    // By line of the window; byte i of the stream is byte index[i] of the line that has it.
+    alignas(short_register_bytes) uint8_t index[most_lines][short_register_bytes];
+    static constexpr uint8_t elsewhere = 0x80;  // in the index: another line has it
+    size_t lines;
+    size_t records;         // that a group has
+    size_t moves;           // that the blocks of a group take one by one
+    size_t packed_offset;   // of the register, from the group's first byte in the stream
+    int64_t window_offset;  // of the window, from where the group's first record stands
+};
+inline Window window_of(const Shuffle& tables) noexcept {
+    return {tables.window_offset, static_cast<int64_t>(tables.lines * short_register_bytes),
+            tables.records};
+}
+
+// Groups [0, groups); every window and every register of the stream lies within the buffers.
+using ShuffleGroups = void (*)(const Shuffle& tables, char* packed, size_t packed_step,
+                               const char* memory, int64_t memory_step, size_t groups) noexcept;
+// Null: this instruction set has none.
+ShuffleGroups shuffle_groups(Isa isa, size_t lines) noexcept;
 
 // ---- tables and grids --------------------------------------------------------------------------
 
@@ -70,9 +109,21 @@ bool can_gather(size_t bytes, Isa isa) noexcept;
 void copy_short_blocks_avx512(Direction direction, char* packed, char* memory,
                               const int64_t* offsets, const int64_t* starts, size_t count) noexcept;
 
-// Whole tiles of a grid whose columns are neighbours (column_stride == bytes): 4 or 8 bytes. The
-// number of columns and of rows are multiples of a tile's.
-void copy_tiles_avx512(Direction direction, char* packed, char* memory, const Grid& grid,
-                       size_t packed_stride) noexcept;
+// `count` squares of elements, each transposed in registers: row r of the square is a register at
+// from + r * from_stride and becomes its column r. The next square is a step further.
+struct Tiles {
+    char* to;
+    ptrdiff_t to_stride, to_step;
+    const char* from;
+    ptrdiff_t from_stride, from_step;
+    size_t count;
+};
+using TransposeTiles = void (*)(const Tiles& tiles) noexcept;
+struct Transposer {
+    TransposeTiles transpose = nullptr;  // null: none for such elements
+    size_t row_bytes = 0;                // of a square
+};
+Transposer transposer_avx512(size_t bytes) noexcept;
+Transposer transposer_short(size_t bytes, Isa isa) noexcept;
 
 }  // namespace vecmpi::kernels

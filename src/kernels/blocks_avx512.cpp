@@ -189,39 +189,20 @@ inline void transpose_halves(__m512i (&r)[16]) noexcept {
 }
 
 template <int side>
-inline void transpose_tile(char* to, ptrdiff_t to_stride, const char* from,
-                           ptrdiff_t from_stride) noexcept {
-    __m512i rows[side];
-    for (int i = 0; i < side; ++i) rows[i] = _mm512_loadu_si512(from + i * from_stride);
-    if constexpr (side == 8)
-        transpose_words(rows);
-    else
-        transpose_halves(rows);
-    for (int i = 0; i < side; ++i) _mm512_storeu_si512(to + i * to_stride, rows[i]);
-}
-
-// In squares of 8 x 8 tiles: 32 KiB of memory and as much of the stream, on 64 pages each at most.
-template <int side>
-void copy_tiles(Direction direction, char* packed, char* memory, const Grid& grid,
-                ptrdiff_t packed_stride) noexcept {
-    constexpr size_t bytes = register_bytes / side, square = 8 * side;
-    const auto copy_square = [&](size_t first_column, size_t first_row) {
-        const size_t columns = std::min(first_column + square, grid.columns);
-        const size_t rows = std::min(first_row + square, grid.rows);
-        for (size_t column = first_column; column < columns; column += side)
-            for (size_t row = first_row; row < rows; row += side) {
-                char* const in_memory =
-                    memory + column * bytes + static_cast<int64_t>(row) * grid.row_stride;
-                char* const in_stream =
-                    packed + static_cast<int64_t>(column) * packed_stride + row * bytes;
-                if (direction == Direction::pack)
-                    transpose_tile<side>(in_stream, packed_stride, in_memory, grid.row_stride);
-                else
-                    transpose_tile<side>(in_memory, grid.row_stride, in_stream, packed_stride);
-            }
-    };
-    for (size_t column = 0; column < grid.columns; column += square)
-        for (size_t row = 0; row < grid.rows; row += square) copy_square(column, row);
+void transpose_tiles(const Tiles& where) noexcept {
+    Tiles tiles = where;  // what is stored through a char pointer could be the caller's
+    for (; tiles.count != 0; --tiles.count) {
+        __m512i rows[side];
+        for (int r = 0; r < side; ++r)
+            rows[r] = _mm512_loadu_si512(tiles.from + r * tiles.from_stride);
+        if constexpr (side == 8)
+            transpose_words(rows);
+        else
+            transpose_halves(rows);
+        for (int r = 0; r < side; ++r) _mm512_storeu_si512(tiles.to + r * tiles.to_stride, rows[r]);
+        tiles.to += tiles.to_step;
+        tiles.from += tiles.from_step;
+    }
 }
 
 }  // namespace
@@ -363,13 +344,10 @@ void copy_short_blocks_avx512(Direction direction, char* packed, char* memory,
         N_AVX3::copy_short_blocks<false>(packed, memory, offsets, starts, count);
 }
 
-void copy_tiles_avx512(Direction direction, char* packed, char* memory, const Grid& grid,
-                       size_t packed_stride) noexcept {
-    const auto stride = static_cast<ptrdiff_t>(packed_stride);
-    if (grid.bytes == 8)
-        N_AVX3::copy_tiles<8>(direction, packed, memory, grid, stride);
-    else
-        N_AVX3::copy_tiles<16>(direction, packed, memory, grid, stride);
+Transposer transposer_avx512(size_t bytes) noexcept {
+    if (bytes == 4) return {N_AVX3::transpose_tiles<16>, register_bytes};
+    if (bytes == 8) return {N_AVX3::transpose_tiles<8>, register_bytes};
+    return {};
 }
 
 }  // namespace vecmpi::kernels
@@ -386,7 +364,7 @@ void copy_group_part_avx512(Direction, const Permutation&, char*, char*, size_t)
 void gather_table_avx512(Direction, char*, char*, const int64_t*, size_t, size_t) noexcept {}
 void copy_short_blocks_avx512(Direction, char*, char*, const int64_t*, const int64_t*,
                               size_t) noexcept {}
-void copy_tiles_avx512(Direction, char*, char*, const Grid&, size_t) noexcept {}
+Transposer transposer_avx512(size_t) noexcept { return {}; }
 
 }  // namespace vecmpi::kernels
 #endif

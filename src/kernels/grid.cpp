@@ -74,9 +74,36 @@ void copy_by_columns(Direction direction, char* packed, char* memory, const Grid
     }
 }
 
-bool goes_by_registers(const Grid& grid, Isa isa) noexcept {
-    return isa == Isa::avx512 && (grid.bytes == 4 || grid.bytes == 8) &&
-           grid.column_stride == static_cast<int64_t>(grid.bytes);
+// None: columns are no neighbours, or have no elements that registers transpose.
+Transposer transposer_of(const Grid& grid, Isa isa) noexcept {
+    if (grid.column_stride != static_cast<int64_t>(grid.bytes)) return {};
+    const Transposer wide = isa == Isa::avx512 ? transposer_avx512(grid.bytes) : Transposer{};
+    return wide.transpose != nullptr ? wide : transposer_short(grid.bytes, isa);
+}
+
+// The number of columns and of rows are multiples of a tile's. In squares of 8 x 8 tiles: of the
+// widest registers 32 KiB of memory and as much of the stream, on 64 pages each at most.
+void copy_tiles(Direction direction, char* packed, char* memory, const Grid& grid,
+                ptrdiff_t packed_stride, const Transposer& transposer) noexcept {
+    const size_t side = transposer.row_bytes / grid.bytes, square = 8 * side;
+    const auto row_bytes = static_cast<ptrdiff_t>(transposer.row_bytes);
+    const ptrdiff_t tile_stride = static_cast<ptrdiff_t>(side) * grid.row_stride;
+    const auto copy_column = [&](size_t column, size_t row, size_t rows) noexcept {
+        char* const in_memory = place_of(memory, grid, column, row);
+        char* const in_stream =
+            packed + static_cast<ptrdiff_t>(column) * packed_stride + row * grid.bytes;
+        if (direction == Direction::pack)
+            transposer.transpose({in_stream, packed_stride, row_bytes, in_memory, grid.row_stride,
+                                  tile_stride, rows / side});
+        else
+            transposer.transpose({in_memory, grid.row_stride, tile_stride, in_stream, packed_stride,
+                                  row_bytes, rows / side});
+    };
+    for (size_t first = 0; first < grid.columns; first += square)
+        for (size_t row = 0; row < grid.rows; row += square)
+            for (size_t column = first; column < std::min(first + square, grid.columns);
+                 column += side)
+                copy_column(column, row, std::min(square, grid.rows - row));
 }
 
 }  // namespace
@@ -87,7 +114,8 @@ void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid
     const Isa isa = capped_isa(best_isa(), cap);
     const size_t packed_stride = grid.rows * grid.bytes;
     if (goes_by_columns(grid)) return copy_by_columns(direction, packed, memory, grid, isa);
-    if (!goes_by_registers(grid, isa))
+    const Transposer transposer = transposer_of(grid, isa);
+    if (transposer.transpose == nullptr)
         return copy_by_tiles(direction, packed, memory, grid, packed_stride, isa);
     const auto copy_part = [&](size_t column, size_t row, size_t columns, size_t rows,
                                bool tiles) noexcept {
@@ -98,11 +126,12 @@ void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid
         char* const in_stream = packed + column * packed_stride + row * grid.bytes;
         char* const in_memory = place_of(memory, grid, column, row);
         if (tiles)
-            copy_tiles_avx512(direction, in_stream, in_memory, part, packed_stride);
+            copy_tiles(direction, in_stream, in_memory, part, static_cast<ptrdiff_t>(packed_stride),
+                       transposer);
         else
             copy_by_tiles(direction, in_stream, in_memory, part, packed_stride, isa);
     };
-    const size_t side = register_bytes / grid.bytes;
+    const size_t side = transposer.row_bytes / grid.bytes;
     const size_t left = before_line(memory, grid.bytes, grid.columns);
     const size_t above = before_line(packed + left * packed_stride, grid.bytes, grid.rows);
     const size_t columns = (grid.columns - left) / side * side;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <cstring>
 
 namespace vecmpi::kernels {
 namespace {
@@ -42,9 +43,9 @@ Span span_of(const Places& places, size_t bytes) noexcept {
     return {*low, *high + 1};
 }
 
-size_t lines_of(const Places& places, size_t bytes) noexcept {
+size_t lines_of(const Places& places, size_t bytes, size_t line_bytes) noexcept {
     const Span span = span_of(places, bytes);
-    return static_cast<size_t>(span.high - span.low + int64_t{register_bytes} - 1) / register_bytes;
+    return (static_cast<size_t>(span.high - span.low) + line_bytes - 1) / line_bytes;
 }
 
 // How many of the bytes, from the first one on, are near each other, with none that comes twice:
@@ -68,7 +69,7 @@ void fill(const Places& places, int64_t first, int64_t stride, size_t records,
           Permutation& tables) noexcept {
     const Span span = span_of(places, places.bytes);
     tables = {};
-    tables.lines = lines_of(places, places.bytes);
+    tables.lines = lines_of(places, places.bytes, register_bytes);
     tables.records = records;
     tables.packed_offset = static_cast<size_t>(first);
     tables.packed_bytes = places.bytes;
@@ -116,36 +117,98 @@ size_t moves_of(std::span<const Block> blocks) noexcept {
     return moves;
 }
 
+struct Registers {
+    size_t bytes;
+    bool are_stored_whole;  // the last part of a record too: it begins earlier
+    bool (*is_faster)(size_t lines, size_t moves) noexcept;
+};
+constexpr Registers whole{register_bytes, false, [](size_t lines, size_t moves) noexcept {
+                              return is_faster(Direction::pack, lines, moves);
+                          }};
+constexpr Registers short_ones{short_register_bytes, true, is_faster_shuffled};
+
+size_t begin_of(size_t part, size_t bytes, const Registers& registers) noexcept {
+    const size_t begin = part * registers.bytes;
+    return registers.are_stored_whole ? std::min(begin, bytes - registers.bytes) : begin;
+}
+
 // As many records as fit a register and a window; nothing where that gains nothing.
-size_t records_of_group(std::span<const Block> blocks, int64_t stride, size_t bytes) noexcept {
-    const Places places = places_of(blocks, stride, 0, register_bytes / bytes * bytes);
+size_t records_of_group(std::span<const Block> blocks, int64_t stride, size_t bytes,
+                        const Registers& registers) noexcept {
+    const Places places = places_of(blocks, stride, 0, registers.bytes / bytes * bytes);
     for (size_t records = distinct_bytes(places) / bytes; records > 0; --records) {
-        const size_t lines = lines_of(places, records * bytes);
-        if (lines <= most_lines && is_faster(Direction::pack, lines, records * moves_of(blocks)))
+        const size_t lines = lines_of(places, records * bytes, registers.bytes);
+        if (lines <= most_lines && registers.is_faster(lines, records * moves_of(blocks)))
             return records;
     }
     return 0;
 }
 
-}  // namespace
-
-PermutationChoice choose_permutations(std::span<const Block> blocks, int64_t stride) noexcept {
-    const int64_t bytes = bytes_of(blocks);
-    if (bytes <= 0 || !has_no_page_between(blocks, stride)) return {};
-    if (bytes <= int64_t{register_bytes}) {
-        const size_t records = records_of_group(blocks, stride, static_cast<size_t>(bytes));
+PermutationChoice choose(std::span<const Block> blocks, int64_t stride,
+                         const Registers& registers) noexcept {
+    if (bytes_of(blocks) <= 0 || !has_no_page_between(blocks, stride)) return {};
+    const auto bytes = static_cast<size_t>(bytes_of(blocks));
+    if (bytes <= registers.bytes) {
+        const size_t records = records_of_group(blocks, stride, bytes, registers);
         return records == 0 ? PermutationChoice{} : PermutationChoice{1, records};
     }
-    size_t parts = 0, lines = 0;
-    for (int64_t first = 0; first < bytes; first += register_bytes, ++parts) {
-        const auto rest = static_cast<size_t>(std::min<int64_t>(bytes - first, register_bytes));
-        const Places places = places_of(blocks, stride, first, rest);
-        const size_t more = lines_of(places, rest);
+    const size_t parts = (bytes + registers.bytes - 1) / registers.bytes;
+    size_t lines = 0;
+    for (size_t part = 0; part < parts; ++part) {
+        const size_t begin = begin_of(part, bytes, registers);
+        const size_t rest = std::min(bytes - begin, registers.bytes);
+        const Places places = places_of(blocks, stride, static_cast<int64_t>(begin), rest);
+        const size_t more = lines_of(places, rest, registers.bytes);
         if (more > most_lines || distinct_bytes(places) < rest) return {};
         lines += more;
     }
-    const bool gains = is_faster(Direction::pack, lines, moves_of(blocks));
+    const bool gains = registers.is_faster(lines, moves_of(blocks));
     return gains ? PermutationChoice{parts, 1} : PermutationChoice{};
+}
+
+// As above.
+void fill(const Places& places, size_t first, int64_t stride, size_t records,
+          Shuffle& tables) noexcept {
+    const Span span = span_of(places, places.bytes);
+    std::memset(tables.index, Shuffle::elsewhere, sizeof tables.index);
+    tables.lines = lines_of(places, places.bytes, short_register_bytes);
+    tables.records = records;
+    tables.packed_offset = first;
+    const auto window_bytes = static_cast<int64_t>(tables.lines * short_register_bytes);
+    tables.window_offset = stride >= 0 ? span.low : span.high - window_bytes;
+    for (size_t i = 0; i < places.bytes; ++i) {
+        const auto at = static_cast<size_t>(places.at[i] - tables.window_offset);
+        tables.index[at / short_register_bytes][i] =
+            static_cast<uint8_t>(at % short_register_bytes);
+    }
+}
+
+}  // namespace
+
+PermutationChoice choose_permutations(std::span<const Block> blocks, int64_t stride) noexcept {
+    return choose(blocks, stride, whole);
+}
+
+PermutationChoice choose_shuffles(std::span<const Block> blocks, int64_t stride) noexcept {
+    return choose(blocks, stride, short_ones);
+}
+
+void make_shuffles(std::span<const Block> blocks, int64_t stride, const PermutationChoice& choice,
+                   Shuffle* tables) noexcept {
+    const auto bytes = static_cast<size_t>(bytes_of(blocks));
+    const size_t moves = moves_of(blocks);
+    if (choice.number == 1) {
+        fill(places_of(blocks, stride, 0, choice.records * bytes), 0, stride, choice.records,
+             *tables);
+        tables->moves = choice.records * moves;
+        return;
+    }
+    for (size_t part = 0; part < choice.number; ++part) {
+        const size_t first = std::min(part * short_register_bytes, bytes - short_register_bytes);
+        fill(places_of(blocks, stride, static_cast<int64_t>(first), short_register_bytes), first,
+             stride, 1, tables[part]);
+        tables[part].moves = moves * short_register_bytes / bytes;
+    }
 }
 
 void make_permutations(std::span<const Block> blocks, int64_t stride,
@@ -172,16 +235,18 @@ bool is_faster(Direction direction, size_t lines, size_t moves) noexcept {
     return direction == Direction::pack ? 3 * lines < 2 * moves : 2 * lines < moves;
 }
 
-size_t groups_within(const Permutation& tables, int64_t stride, int64_t low, int64_t high,
+// A shuffle takes a load, a permutation and an OR for each line.
+bool is_faster_shuffled(size_t lines, size_t moves) noexcept { return lines < moves; }
+
+size_t groups_within(const Window& window, int64_t stride, int64_t low, int64_t high,
                      size_t records) noexcept {
-    if (records < tables.records) return 0;
-    const size_t groups = records / tables.records;
-    const auto window_bytes = static_cast<int64_t>(tables.lines * register_bytes);
+    if (records < window.records) return 0;
+    const size_t groups = records / window.records;
     const auto last = static_cast<int64_t>(records - 1);
-    const int64_t step = stride * static_cast<int64_t>(tables.records);
+    const int64_t step = stride * static_cast<int64_t>(window.records);
     // Only the far end can be passed: group g's window ends at g * step + window.
-    const int64_t room = stride >= 0 ? last * stride + high - (tables.window_offset + window_bytes)
-                                     : tables.window_offset - (last * stride + low);
+    const int64_t room = stride >= 0 ? last * stride + high - (window.offset + window.bytes)
+                                     : window.offset - (last * stride + low);
     if (room < 0) return 0;
     if (step == 0) return groups;
     const int64_t distance = step > 0 ? step : -step;

@@ -18,12 +18,19 @@ PermutationChoice choose_permutations(std::span<const Block> blocks, int64_t str
 void make_permutations(std::span<const Block> blocks, int64_t stride,
                        const PermutationChoice& choice, Permutation* tables) noexcept;
 
+// The same with registers of 16 bytes: `number` parts of a longer record, each of them whole. The
+// last one begins with bytes that the one before it has as well.
+PermutationChoice choose_shuffles(std::span<const Block> blocks, int64_t stride) noexcept;
+void make_shuffles(std::span<const Block> blocks, int64_t stride, const PermutationChoice& choice,
+                   Shuffle* tables) noexcept;
+
 // Groups whose windows lie in the span of `records` records: [low, high) is a record's, from where
 // it stands.
-size_t groups_within(const Permutation& tables, int64_t stride, int64_t low, int64_t high,
+size_t groups_within(const Window& window, int64_t stride, int64_t low, int64_t high,
                      size_t records) noexcept;
 
 // Fewer registers to read, or to write under a mask, than moves of single blocks?
 bool is_faster(Direction direction, size_t lines, size_t moves) noexcept;
+bool is_faster_shuffled(size_t lines, size_t moves) noexcept;
 
 }  // namespace vecmpi::kernels

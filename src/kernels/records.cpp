@@ -12,16 +12,30 @@ namespace vecmpi {
 
 namespace kernels {
 
-void PermutationDeleter::operator()(Permutation* tables) const noexcept { std::free(tables); }
+void TablesDeleter::operator()(Permutation* tables) const noexcept { std::free(tables); }
+void TablesDeleter::operator()(Shuffle* tables) const noexcept { std::free(tables); }
 
 namespace {
 
-using Permutations = std::unique_ptr<Permutation[], PermutationDeleter>;
-
-Permutations allocate_permutations(size_t number) {
-    void* memory = std::aligned_alloc(register_bytes, number * sizeof(Permutation));
+template <class Tables>
+std::unique_ptr<Tables[], TablesDeleter> allocate_tables(size_t number) {
+    void* memory = std::aligned_alloc(alignof(Tables), number * sizeof(Tables));
     if (memory == nullptr) throw std::bad_alloc();
-    return Permutations(static_cast<Permutation*>(memory));
+    return std::unique_ptr<Tables[], TablesDeleter>(static_cast<Tables*>(memory));
+}
+
+// What all tables of a record take together.
+struct Cost {
+    size_t lines = 0, moves = 0;
+};
+template <class Tables>
+Cost cost_of(const Tables* tables, size_t number) noexcept {
+    Cost cost;
+    for (size_t i = 0; i < number; ++i) {
+        cost.lines += tables[i].lines;
+        cost.moves += tables[i].moves;
+    }
+    return cost;
 }
 
 // A tile of records is gone through once for each block, so it should stay in the first-level
@@ -52,26 +66,37 @@ RecordCopier::RecordCopier(std::vector<Block> blocks, int64_t stride, const Pack
         low_ = std::min(low_, block.offset);
         high_ = std::max(high_, block.offset + block.bytes);
     }
-    const bool may_permute = limits.any_way || limits.only == PackWay::permute;
-    if (!may_permute || !bytes_can_be_permuted(isa_)) return;
+    if (!limits.any_way && limits.only != PackWay::permute) return;
+    if (bytes_can_be_permuted(isa_))
+        prepare_permutations(limits.any_way);
+    else if (shuffle_groups(isa_, 1) != nullptr)
+        prepare_shuffles();
+}
+
+void RecordCopier::prepare_permutations(bool only_where_faster) {
     const PermutationChoice choice = choose_permutations(blocks_, stride_);
     number_of_permutations_ = choice.number;
     if (number_of_permutations_ == 0) return;
-    permutations_ = allocate_permutations(number_of_permutations_);
+    permutations_ = allocate_tables<Permutation>(number_of_permutations_);
     make_permutations(blocks_, stride_, choice, permutations_.get());
-    size_t lines = 0, moves = 0;
-    for (size_t i = 0; i < number_of_permutations_; ++i) {
-        lines += permutations_[i].lines;
-        moves += permutations_[i].moves;
-    }
+    const Cost cost = cost_of(permutations_.get(), number_of_permutations_);
     for (const Direction direction : {Direction::pack, Direction::unpack})
-        if (!limits.any_way || is_faster(direction, lines, moves))
+        if (!only_where_faster || is_faster(direction, cost.lines, cost.moves))
             ways_[static_cast<size_t>(direction)] = PackWay::permute;
+}
+
+void RecordCopier::prepare_shuffles() {
+    const PermutationChoice choice = choose_shuffles(blocks_, stride_);
+    number_of_shuffles_ = choice.number;
+    if (number_of_shuffles_ == 0) return;
+    shuffles_ = allocate_tables<Shuffle>(number_of_shuffles_);
+    make_shuffles(blocks_, stride_, choice, shuffles_.get());
+    ways_[static_cast<size_t>(Direction::pack)] = PackWay::permute;
 }
 
 size_t RecordCopier::memory_bytes() const noexcept {
     return sizeof(*this) + blocks_.capacity() * sizeof(Block) +
-           number_of_permutations_ * sizeof(Permutation);
+           number_of_permutations_ * sizeof(Permutation) + number_of_shuffles_ * sizeof(Shuffle);
 }
 
 // Block after block through a tile of records.
@@ -101,7 +126,8 @@ void RecordCopier::permute_whole(Direction direction, char* packed, char* memory
                                  size_t records) const noexcept {
     size_t groups = SIZE_MAX;
     for (size_t i = 0; i < number_of_permutations_; ++i)
-        groups = std::min(groups, groups_within(permutations_[i], stride_, low_, high_, records));
+        groups = std::min(
+            groups, groups_within(window_of(permutations_[i]), stride_, low_, high_, records));
     const size_t records_of_group = permutations_[0].records;
     const auto memory_step = static_cast<int64_t>(records_of_group) * stride_;
     const size_t packed_step = records_of_group * packed_bytes_;
@@ -157,12 +183,40 @@ void RecordCopier::permute(Direction direction, char* packed, char* memory,
     permute_whole(direction, packed, memory, records);
 }
 
+// 1. Groups whose windows may be read and whose registers fit into the stream. 2. The others block
+// by block.
+void RecordCopier::shuffle(char* packed, char* memory, size_t records) const noexcept {
+    const size_t records_of_group = shuffles_[0].records;
+    const size_t packed_step = records_of_group * packed_bytes_;
+    const size_t packed_end = records * packed_bytes_;
+    size_t groups = packed_end < short_register_bytes
+                        ? 0
+                        : (packed_end - short_register_bytes) / packed_step + 1;
+    for (size_t i = 0; i < number_of_shuffles_; ++i)
+        groups =
+            std::min(groups, groups_within(window_of(shuffles_[i]), stride_, low_, high_, records));
+    const auto memory_step = static_cast<int64_t>(records_of_group) * stride_;
+    const size_t tile = number_of_shuffles_ == 1 ? groups : records_of_tile(groups, memory_step, 2);
+    for (size_t first = 0; first < groups; first += tile) {  // 1
+        const size_t count = std::min(tile, groups - first);
+        for (size_t i = 0; i < number_of_shuffles_; ++i)
+            shuffle_groups(isa_, shuffles_[i].lines)(
+                shuffles_[i], packed + first * packed_step, packed_step,
+                memory + static_cast<int64_t>(first) * memory_step, memory_step, count);
+    }
+    const size_t done = groups * records_of_group;
+    copy_blocks(Direction::pack, packed + done * packed_bytes_,
+                memory + static_cast<int64_t>(done) * stride_, records - done);  // 2
+}
+
 void RecordCopier::copy(Direction direction, char* packed, char* memory,
                         size_t records) const noexcept {
-    if (way(direction) == PackWay::permute)
-        permute(direction, packed, memory, records);
-    else
+    if (way(direction) != PackWay::permute)
         copy_blocks(direction, packed, memory, records);
+    else if (number_of_shuffles_ != 0)
+        shuffle(packed, memory, records);
+    else
+        permute(direction, packed, memory, records);
 }
 
 // What follows a row within a page is mapped if the next row is, and ends no earlier than the

@@ -167,7 +167,7 @@ void check_structs(Checks& checks, Isa isa) {
         int64_t end = checks.draw(-40, 40);
         for (int64_t left = checks.draw(2, 12); left > 0; --left) {
             blocks.push_back({end, checks.draw(1, left % 5 == 0 ? 40 : 9)});
-            end += blocks.back().bytes + checks.draw(0, 12);
+            end += blocks.back().bytes + checks.draw(0, checks.draw(0, 9) == 0 ? 700 : 12);
         }
         if (checks.draw(0, 3) == 0) std::shuffle(blocks.begin(), blocks.end(), checks.random());
         int64_t low = blocks[0].offset;
