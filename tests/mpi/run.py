@@ -14,6 +14,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -251,11 +253,16 @@ def main():
     first_seed = options.seed if options.seed is not None else random.randrange(1, 1000000)
     print(f"seed {first_seed}")
     tally = Tally()
+    seconds = Counter()
     for seed in range(first_seed, first_seed + options.loop):
         for case in chosen_cases(options):
             for ranks in map(int, (options.ranks or "1,2,3,4,5").split(",")):
                 if ranks in case.ranks:
+                    begun = time.monotonic()
                     run_case(options, tally, case, ranks, seed)
+                    seconds[case.name] += time.monotonic() - begun
+    longest = ", ".join(f"{name} {spent:.0f} s" for name, spent in seconds.most_common(5))
+    print(f"took the longest: {longest}")
     print(f"{tally.passed} passed, {tally.failed} failed")
     return 1 if tally.failed else 0
 
