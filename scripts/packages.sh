@@ -15,7 +15,8 @@ packages_of() {
         test)
             packages_of build
             packages_of lab
-            echo catch2 gfortran libfftw3-dev openmpi-bin libopenmpi-dev 'clang-format-14|clang-format' strace
+            echo catch2 gfortran libfftw3-dev openmpi-bin libopenmpi-dev 'clang-format-14|clang-format' strace \
+                'pkgconf|pkg-config' environment-modules
             ;;
         *)
             echo "packages.sh: no group of packages is called '$1'" >&2
