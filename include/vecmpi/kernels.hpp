@@ -167,8 +167,8 @@ struct TablesDeleter {
 };
 }  // namespace kernels
 
-// Records at a distance of `stride` bytes, which may be negative; each has the same few blocks, in
-// the order of the stream.
+// Records at a distance of `stride` bytes, which may be negative; each has the same few blocks of at
+// least one byte, in the order of the stream.
 class RecordCopier {
   public:
     RecordCopier(std::vector<Block> blocks, int64_t stride, const PackLimits& limits);
@@ -248,6 +248,8 @@ struct Grid {
     int64_t column_stride, row_stride;
     size_t bytes;
 };
+// Squares of the grid's elements are transposed in registers.
+bool is_transposed_in_registers(const Grid& grid, Isa cap) noexcept;
 void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid, Isa cap) noexcept;
 
 }  // namespace vecmpi

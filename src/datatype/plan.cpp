@@ -14,10 +14,12 @@ namespace {
 constexpr size_t most_blocks_of_record = 64;
 // A row of more blocks than this, or of more bytes, is long enough for a loop of its own.
 constexpr int64_t most_blocks_of_short_row = 8, most_bytes_of_short_row = 64;
-// Columns that stand this close share lines of memory, if their blocks are this small. With smaller
-// ones a line holds so many columns that the second-level cache keeps it as well: 1448 x 1448
-// shorts, column by column 1.4 GB/s and by tiles 0.5.
+// Columns that stand this close share lines of memory, if their blocks are this small. Smaller ones
+// only where registers transpose them, and rows are so far apart that no permutation reaches two:
+// else the second-level cache keeps the lines as well, of which each holds many columns (1448 x
+// 1448 shorts, column by column 1.4 GB/s and line by line 0.5).
 constexpr int64_t most_column_distance = 64, least_bytes_in_grid = 4, most_bytes_in_grid = 16;
+constexpr int64_t least_distance_of_small_rows = 64;
 
 bool is_short_row(const Layout& row) {
     return row.count <= most_blocks_of_short_row || row.bytes <= most_bytes_of_short_row;
@@ -37,13 +39,24 @@ std::vector<Block> blocks_of_record(const Layout& layout, int64_t rounds) {
     return blocks_of(layout, most_blocks_of_record);
 }
 
+Grid grid_of(const Layout& layout, int64_t stride) {
+    return {.columns = 0,
+            .rows = static_cast<size_t>(layout.count),
+            .column_stride = stride,
+            .row_stride = layout.stride,
+            .bytes = static_cast<size_t>(layout.parts[0].bytes)};
+}
+
 // A round is a row of single small blocks, far apart, and the next round's are beside them.
-bool is_column(const Layout& layout, int64_t stride) {
+bool is_column(const Layout& layout, int64_t stride, Isa isa) {
     if (layout.kind != Layout::Kind::strided || layout.parts[0].kind != Layout::Kind::dense)
         return false;
     const int64_t bytes = layout.parts[0].bytes;
-    return bytes >= least_bytes_in_grid && bytes <= most_bytes_in_grid &&
-           std::abs(stride) >= bytes && std::abs(stride) <= most_column_distance &&
+    if (bytes < least_bytes_in_grid && (std::abs(layout.stride) < least_distance_of_small_rows ||
+                                        !is_transposed_in_registers(grid_of(layout, stride), isa)))
+        return false;
+    return bytes <= most_bytes_in_grid && std::abs(stride) >= bytes &&
+           std::abs(stride) <= most_column_distance &&
            std::abs(layout.stride) > 2 * std::abs(stride) && layout.count >= 4;
 }
 
@@ -81,11 +94,7 @@ Step table_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) 
 Step grid_step(const Layout& layout, int64_t stride) {
     Step step = step_of(Step::Kind::grid, layout.bytes);
     step.offset = layout.offset;
-    step.column = {.columns = 0,
-                   .rows = static_cast<size_t>(layout.count),
-                   .column_stride = stride,
-                   .row_stride = layout.stride,
-                   .bytes = static_cast<size_t>(layout.parts[0].bytes)};
+    step.column = grid_of(layout, stride);
     return step;
 }
 
@@ -123,7 +132,7 @@ Step round_of(const Layout& layout, int64_t rounds, int64_t stride, const PackLi
         step.offset = layout.offset;
         return step;
     }
-    if (limits.any_way && is_column(layout, stride)) return grid_step(layout, stride);
+    if (limits.any_way && is_column(layout, stride, limits.isa)) return grid_step(layout, stride);
     if (std::vector<Block> blocks = blocks_of_record(layout, rounds); !blocks.empty())
         return record_step(std::move(blocks), layout.bytes, stride, limits, room);
     if (is_table(layout)) return table_step(layout, limits, room);

@@ -83,7 +83,6 @@ struct Shuffle {
     static constexpr uint8_t elsewhere = 0x80;  // in the index: another line has it
     size_t lines;
     size_t records;         // that a group has
-    size_t moves;           // that the blocks of a group take one by one
     size_t packed_offset;   // of the register, from the group's first byte in the stream
     int64_t window_offset;  // of the window, from where the group's first record stands
 };

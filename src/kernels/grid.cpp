@@ -44,11 +44,11 @@ void copy_by_tiles(Direction direction, char* packed, char* memory, const Grid& 
     }
 }
 
-// Elements up to the next line of the cache; none where elements cross lines anyway.
-size_t before_line(const char* address, size_t bytes, size_t most) noexcept {
-    const size_t past = reinterpret_cast<uintptr_t>(address) % register_bytes;
+// Elements up to the next multiple of a register's bytes; none where elements cross these anyway.
+size_t before_register(const char* address, size_t bytes, size_t most, size_t row_bytes) noexcept {
+    const size_t past = reinterpret_cast<uintptr_t>(address) % row_bytes;
     if (past % bytes != 0) return 0;
-    return std::min((register_bytes - past) % register_bytes / bytes, most);
+    return std::min((row_bytes - past) % row_bytes / bytes, most);
 }
 
 // What no second-level cache holds is moved column by column, where the rows of a column do not
@@ -108,7 +108,12 @@ void copy_tiles(Direction direction, char* packed, char* memory, const Grid& gri
 
 }  // namespace
 
-// 1. Columns and rows before the first whole lines. 2. Whole tiles in registers. 3. What is left.
+bool is_transposed_in_registers(const Grid& grid, Isa cap) noexcept {
+    return transposer_of(grid, capped_isa(best_isa(), cap)).transpose != nullptr;
+}
+
+// 1. Columns and rows before the first whole registers. 2. Whole tiles in registers. 3. What is
+// left.
 void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid,
                Isa cap) noexcept {
     const Isa isa = capped_isa(best_isa(), cap);
@@ -132,8 +137,9 @@ void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid
             copy_by_tiles(direction, in_stream, in_memory, part, packed_stride, isa);
     };
     const size_t side = transposer.row_bytes / grid.bytes;
-    const size_t left = before_line(memory, grid.bytes, grid.columns);
-    const size_t above = before_line(packed + left * packed_stride, grid.bytes, grid.rows);
+    const size_t left = before_register(memory, grid.bytes, grid.columns, transposer.row_bytes);
+    const size_t above =
+        before_register(packed + left * packed_stride, grid.bytes, grid.rows, transposer.row_bytes);
     const size_t columns = (grid.columns - left) / side * side;
     const size_t rows = (grid.rows - above) / side * side;
     const size_t right = left + columns, below = above + rows;

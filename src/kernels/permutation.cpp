@@ -117,6 +117,9 @@ size_t moves_of(std::span<const Block> blocks) noexcept {
     return moves;
 }
 
+// A shuffle takes a load, a permutation and an OR for each line.
+bool is_faster_shuffled(size_t lines, size_t moves) noexcept { return lines < moves; }
+
 struct Registers {
     size_t bytes;
     bool are_stored_whole;  // the last part of a record too: it begins earlier
@@ -196,18 +199,15 @@ PermutationChoice choose_shuffles(std::span<const Block> blocks, int64_t stride)
 void make_shuffles(std::span<const Block> blocks, int64_t stride, const PermutationChoice& choice,
                    Shuffle* tables) noexcept {
     const auto bytes = static_cast<size_t>(bytes_of(blocks));
-    const size_t moves = moves_of(blocks);
     if (choice.number == 1) {
         fill(places_of(blocks, stride, 0, choice.records * bytes), 0, stride, choice.records,
              *tables);
-        tables->moves = choice.records * moves;
         return;
     }
     for (size_t part = 0; part < choice.number; ++part) {
-        const size_t first = std::min(part * short_register_bytes, bytes - short_register_bytes);
+        const size_t first = begin_of(part, bytes, short_ones);
         fill(places_of(blocks, stride, static_cast<int64_t>(first), short_register_bytes), first,
              stride, 1, tables[part]);
-        tables[part].moves = moves * short_register_bytes / bytes;
     }
 }
 
@@ -234,9 +234,6 @@ void make_permutations(std::span<const Block> blocks, int64_t stride,
 bool is_faster(Direction direction, size_t lines, size_t moves) noexcept {
     return direction == Direction::pack ? 3 * lines < 2 * moves : 2 * lines < moves;
 }
-
-// A shuffle takes a load, a permutation and an OR for each line.
-bool is_faster_shuffled(size_t lines, size_t moves) noexcept { return lines < moves; }
 
 size_t groups_within(const Window& window, int64_t stride, int64_t low, int64_t high,
                      size_t records) noexcept {

@@ -31,6 +31,5 @@ size_t groups_within(const Window& window, int64_t stride, int64_t low, int64_t 
 
 // Fewer registers to read, or to write under a mask, than moves of single blocks?
 bool is_faster(Direction direction, size_t lines, size_t moves) noexcept;
-bool is_faster_shuffled(size_t lines, size_t moves) noexcept;
 
 }  // namespace vecmpi::kernels

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <span>
 
 #include "cpu.hpp"
 #include "permutation.hpp"
@@ -28,12 +29,11 @@ std::unique_ptr<Tables[], TablesDeleter> allocate_tables(size_t number) {
 struct Cost {
     size_t lines = 0, moves = 0;
 };
-template <class Tables>
-Cost cost_of(const Tables* tables, size_t number) noexcept {
+Cost cost_of(std::span<const Permutation> tables) noexcept {
     Cost cost;
-    for (size_t i = 0; i < number; ++i) {
-        cost.lines += tables[i].lines;
-        cost.moves += tables[i].moves;
+    for (const Permutation& one : tables) {
+        cost.lines += one.lines;
+        cost.moves += one.moves;
     }
     return cost;
 }
@@ -79,7 +79,7 @@ void RecordCopier::prepare_permutations(bool only_where_faster) {
     if (number_of_permutations_ == 0) return;
     permutations_ = allocate_tables<Permutation>(number_of_permutations_);
     make_permutations(blocks_, stride_, choice, permutations_.get());
-    const Cost cost = cost_of(permutations_.get(), number_of_permutations_);
+    const Cost cost = cost_of({permutations_.get(), number_of_permutations_});
     for (const Direction direction : {Direction::pack, Direction::unpack})
         if (!only_where_faster || is_faster(direction, cost.lines, cost.moves))
             ways_[static_cast<size_t>(direction)] = PackWay::permute;

@@ -183,6 +183,10 @@ TEST_CASE("the kernel follows from the layout", "[datatype]") {
               Kind::records, Kind::loop},
              {"a struct", of_blocks({{0, 4}, {8, 8}}), 16, Kind::records, Kind::records},
              {"a column", repeated(dense(8), 100, 800), 8, Kind::records, Kind::grid},
+             {"a column of bytes", repeated(dense(1), 100, 800), 1, Kind::records,
+              best_isa() == Isa::scalar ? Kind::loop : Kind::grid},
+             {"a column of bytes, rows near", repeated(dense(1), 100, 16), 1, Kind::records,
+              Kind::loop},
              {"a table", at_places(dense(1), random_places), 1 << 20, Kind::table, Kind::table},
              {"vectors at places", at_places(repeated(dense(4), 100, 8), {0, 5000, 6000}), 9000,
               Kind::places, Kind::places}}) {
