@@ -9,8 +9,8 @@
  *   fft2d [--points N] [--rounds R]
  *
  * Prints what a transform takes, what of it the transpositions take, and a hash of the bits of all
- * spectra, which depends on N, P, R and FFTW's code for this CPU. Exit status 1 where forth and back
- * do not give the numbers again.
+ * spectra, which depends on N, P, R and FFTW's code for this CPU. Exit status 1 where forth and
+ * back do not give the numbers again.
  */
 #include <complex.h>
 #include <fftw3.h>
@@ -58,6 +58,10 @@ static void transform(layout* l, fftw_plan plan, fftw_complex* data, fftw_comple
     transpose(l, other, data);
 }
 
+static double complex number_at(size_t place) {
+    return (double)(place * 7919 % 1009) + I * (double)(place * 104729 % 997);
+}
+
 int main(int argc, char** argv) {
     int points = 1024, rounds = 20, ranks, rank;
     MPI_Init(&argc, &argv);
@@ -82,10 +86,8 @@ int main(int argc, char** argv) {
                                                1, points, FFTW_FORWARD, FFTW_ESTIMATE);
     const fftw_plan back = fftw_plan_many_dft(1, length, l.rows, data, NULL, 1, points, data, NULL,
                                               1, points, FFTW_BACKWARD, FFTW_ESTIMATE);
-    for (size_t i = 0; i < count; i++) {
-        const size_t place = (size_t)rank * count + i;
-        data[i] = (double)(place * 7919 % 1009) + I * (double)(place * 104729 % 997);
-    }
+    const size_t first = (size_t)rank * count;
+    for (size_t i = 0; i < count; i++) data[i] = number_at(first + i);
 
     uint64_t hash = 0; /* of all spectra */
     const double scale = 1.0 / ((double)points * points);
@@ -95,16 +97,13 @@ int main(int argc, char** argv) {
         transform(&l, t % 2 == 0 ? forth : back, data, other);
         wholes[t] = MPI_Wtime() - begin;
         transposings[t] = l.transposing;
-        if (t % 2 == 0) hash += hash_of((double*)data, 2 * count, 2 * count * (uint64_t)rank);
+        if (t % 2 == 0) hash += hash_of((double*)data, 2 * count, 2 * first);
         if (t % 2 == 1)
             for (size_t i = 0; i < count; i++) data[i] *= scale;
     }
     double error = 0, wrong = 0;
     for (size_t i = 0; i < count; i++) {
-        const size_t place = (size_t)rank * count + i;
-        const double complex wanted =
-            (double)(place * 7919 % 1009) + I * (double)(place * 104729 % 997);
-        const double distance = cabs(data[i] - wanted);
+        const double distance = cabs(data[i] - number_at(first + i));
         if (!(distance < 1e-7)) wrong = 1; /* no number at all is wrong as well */
         error = fmax(error, distance);
     }

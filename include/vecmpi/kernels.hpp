@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace vecmpi {
@@ -167,8 +168,8 @@ struct TablesDeleter {
 };
 }  // namespace kernels
 
-// Records at a distance of `stride` bytes, which may be negative; each has the same few blocks of at
-// least one byte, in the order of the stream.
+// Records at a distance of `stride` bytes, which may be negative; each has the same few blocks of
+// at least one byte, in the order of the stream.
 class RecordCopier {
   public:
     RecordCopier(std::vector<Block> blocks, int64_t stride, const PackLimits& limits);
@@ -192,6 +193,9 @@ class RecordCopier {
     void prepare_shuffles();
     void copy_blocks(Direction direction, char* packed, char* memory,
                      size_t records) const noexcept;
+    template <class Tables, class FunctionOf>
+    size_t copy_groups(std::span<const Tables> tables, size_t most, char* packed, char* memory,
+                       size_t records, FunctionOf function_of) const noexcept;
     void permute(Direction direction, char* packed, char* memory, size_t records) const noexcept;
     void permute_parts(Direction direction, char* packed, char* memory,
                        size_t records) const noexcept;

@@ -164,23 +164,29 @@ int probe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* 
 // What the program changes of a communicator is forgotten before and after: another thread may ask
 // in between. A delete function of the program may throw.
 template <class LibraryCall>
-int changing_communicator(Call call, LibraryCall library_call) {
-    DirectCall scope(call);
+int forgetting_traits(LibraryCall library_call) {
     forget_comm_traits();
     const int rc = library_call();
     forget_comm_traits();
     return rc;
 }
 
-// Ours beside it goes first: another thread may get the handle as soon as it is free.
+template <class LibraryCall>
+int changing_communicator(Call call, LibraryCall library_call) {
+    DirectCall scope(call);
+    return forgetting_traits(library_call);
+}
+
+// Ours beside it goes first: another thread may get the handle as soon as it is free. It comes to
+// an end when what a callback asked for is forgotten: who gets the handle looks again.
 template <class LibraryFree>
-int freeing(MPI_Comm* comm, LibraryFree library_free) {
-    if (comm == nullptr) return library_free(comm);
+int freeing(Call call, MPI_Comm* comm, LibraryFree library_free) {
+    if (comm == nullptr) return changing_communicator(call, [&] { return library_free(comm); });
+    DirectCall scope(call);
     const MPI_Comm freed = *comm;
     PrivateCommDeparture beside(freed);
     NodeCommDeparture on_node(freed);
-    const int rc = library_free(comm);
-    forget_comm_traits();  // of a callback's call, before who gets the handle looks again
+    const int rc = forgetting_traits([&] { return library_free(comm); });
     if (rc != MPI_SUCCESS) {
         beside.stay();
         on_node.stay();
@@ -383,13 +389,10 @@ int serve_Session_create_errhandler(MPI_Session_errhandler_function* session_err
 
 // ---- communicators ------------------------------------------------------------------------------
 
-int serve_Comm_free(MPI_Comm* comm) {
-    return changing_communicator(Call::Comm_free, [&] { return freeing(comm, real.Comm_free); });
-}
+int serve_Comm_free(MPI_Comm* comm) { return freeing(Call::Comm_free, comm, real.Comm_free); }
 
 int serve_Comm_disconnect(MPI_Comm* comm) {
-    return changing_communicator(Call::Comm_disconnect,
-                                 [&] { return freeing(comm, real.Comm_disconnect); });
+    return freeing(Call::Comm_disconnect, comm, real.Comm_disconnect);
 }
 
 int serve_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) noexcept {

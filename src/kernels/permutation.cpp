@@ -65,23 +65,46 @@ size_t distinct_bytes(const Places& places) noexcept {
 
 // The window ends where the part does when records go down: what it covers beyond is then of
 // records to come, as it is with records that go up.
-void fill(const Places& places, int64_t first, int64_t stride, size_t records,
-          Permutation& tables) noexcept {
+Window window_over(const Places& places, int64_t stride, size_t records,
+                   size_t line_bytes) noexcept {
     const Span span = span_of(places, places.bytes);
+    const auto bytes =
+        static_cast<int64_t>(lines_of(places, places.bytes, line_bytes) * line_bytes);
+    return {stride >= 0 ? span.low : span.high - bytes, bytes, records};
+}
+
+// `first`: of the places, in the stream of the record.
+void fill(const Places& places, size_t first, int64_t stride, size_t records,
+          Permutation& tables) noexcept {
+    const Window window = window_over(places, stride, records, register_bytes);
     tables = {};
-    tables.lines = lines_of(places, places.bytes, register_bytes);
+    tables.lines = static_cast<size_t>(window.bytes) / register_bytes;
     tables.records = records;
-    tables.packed_offset = static_cast<size_t>(first);
+    tables.packed_offset = first;
     tables.packed_bytes = places.bytes;
-    const auto window_bytes = static_cast<int64_t>(tables.lines * register_bytes);
-    tables.window_offset = stride >= 0 ? span.low : span.high - window_bytes;
+    tables.window_offset = window.offset;
     for (size_t i = 0; i < places.bytes; ++i) {
-        const auto at = static_cast<size_t>(places.at[i] - tables.window_offset);
+        const auto at = static_cast<size_t>(places.at[i] - window.offset);
         const size_t line = at / register_bytes, in_line = at % register_bytes;
         tables.pack[line].index[i] = static_cast<uint8_t>(in_line);
         tables.pack[line].mask |= uint64_t{1} << i;
         tables.unpack[line].index[in_line] = static_cast<uint8_t>(i);
         tables.unpack[line].mask |= uint64_t{1} << in_line;
+    }
+}
+
+void fill(const Places& places, size_t first, int64_t stride, size_t records,
+          Shuffle& tables) noexcept {
+    const Window window = window_over(places, stride, records, short_register_bytes);
+    std::memset(tables.index, Shuffle::elsewhere, sizeof tables.index);
+    tables.lines = static_cast<size_t>(window.bytes) / short_register_bytes;
+    tables.records = records;
+    tables.packed_offset = first;
+    tables.window_offset = window.offset;
+    for (size_t i = 0; i < places.bytes; ++i) {
+        const auto at = static_cast<size_t>(places.at[i] - window.offset);
+        tables.index[at / short_register_bytes][i] =
+            static_cast<uint8_t>(at % short_register_bytes);
     }
 }
 
@@ -169,20 +192,19 @@ PermutationChoice choose(std::span<const Block> blocks, int64_t stride,
     return gains ? PermutationChoice{parts, 1} : PermutationChoice{};
 }
 
-// As above.
-void fill(const Places& places, size_t first, int64_t stride, size_t records,
-          Shuffle& tables) noexcept {
-    const Span span = span_of(places, places.bytes);
-    std::memset(tables.index, Shuffle::elsewhere, sizeof tables.index);
-    tables.lines = lines_of(places, places.bytes, short_register_bytes);
-    tables.records = records;
-    tables.packed_offset = first;
-    const auto window_bytes = static_cast<int64_t>(tables.lines * short_register_bytes);
-    tables.window_offset = stride >= 0 ? span.low : span.high - window_bytes;
-    for (size_t i = 0; i < places.bytes; ++i) {
-        const auto at = static_cast<size_t>(places.at[i] - tables.window_offset);
-        tables.index[at / short_register_bytes][i] =
-            static_cast<uint8_t>(at % short_register_bytes);
+// Of a group of records, or of the parts of one.
+template <class Tables>
+void make(std::span<const Block> blocks, int64_t stride, const PermutationChoice& choice,
+          const Registers& registers, Tables* tables) noexcept {
+    const auto bytes = static_cast<size_t>(bytes_of(blocks));
+    if (choice.number == 1)
+        return fill(places_of(blocks, stride, 0, choice.records * bytes), 0, stride, choice.records,
+                    *tables);
+    for (size_t part = 0; part < choice.number; ++part) {
+        const size_t begin = begin_of(part, bytes, registers);
+        const size_t rest = std::min(bytes - begin, registers.bytes);
+        fill(places_of(blocks, stride, static_cast<int64_t>(begin), rest), begin, stride, 1,
+             tables[part]);
     }
 }
 
@@ -198,35 +220,17 @@ PermutationChoice choose_shuffles(std::span<const Block> blocks, int64_t stride)
 
 void make_shuffles(std::span<const Block> blocks, int64_t stride, const PermutationChoice& choice,
                    Shuffle* tables) noexcept {
-    const auto bytes = static_cast<size_t>(bytes_of(blocks));
-    if (choice.number == 1) {
-        fill(places_of(blocks, stride, 0, choice.records * bytes), 0, stride, choice.records,
-             *tables);
-        return;
-    }
-    for (size_t part = 0; part < choice.number; ++part) {
-        const size_t first = begin_of(part, bytes, short_ones);
-        fill(places_of(blocks, stride, static_cast<int64_t>(first), short_register_bytes), first,
-             stride, 1, tables[part]);
-    }
+    make(blocks, stride, choice, short_ones, tables);
 }
 
 void make_permutations(std::span<const Block> blocks, int64_t stride,
                        const PermutationChoice& choice, Permutation* tables) noexcept {
+    make(blocks, stride, choice, whole, tables);
     const auto bytes = static_cast<size_t>(bytes_of(blocks));
     const size_t moves = moves_of(blocks);
-    if (choice.number == 1) {
-        fill(places_of(blocks, stride, 0, choice.records * bytes), 0, stride, choice.records,
-             *tables);
-        tables->moves = choice.records * moves;
-        return;
-    }
-    for (size_t part = 0; part < choice.number; ++part) {
-        const size_t first = part * register_bytes, rest = std::min(bytes - first, register_bytes);
-        const auto offset = static_cast<int64_t>(first);
-        fill(places_of(blocks, stride, offset, rest), offset, stride, 1, tables[part]);
-        tables[part].moves = moves * register_bytes / bytes;
-    }
+    for (size_t i = 0; i < choice.number; ++i)
+        tables[i].moves =
+            choice.number == 1 ? choice.records * moves : moves * register_bytes / bytes;
 }
 
 // Unaligned registers cross lines of the cache: a store under a mask costs about what two or three

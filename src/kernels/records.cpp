@@ -121,27 +121,35 @@ void RecordCopier::copy_blocks(Direction direction, char* packed, char* memory,
     }
 }
 
-// 1. Groups whose windows may be read. 2. The others byte for byte.
-void RecordCopier::permute_whole(Direction direction, char* packed, char* memory,
-                                 size_t records) const noexcept {
-    size_t groups = SIZE_MAX;
-    for (size_t i = 0; i < number_of_permutations_; ++i)
-        groups = std::min(
-            groups, groups_within(window_of(permutations_[i]), stride_, low_, high_, records));
-    const size_t records_of_group = permutations_[0].records;
+// Whole groups, at most so many, whose windows may be read; function_of(lines) copies those of one
+// table. Returns how many records that were.
+template <class Tables, class FunctionOf>
+size_t RecordCopier::copy_groups(std::span<const Tables> tables, size_t most, char* packed,
+                                 char* memory, size_t records,
+                                 FunctionOf function_of) const noexcept {
+    size_t groups = most;
+    for (const Tables& one : tables)
+        groups = std::min(groups, groups_within(window_of(one), stride_, low_, high_, records));
+    const size_t records_of_group = tables[0].records;
     const auto memory_step = static_cast<int64_t>(records_of_group) * stride_;
     const size_t packed_step = records_of_group * packed_bytes_;
     // The parts of a long record one by one, through a tile that stays in the cache.
-    const size_t tile =
-        number_of_permutations_ == 1 ? groups : records_of_tile(groups, memory_step, 2);
-    for (size_t first = 0; first < groups; first += tile) {  // 1
-        const size_t count = std::min(tile, groups - first);
-        for (size_t i = 0; i < number_of_permutations_; ++i)
-            copy_groups_avx512(direction, permutations_[i].lines)(
-                permutations_[i], packed + first * packed_step, packed_step,
-                memory + static_cast<int64_t>(first) * memory_step, memory_step, count);
-    }
-    const size_t done = groups * records_of_group;
+    const size_t tile = tables.size() == 1 ? groups : records_of_tile(groups, memory_step, 2);
+    for (size_t first = 0; first < groups; first += tile)
+        for (const Tables& one : tables)
+            function_of(one.lines)(one, packed + first * packed_step, packed_step,
+                                   memory + static_cast<int64_t>(first) * memory_step, memory_step,
+                                   std::min(tile, groups - first));
+    return groups * records_of_group;
+}
+
+// 1. Groups whose windows may be read. 2. The others byte for byte.
+void RecordCopier::permute_whole(Direction direction, char* packed, char* memory,
+                                 size_t records) const noexcept {
+    const std::span<const Permutation> tables(permutations_.get(), number_of_permutations_);
+    const size_t done =
+        copy_groups(tables, SIZE_MAX, packed, memory, records,  // 1
+                    [&](size_t lines) noexcept { return copy_groups_avx512(direction, lines); });
     permute_parts(direction, packed + done * packed_bytes_,
                   memory + static_cast<int64_t>(done) * stride_, records - done);  // 2
 }
@@ -186,25 +194,15 @@ void RecordCopier::permute(Direction direction, char* packed, char* memory,
 // 1. Groups whose windows may be read and whose registers fit into the stream. 2. The others block
 // by block.
 void RecordCopier::shuffle(char* packed, char* memory, size_t records) const noexcept {
-    const size_t records_of_group = shuffles_[0].records;
-    const size_t packed_step = records_of_group * packed_bytes_;
+    const std::span<const Shuffle> tables(shuffles_.get(), number_of_shuffles_);
     const size_t packed_end = records * packed_bytes_;
-    size_t groups = packed_end < short_register_bytes
-                        ? 0
-                        : (packed_end - short_register_bytes) / packed_step + 1;
-    for (size_t i = 0; i < number_of_shuffles_; ++i)
-        groups =
-            std::min(groups, groups_within(window_of(shuffles_[i]), stride_, low_, high_, records));
-    const auto memory_step = static_cast<int64_t>(records_of_group) * stride_;
-    const size_t tile = number_of_shuffles_ == 1 ? groups : records_of_tile(groups, memory_step, 2);
-    for (size_t first = 0; first < groups; first += tile) {  // 1
-        const size_t count = std::min(tile, groups - first);
-        for (size_t i = 0; i < number_of_shuffles_; ++i)
-            shuffle_groups(isa_, shuffles_[i].lines)(
-                shuffles_[i], packed + first * packed_step, packed_step,
-                memory + static_cast<int64_t>(first) * memory_step, memory_step, count);
-    }
-    const size_t done = groups * records_of_group;
+    const size_t fitting =
+        packed_end < short_register_bytes
+            ? 0
+            : (packed_end - short_register_bytes) / (tables[0].records * packed_bytes_) + 1;
+    const size_t done =
+        copy_groups(tables, fitting, packed, memory, records,  // 1
+                    [&](size_t lines) noexcept { return shuffle_groups(isa_, lines); });
     copy_blocks(Direction::pack, packed + done * packed_bytes_,
                 memory + static_cast<int64_t>(done) * stride_, records - done);  // 2
 }

@@ -90,25 +90,23 @@ HWY_AFTER_NAMESPACE();
 #endif
 
 #if HWY_ONCE
-#if HWY_ARCH_X86
-#define VECMPI_SHORT_BY_ISA(name) \
-    { nullptr, N_SSE4::name, N_AVX2::name, N_AVX3::name, nullptr, nullptr }
-#else
-#define VECMPI_SHORT_BY_ISA(name) \
-    { nullptr, nullptr, nullptr, nullptr, N_NEON::name, N_NEON::name }
-#endif
-
 namespace vecmpi::kernels {
 
+#if !HWY_ARCH_X86
+namespace N_SVE {
+using N_NEON::by_lines;
+using N_NEON::transpose;
+}  // namespace N_SVE
+#endif
+
 ShuffleGroups shuffle_groups(Isa isa, size_t lines) noexcept {
-    constexpr const ShuffleGroups* by_isa[number_of_isas] = VECMPI_SHORT_BY_ISA(by_lines);
+    constexpr const ShuffleGroups* by_isa[number_of_isas] = VECMPI_BY_ISA(by_lines);
     const ShuffleGroups* const found = by_isa[static_cast<size_t>(isa)];
     return found != nullptr ? found[lines - 1] : nullptr;
 }
 
 Transposer transposer_short(size_t bytes, Isa isa) noexcept {
-    constexpr TransposeTiles (*by_isa[number_of_isas])(size_t) noexcept =
-        VECMPI_SHORT_BY_ISA(transpose);
+    constexpr TransposeTiles (*by_isa[number_of_isas])(size_t) noexcept = VECMPI_BY_ISA(transpose);
     const auto found = by_isa[static_cast<size_t>(isa)];
     const TransposeTiles transpose = found != nullptr ? found(bytes) : nullptr;
     return transpose != nullptr ? Transposer{transpose, short_register_bytes} : Transposer{};

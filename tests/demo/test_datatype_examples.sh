@@ -7,17 +7,8 @@
 set -uo pipefail
 build=$(realpath "${1:?usage: test_datatype_examples.sh BUILD_FOLDER}")
 mpirun=$(command -v mpirun.mpich || command -v mpiexec.hydra)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-
-expect() { # WHAT GOT WANTED
-    if [[ $2 == "$3" ]]; then
-        passed=$((passed + 1)) && echo "ok   $1"
-    else
-        failed=$((failed + 1)) && echo "FAIL $1: '$2', not '$3'"
-    fi
-}
+# shellcheck source=tests/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../checks.sh"
 
 run() { # RANKS [NAME=VALUE...] PROGRAM [OPTION...]
     local ranks=$1 environment=()
@@ -84,5 +75,4 @@ expect "stencil: a bad number" "$(run 2 stencil --radius 4)" "stencil: --radius 
 expect "stencil: no number" "$(run 2 stencil --points)" "stencil: --points takes a number from 1 to 1048576"
 expect "stencil: too few points" "$(run 4 stencil --points 3 --radius 3)" \
     "stencil: --points leaves a rank less than the halo; take more"
-echo "$passed passed, $failed failed"
-((failed == 0))
+finish

@@ -7,17 +7,8 @@
 set -uo pipefail
 build=$(realpath "${1:?usage: test_team_sum.sh BUILD_FOLDER CHECKOUT}")
 checkout=$(realpath "${2:?usage: test_team_sum.sh BUILD_FOLDER CHECKOUT}")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-
-check() { # NAME COMMAND...
-    if "${@:2}" >"$work/out" 2>&1; then
-        passed=$((passed + 1)) && echo "ok   $1"
-    else
-        failed=$((failed + 1)) && echo "FAIL $1: $(tail -n 3 "$work/out")"
-    fi
-}
+# shellcheck source=tests/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../checks.sh"
 
 same_numbers_everywhere() {
     local threads
@@ -44,5 +35,4 @@ cp "$checkout/examples/team_sum.c" "$work/team_sum.cpp"
 check "builds in C++" install_and_build "${CXX:-c++}" "$work/team_sum.cpp" "$work/team_sum_cxx"
 check "runs in C++" timeout 60 "$work/team_sum_cxx"
 check "exports nothing else" test -z "$(nm -D --defined-only "$build/libvecmpi_team.so" | grep -v ' vecmpi_team_')"
-echo "$passed passed, $failed failed"
-((failed == 0))
+finish
