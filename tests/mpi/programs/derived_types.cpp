@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random nested datatypes in messages and collectives; each rank describes the same elements by a
 // type of its own. Expected bytes come from our own walk of the type map. Types must not overlap
-// themselves.
+// themselves. The argument is a number of operations.
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -31,7 +32,7 @@ class Side {
   public:
     // Without units there are `empties` copies of an empty type, or if that is 0 no copies of a
     // type with units.
-    Side(Random& own, Unit unit, int n, int messages, int empties)
+    Side(Random& own, Unit unit, int n, int messages, int empties, bool absolute)
         : recipe_(own.next()),
           unit_(unit),
           n_(n),
@@ -43,7 +44,7 @@ class Side {
         storage_ = stream(own.next(), span + 2 * guard);
         expected_ = storage_;
         origin_ = guard - whole_.low();
-        if (own.chance(25) && count_ > 0) make_absolute();
+        if (absolute && count_ > 0) make_absolute();
         MPI_Type_commit(&type_.handle);
     }
 
@@ -154,7 +155,7 @@ class Side {
     bool absolute_ = false;
 };
 
-enum class Kind { exchange, bcast, gather, allgather, alltoall };
+enum class Kind { exchange, bcast, gather, allgather, alltoall, alltoallw };
 
 // Equal on all ranks.
 struct Plan {
@@ -172,7 +173,7 @@ struct Plan {
 Plan random_plan(Random& common, int tag) {
     Plan plan;
     plan.id = common.next();
-    plan.kind = static_cast<Kind>(std::max(0, common.below(8) - 3));
+    plan.kind = static_cast<Kind>(std::max(0, common.below(9) - 3));
     plan.unit = static_cast<Unit>(common.below(5));
     plan.form = common.chance(50) ? Form::blocking : Form::nonblocking;
     const int size = common.below(100);
@@ -198,21 +199,19 @@ class Operation {
         const bool root = world.rank == plan.root;
         const bool all_send = plan.kind != Kind::bcast;
         const bool all_receive = plan.kind != Kind::bcast && plan.kind != Kind::gather;
-        const int out = plan.kind == Kind::alltoall ? world.size : 1;
+        const int out = is_alltoall() ? world.size : 1;
         in_messages_ = plan.kind < Kind::gather ? 1 : world.size;
         // A message may be shorter than its receive.
         const int spare = plan.kind == Kind::exchange && own.chance(40) ? own.below(20) : 0;
-        // MPI_Gather of MPICH 4.0.2 hangs where only some ranks say count 0, so all do or none.
-        const int empties =
-            plan.kind == Kind::exchange ? own.below(3) : static_cast<int>(plan.id % 3);
-        if (all_send || root) out_ = std::make_unique<Side>(own, plan.unit, plan.n, out, empties);
+        if (all_send || root) out_ = sides(own, plan.n, out);
         if (all_receive || (plan.kind == Kind::bcast) != root)
-            in_ = std::make_unique<Side>(own, plan.unit, plan.n + spare, in_messages_, empties);
-        for (int i = 0; out_ && i < out; ++i)
-            out_->fill(i, id(world.rank, plan.kind == Kind::exchange ? right() : i));
-        for (int i = 0; in_ && i < in_messages_; ++i)
-            in_->expect(i, id(source(i), world.rank), plan.n);
-        if (out_) out_->check_pack();
+            in_ = sides(own, plan.n + spare, in_messages_);
+        for (int i = 0; !out_.empty() && i < out; ++i)
+            side_of(out_, i).fill(place_of(i),
+                                  id(world.rank, plan.kind == Kind::exchange ? right() : i));
+        for (int i = 0; !in_.empty() && i < in_messages_; ++i)
+            side_of(in_, i).expect(place_of(i), id(source(i), world.rank), plan.n);
+        for (Side& side : out_) side.check_pack();
     }
 
     void issue(Random& own, std::vector<MPI_Request>& requests) {
@@ -220,22 +219,44 @@ class Operation {
             exchange(own.below(4), requests);
         else
             collective(requests);
-        if (out_) out_->free_type();
-        if (in_) in_->free_type();
+        for (Side& side : out_) side.free_type();
+        for (Side& side : in_) side.free_type();
     }
 
     void judge(const std::vector<MPI_Status>& statuses) {
         if (receive_ >= 0) status_ = statuses[static_cast<size_t>(receive_)];
-        if (out_) out_->check_storage("changed byte of a send buffer (offset)");
-        if (in_) in_->check_storage("wrong byte of a receive buffer (offset)");
-        if (in_) in_->add_to(topic("received"));
+        for (const Side& side : out_) side.check_storage("changed byte of a send buffer (offset)");
+        for (const Side& side : in_) {
+            side.check_storage("wrong byte of a receive buffer (offset)");
+            side.add_to(topic("received"));
+        }
         if (plan_.kind != Kind::exchange) return;
         check_equal(status_.MPI_SOURCE, source(0), "source");
         check_equal(status_.MPI_TAG, plan_.tag, "tag");
-        in_->judge_status(status_, plan_.n, topic("statuses"));
+        in_[0].judge_status(status_, plan_.n, topic("statuses"));
     }
 
   private:
+    bool is_alltoall() const { return plan_.kind >= Kind::alltoall; }
+    // A type for each message, not one for all of them.
+    bool each_its_own() const { return plan_.kind == Kind::alltoallw; }
+    Side& side_of(std::vector<Side>& sides, int message) const {
+        return sides[each_its_own() ? static_cast<size_t>(message) : 0];
+    }
+    int place_of(int message) const { return each_its_own() ? 0 : message; }
+    std::vector<Side> sides(Random& own, int n, int messages) const {
+        // MPI_Gather of MPICH 4.0.2 hangs where only some ranks say count 0, so all do or none.
+        const int empties =
+            plan_.kind == Kind::exchange ? own.below(3) : static_cast<int>(plan_.id % 3);
+        std::vector<Side> made;
+        // These have memory of their own, which the one address of the call does not reach.
+        if (each_its_own())
+            for (int i = 0; i < messages; ++i)
+                made.emplace_back(own, plan_.unit, n, 1, empties, true);
+        else
+            made.emplace_back(own, plan_.unit, n, messages, empties, own.chance(25));
+        return made;
+    }
     int right() const { return (world.rank + plan_.distance) % world.size; }
     int source(int message) const {
         if (plan_.kind == Kind::exchange)
@@ -244,51 +265,52 @@ class Operation {
     }
     // Bcast and Allgather send the same to all.
     uint64_t id(int from, int to) const {
-        const bool one = plan_.kind == Kind::exchange || plan_.kind == Kind::alltoall;
+        const bool one = plan_.kind == Kind::exchange || is_alltoall();
         return mix(plan_.id + static_cast<uint64_t>(1000 * from + (one ? to : 0)));
     }
 
     void exchange(int way, std::vector<MPI_Request>& requests) {
         MPI_Request request = MPI_REQUEST_NULL;
+        Side &out = out_[0], &in = in_[0];
         const int left = source(0);
         const MPI_Comm comm = MPI_COMM_WORLD;
         for (int i = 0; i < plan_.earlier; ++i) {
             MPI_Request both[2];
-            MPI_Irecv(in_->address(), in_->count(), in_->type(), left, plan_.tag, comm, &both[0]);
-            MPI_Isend(out_->address(), out_->count(), out_->type(), right(), plan_.tag, comm,
+            MPI_Irecv(in.address(), in.count(), in.type(), left, plan_.tag, comm, &both[0]);
+            MPI_Isend(out.address(), out.count(), out.type(), right(), plan_.tag, comm,
                       &both[1]);
             MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
         }
         if (way == 3) {
-            MPI_Sendrecv(out_->address(), out_->count(), out_->type(), right(), plan_.tag,
-                         in_->address(), in_->count(), in_->type(), left, plan_.tag, comm,
+            MPI_Sendrecv(out.address(), out.count(), out.type(), right(), plan_.tag,
+                         in.address(), in.count(), in.type(), left, plan_.tag, comm,
                          &status_);
             return;
         }
         if (way < 2) {
             receive_ = static_cast<int>(requests.size());
-            MPI_Irecv(in_->address(), in_->count(), in_->type(), left, plan_.tag, comm, &request);
+            MPI_Irecv(in.address(), in.count(), in.type(), left, plan_.tag, comm, &request);
             requests.push_back(request);
         }
         if (way == 1) {
-            MPI_Send(out_->address(), out_->count(), out_->type(), right(), plan_.tag, comm);
+            MPI_Send(out.address(), out.count(), out.type(), right(), plan_.tag, comm);
         } else {
-            MPI_Isend(out_->address(), out_->count(), out_->type(), right(), plan_.tag, comm,
+            MPI_Isend(out.address(), out.count(), out.type(), right(), plan_.tag, comm,
                       &request);
             requests.push_back(request);
         }
         if (way == 2)
-            MPI_Recv(in_->address(), in_->count(), in_->type(), left, plan_.tag, comm, &status_);
+            MPI_Recv(in.address(), in.count(), in.type(), left, plan_.tag, comm, &status_);
     }
 
     // The arguments that are significant only at the root are null elsewhere.
     void collective(std::vector<MPI_Request>& requests) {
         MPI_Request request = MPI_REQUEST_NULL;
         const MPI_Comm comm = MPI_COMM_WORLD;
-        Side* side = out_ ? out_.get() : in_.get();
-        void* in = in_ ? in_->address() : nullptr;
-        const int in_count = in_ ? in_->count() : 0;
-        const MPI_Datatype in_type = in_ ? in_->type() : MPI_DATATYPE_NULL;
+        Side* side = out_.empty() ? &in_[0] : &out_[0];
+        void* in = in_.empty() ? nullptr : in_[0].address();
+        const int in_count = in_.empty() ? 0 : in_[0].count();
+        const MPI_Datatype in_type = in_.empty() ? MPI_DATATYPE_NULL : in_[0].type();
         const void* out = side->address();
         if (plan_.kind == Kind::bcast)
             call<MPI_Bcast, MPI_Ibcast, MPI_Bcast_init>(plan_.form, &request, side->address(),
@@ -306,22 +328,50 @@ class Operation {
             call<MPI_Alltoall, MPI_Ialltoall, MPI_Alltoall_init>(plan_.form, &request, out,
                                                                  side->count(), side->type(), in,
                                                                  in_count, in_type, comm);
+        if (plan_.kind == Kind::alltoallw) {
+            out_arguments_ = arguments_of(out_);
+            in_arguments_ = arguments_of(in_);
+            call<MPI_Alltoallw, MPI_Ialltoallw, MPI_Alltoallw_init>(
+                plan_.form, &request, static_cast<const void*>(MPI_BOTTOM),
+                out_arguments_.counts.data(), out_arguments_.displacements.data(),
+                out_arguments_.types.data(), static_cast<void*>(MPI_BOTTOM),
+                in_arguments_.counts.data(), in_arguments_.displacements.data(),
+                in_arguments_.types.data(), comm);
+        }
         requests.push_back(request);  // null after a blocking call
+    }
+
+    // Of MPI_Alltoallw; the library may read them until it is complete.
+    struct Arguments {
+        std::vector<int> counts, displacements;
+        std::vector<MPI_Datatype> types;
+    };
+    static Arguments arguments_of(const std::vector<Side>& sides) {
+        Arguments arguments;
+        for (const Side& side : sides) {
+            arguments.counts.push_back(side.count());
+            arguments.displacements.push_back(0);
+            arguments.types.push_back(side.type());
+        }
+        return arguments;
     }
 
     Plan plan_;
     int in_messages_ = 1;
-    std::unique_ptr<Side> out_;
-    std::unique_ptr<Side> in_;
+    std::vector<Side> out_;  // empty where this rank sends nothing
+    std::vector<Side> in_;
+    Arguments out_arguments_, in_arguments_;
     MPI_Status status_{};
     int receive_ = -1;  // index of the request
 };
+
+constexpr int batch = 8;
 
 // Every rank makes the calls in the same order, so each blocking one finds its partner.
 void run_batch(Random& common, Random& own, Random& order) {
     std::vector<std::unique_ptr<Operation>> operations;
     std::vector<MPI_Request> requests;
-    for (int tag = 0; tag < 8; ++tag) {
+    for (int tag = 0; tag < batch; ++tag) {
         operations.push_back(std::make_unique<Operation>(random_plan(common, tag), own));
         operations.back()->issue(own, requests);
     }
@@ -336,6 +386,7 @@ int main(int argc, char** argv) {
     Random common = common_random(61);
     Random own = own_random(62);
     Random order = own_random(63);  // how often it is asked depends on the time
-    for (int batch = 0; batch < 20; ++batch) run_batch(common, own, order);
+    const int operations = world.argument.empty() ? 160 : std::atoi(world.argument.c_str());
+    for (int i = 0; i < operations; i += batch) run_batch(common, own, order);
     return end();
 }
