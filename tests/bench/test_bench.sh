@@ -389,7 +389,7 @@ check_time_limit() {
 check_measurement post Isend,Irecv,Iallreduce --sizes 8,64K,1M
 check_measurement post Isend,Irecv,Iallreduce --sizes 8-1K --ranks 2 --gap 5
 check_measurement latency "round trip" --sizes 8,64K
-check_measurement overlap Isend/Irecv,Iallreduce,Ibcast,Ialltoall --sizes 64K
+check_measurement overlap 'Isend/Irecv,Isend/Irecv of a vector,Iallreduce,Ibcast,Ialltoall' --sizes 64K
 check_measurement overlap Iallreduce --sizes 64K --ops iallreduce --tests 7 --offload off
 check_measurement threads messages --threads 1,2
 check_measurement threads messages --threads 2 --comms --unpinned

@@ -20,7 +20,7 @@ from failure import BadArgument
 from launch import Launch
 
 ALL_SIZES = "8-16M"
-OVERLAP_OPS = ("p2p", "iallreduce", "ibcast", "ialltoall")
+OVERLAP_OPS = ("p2p", "vector", "iallreduce", "ibcast", "ialltoall")
 CALLS = ("allreduce", "reduce", "reduce_scatter_block", "scan")
 USER_CALLS = ("allreduce", "reduce")  # those that are measured with the user-defined op as well
 

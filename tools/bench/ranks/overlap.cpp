@@ -29,17 +29,24 @@ constexpr long least_samples = 5, most_samples = 500;
 struct Buffers {
     std::vector<char> out, in;
     int rank, ranks;
+    MPI_Datatype spaced;  // of every second double, as many as are in a message
 };
 
 using Requests = std::vector<MPI_Request>;
 using Start = std::function<void(Buffers&, int bytes, Requests&)>;
 
-void start_exchange(Buffers& b, int bytes, Requests& requests) {
+void start_ring(Buffers& b, int count, MPI_Datatype type, Requests& requests) {
     const int next = (b.rank + 1) % b.ranks, previous = (b.rank + b.ranks - 1) % b.ranks;
     requests.resize(2);
-    MPI_Irecv(b.in.data(), bytes, MPI_BYTE, previous, 0, MPI_COMM_WORLD, &requests[0]);
-    MPI_Isend(b.out.data(), bytes, MPI_BYTE, next, 0, MPI_COMM_WORLD, &requests[1]);
+    MPI_Irecv(b.in.data(), count, type, previous, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(b.out.data(), count, type, next, 0, MPI_COMM_WORLD, &requests[1]);
 }
+
+void start_exchange(Buffers& b, int bytes, Requests& requests) {
+    start_ring(b, bytes, MPI_BYTE, requests);
+}
+
+void start_spaced(Buffers& b, int, Requests& requests) { start_ring(b, 1, b.spaced, requests); }
 
 void start_allreduce(Buffers& b, int bytes, Requests& requests) {
     const int count = bytes / static_cast<int>(sizeof(float));
@@ -64,6 +71,7 @@ void start_alltoall(Buffers& b, int bytes, Requests& requests) {
 const std::map<std::string, std::pair<const char*, Start>>& operations() {
     static const std::map<std::string, std::pair<const char*, Start>> table{
         {"p2p", {"Isend/Irecv", start_exchange}},
+        {"vector", {"Isend/Irecv of a vector", start_spaced}},
         {"iallreduce", {"Iallreduce", start_allreduce}},
         {"ibcast", {"Ibcast", start_bcast}},
         {"ialltoall", {"Ialltoall", start_alltoall}},
@@ -154,10 +162,14 @@ void measure_overlap(const Options& options) {
     for (const std::string& op : options.ops) {
         const auto& [name, start] = operations().at(op);
         for (const std::size_t bytes : options.sizes) {
-            buffers.out.assign(bytes, 0);
-            buffers.in.assign(bytes, 0);
             const int length = static_cast<int>(bytes);
+            buffers.out.assign(2 * bytes, 0);
+            buffers.in.assign(2 * bytes, 0);
+            MPI_Type_vector(length / static_cast<int>(sizeof(double)), 1, 2, MPI_DOUBLE,
+                            &buffers.spaced);
+            MPI_Type_commit(&buffers.spaced);
             print_overlap(name, length, sample_spans(start, buffers, length, options));
+            MPI_Type_free(&buffers.spaced);
         }
     }
 }
