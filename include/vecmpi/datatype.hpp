@@ -44,9 +44,8 @@ class PackPlan {
     MPI_Count bytes_, most_to_unpack_;
 };
 
-// One call of MPI_Pack or MPI_Unpack (MPI 4.0, 5.2).
+// One call of MPI_Pack or MPI_Unpack (MPI 4.0, 5.2), or what would be one.
 struct PackCall {
-    Call call;
     Direction direction;
     void* memory;  // never written when packing
     MPI_Count count;
@@ -57,13 +56,65 @@ struct PackCall {
     MPI_Comm comm;
 };
 
-// True where the whole call was served, and *end is the position behind it. False, and nothing
-// done: the library is to serve it. *timed_since_ns is for note_packed_by_library() then.
+// True where the whole of it was done, and *end is the position behind it. False, and nothing done:
+// the library is to do it. *timed_since_ns is for note_packed_by_library() then.
 bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns) noexcept;
 // The library served it without an error. A datatype on which it has spent twenty times what a plan
 // costs gets one, which must give the bytes that the library gave. Then library and plan serve the
 // calls by turns until one is known to be faster.
 void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept;
+
+// A program's buffer of any datatype, in a collective of ours: packed and unpacked by a plan or by
+// the library, whichever MPI_Pack and MPI_Unpack would take. These refuse MPI_BOTTOM: a type with
+// absolute addresses is shifted, so that it counts from an anchor. Only where real.Pack_c is there.
+class PackableBuffer {
+  public:
+    // Plans are found by handles that are worth something until the buffer was moved (TypeInUse):
+    // not in a call from a callback, which may be there because the handle goes.
+    enum class Handle : uint8_t { held_by_program, other };
+    static Handle handle_of_call() noexcept;
+    PackableBuffer(const void* buffer, MPI_Count count, MPI_Datatype type,
+                   Handle handle = handle_of_call()) noexcept;
+    ~PackableBuffer();
+    PackableBuffer(const PackableBuffer&) = delete;
+    PackableBuffer& operator=(const PackableBuffer&) = delete;
+
+    // All of it; `bytes` is as much as there is room or data for. An MPI error code.
+    int pack(void* to, MPI_Count bytes, MPI_Comm comm) const noexcept {
+        return move(Direction::pack, to, bytes, comm);
+    }
+    int unpack(const void* from, MPI_Count bytes, MPI_Comm comm) const noexcept {
+        return move(Direction::unpack, const_cast<void*>(from), bytes, comm);
+    }
+
+  private:
+    int move(Direction direction, void* packed, MPI_Count bytes, MPI_Comm comm) const noexcept;
+
+    char anchor_ = 0;
+    void* address_;
+    MPI_Count count_;
+    MPI_Datatype type_;
+    Handle handle_;
+    bool shifted_ = false;
+};
+
+// A blocking collective of ours uses the type until this ends. Another thread may free it as soon
+// as the collective has surely begun, and "any communication that is currently using this datatype
+// will complete normally" (MPI 4.0, 5.1.9): then the handle is given back at the end, and not
+// before.
+class TypeInUse {
+  public:
+    explicit TypeInUse(MPI_Datatype type) noexcept;
+    ~TypeInUse();
+    TypeInUse(const TypeInUse&) = delete;
+    TypeInUse& operator=(const TypeInUse&) = delete;
+
+  private:
+    MPI_Datatype type_;
+    bool is_noted_ = false;
+};
+// MPI_Type_free of it: true where a TypeInUse will do it.
+bool free_after_use(MPI_Datatype type) noexcept;
 
 // ---- messages ----------------------------------------------------------------------------------
 // MPICH's ch4:ucx has UCX call functions of its own for messages of datatypes with gaps. Ours stand

@@ -324,27 +324,6 @@ bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept
 // The same of one that is written to, where MPI_IN_PLACE means nothing.
 bool is_refused_output(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
 
-// A program's buffer of any datatype that Pack and Unpack accept. They refuse MPI_BOTTOM: a type
-// with absolute addresses is shifted, so that it counts from an anchor. Only where real.Pack_c is
-// there.
-class PackableBuffer {
-  public:
-    PackableBuffer(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
-    ~PackableBuffer();
-    PackableBuffer(const PackableBuffer&) = delete;
-    PackableBuffer& operator=(const PackableBuffer&) = delete;
-
-    int pack(void* to, MPI_Count bytes, MPI_Comm comm) const noexcept;
-    int unpack(const void* from, MPI_Count bytes, MPI_Comm comm) const noexcept;
-
-  private:
-    char anchor_ = 0;
-    void* address_;
-    MPI_Count count_;
-    MPI_Datatype type_;
-    bool shifted_ = false;
-};
-
 // A real request that stays pending until it is ended: who tests it makes the library poll.
 // MPI_REQUEST_NULL where the library refuses one.
 MPI_Request start_endless_request() noexcept;

@@ -82,7 +82,7 @@ Verdict decide(const PackCall& call, MPI_Count bytes, size_t entries) {
 
 bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns) noexcept {
     *timed_since_ns = 0;
-    if (!is_served(call.type) || call.count <= 0 || is_reentrant()) return false;
+    if (!is_served(call.type) || call.count <= 0) return false;
     const PlanInUse used(call.type);
     if (used.get() == nullptr) return false;
     const PackPlan* const plan = &used.get()->plan;
@@ -104,13 +104,11 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns
     }
     plan->copy_all(call.direction, stream_of(call), call.memory, call.count);
     if (is_timed) contest.note(Turn::plan, now_ns() - *timed_since_ns, bytes);
-    count_call(static_cast<size_t>(call.call), Path::own_pack, static_cast<uint64_t>(bytes));
     *end = call.position + bytes;
     return true;
 }
 
-// Not where the library called us: its types come and go without us. Nor without an engine, where
-// nobody says so.
+// Not without an engine, where nobody says that a handle goes.
 void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept {
     constexpr uint64_t at_once_ns = 16;  // less than any call takes
     const MPI_Count bytes = end - call.position;
@@ -121,8 +119,7 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
             used.get()->contest(call.direction, bytes).note(Turn::library, ns, bytes);
         return;
     }
-    if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || is_reentrant() || !engine_runs())
-        return;
+    if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || !engine_runs()) return;
     const bool is_weighed = settings().pack == PackMode::automatic;
     const uint64_t spent_ns =
         tally_library_time(call.type, library_ns(bytes), is_weighed ? least_worth_ns : at_once_ns);

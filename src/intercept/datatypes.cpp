@@ -8,12 +8,16 @@ namespace vecmpi {
 
 namespace {
 
-// Number: int, or MPI_Count in the large-count form.
+// Number: int, or MPI_Count in the large-count form. Where the library calls us, its types come and
+// go without us: they have no plans.
 template <class Number, class ByLibrary>
-int packing(const PackCall& call, Number* position, ByLibrary by_library) noexcept {
+int packing(Call name, const PackCall& call, Number* position, ByLibrary by_library) noexcept {
+    if (is_reentrant()) return by_library();
     MPI_Count end = 0;
     uint64_t timed_since_ns = 0;
     if (position != nullptr && pack_by_plan(call, &end, &timed_since_ns)) {
+        count_call(static_cast<size_t>(name), Path::own_pack,
+                   static_cast<uint64_t>(end - call.position));
         *position = static_cast<Number>(end);
         return MPI_SUCCESS;
     }
@@ -23,11 +27,9 @@ int packing(const PackCall& call, Number* position, ByLibrary by_library) noexce
 }
 
 template <class Number>
-PackCall pack_call(Call call, const void* inbuf, MPI_Count incount, MPI_Datatype datatype,
-                   void* outbuf, MPI_Count outsize, const Number* position,
-                   MPI_Comm comm) noexcept {
-    return {.call = call,
-            .direction = Direction::pack,
+PackCall pack_call(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf,
+                   MPI_Count outsize, const Number* position, MPI_Comm comm) noexcept {
+    return {.direction = Direction::pack,
             .memory = const_cast<void*>(inbuf),
             .count = incount,
             .type = datatype,
@@ -38,11 +40,9 @@ PackCall pack_call(Call call, const void* inbuf, MPI_Count incount, MPI_Datatype
 }
 
 template <class Number>
-PackCall unpack_call(Call call, const void* inbuf, MPI_Count insize, const Number* position,
-                     void* outbuf, MPI_Count outcount, MPI_Datatype datatype,
-                     MPI_Comm comm) noexcept {
-    return {.call = call,
-            .direction = Direction::unpack,
+PackCall unpack_call(const void* inbuf, MPI_Count insize, const Number* position, void* outbuf,
+                     MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm) noexcept {
+    return {.direction = Direction::unpack,
             .memory = outbuf,
             .count = outcount,
             .type = datatype,
@@ -60,7 +60,7 @@ int serve_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outb
                int* position, MPI_Comm comm) noexcept {
     if (is_builtin_type(datatype))
         return real.Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
-    return packing(pack_call(Call::Pack, inbuf, incount, datatype, outbuf, outsize, position, comm),
+    return packing(Call::Pack, pack_call(inbuf, incount, datatype, outbuf, outsize, position, comm),
                    position, [=]() noexcept {
                        return real.Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
                    });
@@ -71,7 +71,7 @@ int serve_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, vo
     if (is_builtin_type(datatype))
         return real.Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm);
     return packing(
-        pack_call(Call::Pack_c, inbuf, incount, datatype, outbuf, outsize, position, comm),
+        Call::Pack_c, pack_call(inbuf, incount, datatype, outbuf, outsize, position, comm),
         position, [=]() noexcept {
             return real.Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm);
         });
@@ -82,7 +82,7 @@ int serve_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int
     if (is_builtin_type(datatype))
         return real.Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
     return packing(
-        unpack_call(Call::Unpack, inbuf, insize, position, outbuf, outcount, datatype, comm),
+        Call::Unpack, unpack_call(inbuf, insize, position, outbuf, outcount, datatype, comm),
         position, [=]() noexcept {
             return real.Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
         });
@@ -93,7 +93,7 @@ int serve_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, voi
     if (is_builtin_type(datatype))
         return real.Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm);
     return packing(
-        unpack_call(Call::Unpack_c, inbuf, insize, position, outbuf, outcount, datatype, comm),
+        Call::Unpack_c, unpack_call(inbuf, insize, position, outbuf, outcount, datatype, comm),
         position, [=]() noexcept {
             return real.Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm);
         });
@@ -104,6 +104,10 @@ int serve_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, voi
 // Another thread may get the handle as soon as it is free. The program's delete callbacks run in
 // there and may pack with it once more: what they do makes no plan (is_reentrant()).
 int serve_Type_free(MPI_Datatype* datatype) {
+    if (datatype != nullptr && free_after_use(*datatype)) {
+        *datatype = MPI_DATATYPE_NULL;
+        return MPI_SUCCESS;
+    }
     const DirectCall scope(Call::Type_free);
     if (datatype != nullptr) forget_plan(*datatype);
     return real.Type_free(datatype);

@@ -10,6 +10,7 @@
 
 #include "jobs.hpp"
 #include "node_comm.hpp"
+#include "vecmpi/datatype.hpp"
 #include "vecmpi/intranode.hpp"
 
 namespace vecmpi {
@@ -137,7 +138,11 @@ int serve_dense(const Reduction& what, Element element, const Serve& serve) noex
 class MovedData {
   public:
     MovedData(const void* buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm) noexcept
-        : buffer_(as_bytes(buffer)), type_(type), comm_(comm), is_dense_(is_builtin_type(type)) {
+        : in_use_(type),
+          buffer_(as_bytes(buffer)),
+          type_(type),
+          comm_(comm),
+          is_dense_(is_builtin_type(type)) {
         if (count <= 0 || !is_type_handle(type) || !real.Pack_c) return;
         const MPI_Count element = size_of(type);
         if (element <= 0 || count > PTRDIFF_MAX / element) return;
@@ -174,6 +179,7 @@ class MovedData {
     }
 
   private:
+    TypeInUse in_use_;
     unsigned char* buffer_;
     MPI_Count count_ = 0;
     MPI_Datatype type_;

@@ -183,6 +183,7 @@ std::optional<int> scheduled_bcast(const CollectiveForm& form, void* buffer, MPI
     auto offer = offer_schedule(form, {Collective::bcast, static_cast<uint64_t>(bytes), bytes},
                                 comm, *traits);
     if (!offer) return std::nullopt;
+    const TypeInUse in_use(type);
     offer->request.count = bytes;
     offer->request.root = root;
     offer->request.in_place = true;
@@ -193,7 +194,7 @@ std::optional<int> scheduled_bcast(const CollectiveForm& form, void* buffer, MPI
             recipe.packed_bytes = static_cast<size_t>(bytes);
             const bool is_root = offer->comm->rank() == root;
             (is_root ? recipe.packed_before : recipe.unpacked_after)
-                .emplace_back(buffer, count, type, 0);
+                .emplace_back(form, buffer, count, type, 0);
         }
     } catch (const std::bad_alloc&) {
         return out_of_memory(comm);
@@ -254,8 +255,8 @@ void gather_in_memory(Recipe& recipe, const Gathered& gathered, MPI_Count begin,
 }
 
 // 1. The own block is packed to its place. 2. All others are unpacked.
-void gather_packed(Recipe& recipe, const Gathered& gathered, const void* sendbuf,
-                   MPI_Count sendcount, MPI_Datatype sendtype, int rank) {
+void gather_packed(Recipe& recipe, const CollectiveForm& form, const Gathered& gathered,
+                   const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int rank) {
     const auto r = static_cast<size_t>(rank);
     const auto received = [&](size_t i) {
         return advanced(gathered.recvbuf, gathered.displacements[i] * gathered.shape.extent);
@@ -263,12 +264,13 @@ void gather_packed(Recipe& recipe, const Gathered& gathered, const void* sendbuf
     recipe.packed_bytes = static_cast<size_t>(total_of(gathered.blocks));
     const MPI_Count own = gathered.blocks[r].first;
     if (sendbuf == MPI_IN_PLACE)
-        recipe.packed_before.emplace_back(received(r), gathered.counts[r], gathered.type, own);
+        recipe.packed_before.emplace_back(form, received(r), gathered.counts[r], gathered.type,
+                                          own);
     else
-        recipe.packed_before.emplace_back(sendbuf, sendcount, sendtype, own);
+        recipe.packed_before.emplace_back(form, sendbuf, sendcount, sendtype, own);
     for (size_t i = 0; i < gathered.blocks.size(); ++i)
         if (gathered.counts[i] != 0 && (i != r || sendbuf != MPI_IN_PLACE))
-            recipe.unpacked_after.emplace_back(received(i), gathered.counts[i], gathered.type,
+            recipe.unpacked_after.emplace_back(form, received(i), gathered.counts[i], gathered.type,
                                                gathered.blocks[i].first);
 }
 
@@ -293,13 +295,15 @@ std::optional<int> scheduled_allgather(const CollectiveForm& form, const void* s
     auto offer = offer_schedule(
         form, {Collective::allgather, part, largest_block(gathered->blocks)}, comm, traits);
     if (!offer) return std::nullopt;
+    const TypeInUse receive_in_use(gathered->type),
+        send_in_use(in_place ? gathered->type : sendtype);
     Recipe recipe;
     try {
         const auto begin = begin_of_dense(*gathered);
         if (gathered->shape.builtin && send_shape.builtin && begin)
             gather_in_memory(recipe, *gathered, *begin, sendbuf);
         else
-            gather_packed(recipe, *gathered, sendbuf, sendcount, sendtype, rank);
+            gather_packed(recipe, form, *gathered, sendbuf, sendcount, sendtype, rank);
     } catch (const std::bad_alloc&) {
         return out_of_memory(comm);
     }

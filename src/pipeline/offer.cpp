@@ -191,13 +191,16 @@ std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& ask
     return offer;
 }
 
-PackedPart::PackedPart(const void* buffer, MPI_Count count, MPI_Datatype type,
-                       MPI_Count first) noexcept
+PackedPart::PackedPart(const CollectiveForm& form, const void* buffer, MPI_Count count,
+                       MPI_Datatype type, MPI_Count first) noexcept
     : buffer_(buffer),
       count_(count),
       type_(type),
       first_(first),
-      bytes_(count * shape_of(type).bytes) {
+      bytes_(count * shape_of(type).bytes),
+      is_kept_(form.kind != CollectiveForm::Kind::blocking),
+      handle_(is_kept_ ? PackableBuffer::Handle::other : PackableBuffer::handle_of_call()) {
+    if (!is_kept_) return;
     // A reference to it that has none of its attributes: the program's functions stay uncalled.
     if (real.Type_contiguous(1, type, &type_) != MPI_SUCCESS) type_ = MPI_DATATYPE_NULL;
     if (type_ != MPI_DATATYPE_NULL) real.Type_commit(&type_);
@@ -208,18 +211,20 @@ PackedPart::PackedPart(PackedPart&& other) noexcept
       count_(other.count_),
       type_(std::exchange(other.type_, MPI_DATATYPE_NULL)),
       first_(other.first_),
-      bytes_(other.bytes_) {}
+      bytes_(other.bytes_),
+      is_kept_(other.is_kept_),
+      handle_(other.handle_) {}
 
 PackedPart::~PackedPart() {
-    if (type_ != MPI_DATATYPE_NULL) real.Type_free(&type_);
+    if (is_kept_ && type_ != MPI_DATATYPE_NULL) real.Type_free(&type_);
 }
 
 int PackedPart::pack(char* packed, MPI_Comm comm) const noexcept {
-    return PackableBuffer(buffer_, count_, type_).pack(packed + first_, bytes_, comm);
+    return PackableBuffer(buffer_, count_, type_, handle_).pack(packed + first_, bytes_, comm);
 }
 
 int PackedPart::unpack(const char* packed, MPI_Comm comm) const noexcept {
-    return PackableBuffer(buffer_, count_, type_).unpack(packed + first_, bytes_, comm);
+    return PackableBuffer(buffer_, count_, type_, handle_).unpack(packed + first_, bytes_, comm);
 }
 
 void count_schedule(const CollectiveForm& form, const Offer& offer, uint64_t bytes) noexcept {

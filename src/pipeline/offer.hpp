@@ -5,6 +5,7 @@
 
 #include "choice.hpp"
 #include "executor.hpp"
+#include "vecmpi/datatype.hpp"
 #include "vecmpi/pipeline.hpp"
 
 namespace vecmpi {
@@ -40,9 +41,10 @@ std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& ask
 // bytes in memory as on the wire.
 class PackedPart {
   public:
-    // first: offset in packed memory, in bytes. The type is kept: a program may free its own while
-    // a nonblocking collective is under way.
-    PackedPart(const void* buffer, MPI_Count count, MPI_Datatype type, MPI_Count first) noexcept;
+    // first: offset in packed memory, in bytes. But for a blocking collective, which has a
+    // TypeInUse, the type is kept: a program may free its own meanwhile.
+    PackedPart(const CollectiveForm& form, const void* buffer, MPI_Count count, MPI_Datatype type,
+               MPI_Count first) noexcept;
     PackedPart(PackedPart&& other) noexcept;
     ~PackedPart();
     PackedPart& operator=(PackedPart&&) = delete;
@@ -56,6 +58,8 @@ class PackedPart {
     MPI_Datatype type_;
     MPI_Count first_;
     MPI_Count bytes_;
+    bool is_kept_;
+    PackableBuffer::Handle handle_;
 };
 
 // All that a run of the collective needs, once or again and again (persistent).

@@ -9,6 +9,7 @@
 #include "calls.hpp"
 #include "segmented.hpp"
 #include "segments.hpp"
+#include "vecmpi/datatype.hpp"
 #include "vecmpi/kernels.hpp"
 #include "vecmpi/offload.hpp"
 
@@ -276,6 +277,7 @@ std::optional<int> segmented_bcast(void* buffer, MPI_Count count, MPI_Datatype d
     if (shape.builtin) return bcast_bytes(n, buffer, bytes, root, comm);
     Buffer<char> packed = allocate<char>(static_cast<size_t>(bytes));
     if (!packed) return out_of_memory(comm);
+    const TypeInUse in_use(datatype);
     int rank = 0;
     real.Comm_rank(comm, &rank);
     if (rank == root) {
@@ -306,6 +308,7 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
     count_call(static_cast<size_t>(Call::Allgather), Path::segmented, static_cast<uint64_t>(block));
     // 1. The send side as packed bytes. 2. Gather into packed bytes. 3. Unpack where the type has
     // another layout.
+    const TypeInUse receive_in_use(recvtype);
     const int ranks = traits->size;
     int rank = 0;
     real.Comm_rank(comm, &rank);

@@ -40,18 +40,18 @@ MODES = {
     # From the first call on, what else needs a stream of them; and always, what else is chosen by measurement.
     "off": {"VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on", "VECMPI_SINGLE_COPY": "off", "VECMPI_PACK": "on"},
     "on": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on", "VECMPI_SINGLE_COPY": "1K", "VECMPI_PACK": "on"},
-    "segments": {"VECMPI_OFFLOAD": "on", "VECMPI_SEGMENTS": "4", **SEGMENTED},
+    "segments": {"VECMPI_OFFLOAD": "on", "VECMPI_SEGMENTS": "4", "VECMPI_PACK": "on", **SEGMENTED},
     "bytes": {"VECMPI_OFFLOAD": "off", "VECMPI_SEGMENT_BYTES": "1K", **SEGMENTED},
 }
 SEGMENTED_MODES = ("segments", "bytes")
 # Every collective is a schedule of ours, by each algorithm: only for cases that have to do with them.
 SCHEDULES = {
-    "ring": schedules("off", "ring", "chain", "ring", "chain", "ring", VECMPI_SEGMENTS="3"),
+    "ring": schedules("off", "ring", "chain", "ring", "chain", "ring", VECMPI_SEGMENTS="3", VECMPI_PACK="on"),
     "ring-on": schedules("on", "ring", "chain", "ring", "chain", "ring"),
     "halving": schedules("off", "rabenseifner", "rabenseifner", "recursive_halving",
                          "scatter_allgather", "bruck"),
     "halving-on": schedules("on", "recursive_halving", "rabenseifner", "recursive_halving",
-                            "scatter_allgather", "bruck", VECMPI_SEGMENT_BYTES="32K"),
+                            "scatter_allgather", "bruck", VECMPI_SEGMENT_BYTES="32K", VECMPI_PACK="on"),
     "trees": schedules("off", "recursive_doubling", "binomial", "recursive_halving", "binomial",
                        "bruck", VECMPI_SEGMENTS="2"),
     "hierarchical-on": schedules("on", "hierarchical", "binomial", "ring", "binomial", "ring"),

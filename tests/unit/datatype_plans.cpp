@@ -50,8 +50,7 @@ struct Buffers {
 };
 
 PackCall pack_call(Buffers& b, int number, MPI_Count count = 1) {
-    return {.call = Call::Pack,
-            .direction = Direction::pack,
+    return {.direction = Direction::pack,
             .memory = b.memory.data(),
             .count = count,
             .type = handle(number),
@@ -62,7 +61,6 @@ PackCall pack_call(Buffers& b, int number, MPI_Count count = 1) {
 }
 PackCall unpack_call(Buffers& b, int number, MPI_Count count = 1) {
     PackCall call = pack_call(b, number, count);
-    call.call = Call::Unpack;
     call.direction = Direction::unpack;
     return call;
 }

@@ -62,9 +62,8 @@ bool has_come(const Message& message, std::size_t bytes, int rank) {
 
 void measure_buffer(const Cell& cell, const Buffer& buffer, int rank, double seconds) {
     constexpr long contiguous_warming = 40;
-    const std::size_t span = span_of(buffer);
-    Memory memory(span), contiguous(cell.bytes);
-    if (rank == 1) std::memset(memory.bytes.get(), 0, span);
+    Memory memory(cell.span), contiguous(cell.bytes);
+    if (rank == 1) std::memset(memory.bytes.get(), 0, cell.span);
     const Message typed{memory.bytes.get(), buffer.count, buffer.type};
     const Message bytes{contiguous.bytes.get(), static_cast<int>(cell.bytes), MPI_BYTE};
     const double contiguous_ns =

@@ -23,7 +23,7 @@ Samples sample(const Call& call, double seconds, long warming = 40) {
 }
 
 void measure_buffer(const Cell& cell, const Buffer& buffer, const Options& options) {
-    Memory memory(span_of(buffer)), packed(cell.bytes), again(cell.bytes);
+    Memory memory(cell.span), packed(cell.bytes), again(cell.bytes);
     const auto size = static_cast<int>(cell.bytes);
     const auto pack = [&](char* to) {
         int position = 0;

@@ -29,6 +29,7 @@ struct Cell {
     const LayoutRow& row;
     std::size_t at;     // what was asked for
     std::size_t bytes;  // packed, what it came to
+    std::size_t span;   // in memory, from the buffer's address on
 };
 
 // Rates in GB/s. `beside`: what the time of `beside_ns` was for as many bytes.
@@ -50,7 +51,8 @@ void for_each_layout(const std::vector<std::size_t>& sizes, const std::vector<st
             MPI_Type_size(buffer.type, &packed);
             const std::size_t whole =
                 static_cast<std::size_t>(packed) * static_cast<std::size_t>(buffer.count);
-            if (span_of(buffer) != 0) measure(Cell{row, bytes, whole}, buffer);
+            if (const std::size_t span = span_of(buffer); span != 0)
+                measure(Cell{row, bytes, whole, span}, buffer);
             MPI_Type_free(&buffer.type);
         }
 }

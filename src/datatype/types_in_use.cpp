@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Datatypes that a blocking collective of ours is still to pack or unpack, while another thread may
+// free them. Knows nothing of plans but that they go with their handles.
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "vecmpi/datatype.hpp"
+#include "vecmpi/offload.hpp"
+
+namespace vecmpi {
+
+namespace {
+
+struct Use {
+    MPI_Datatype type;
+    unsigned calls;
+    bool is_freed;  // by the program
+};
+
+// As many as there are threads in such calls, times two.
+std::mutex uses_lock;
+std::vector<Use>& uses() noexcept {
+    static auto& all = *new std::vector<Use>;  // programs call MPI from atexit functions too
+    return all;
+}
+std::vector<Use>::iterator use_of(MPI_Datatype type) noexcept {
+    return std::find_if(uses().begin(), uses().end(),
+                        [type](const Use& use) { return use.type == type; });
+}
+
+// True where the program has freed it meanwhile.
+bool end_of_use(MPI_Datatype type) noexcept {
+    const std::lock_guard guard(uses_lock);
+    const auto use = use_of(type);
+    if (--use->calls != 0) return false;
+    const bool is_freed = use->is_freed;
+    *use = uses().back();
+    uses().pop_back();
+    return is_freed;
+}
+
+}  // namespace
+
+TypeInUse::TypeInUse(MPI_Datatype type) noexcept : type_(type) {
+    if (is_builtin_type(type)) return;
+    const std::lock_guard guard(uses_lock);
+    if (const auto use = use_of(type); use != uses().end()) {
+        ++use->calls;
+        is_noted_ = true;
+        return;
+    }
+    try {
+        uses().push_back({type, 1, false});
+        is_noted_ = true;
+    } catch (const std::bad_alloc&) {  // then the program had better not free it
+    }
+}
+
+TypeInUse::~TypeInUse() {
+    if (!is_noted_ || !end_of_use(type_)) return;
+    const DirectCall scope(Call::Type_free);
+    forget_plan(type_);
+    real.Type_free(&type_);
+}
+
+bool free_after_use(MPI_Datatype type) noexcept {
+    const std::lock_guard guard(uses_lock);
+    const auto use = use_of(type);
+    if (use == uses().end() || use->is_freed) return false;
+    use->is_freed = true;
+    return true;
+}
+
+}  // namespace vecmpi

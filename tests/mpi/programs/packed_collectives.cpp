@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bcast, Allgather and Allgatherv of the same few derived types again and again, so that they get
+// plans and keep them; then of others under the same handles. Each rank lays the same elements out
+// in its own way. Gaps must keep their bytes.
+//   threads  a thread frees the type of a collective that another one is in
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "battery.hpp"
+
+using namespace battery;
+
+namespace {
+
+constexpr int times = 25;
+
+// `doubles` doubles, of which so many follow each other before a gap of so many. No gap: dense.
+struct Layout {
+    int doubles, together, gap;
+    size_t place(int i) const {
+        return static_cast<size_t>(i / together * (together + gap) + i % together);
+    }
+    size_t span() const { return place(doubles - 1) + 1; }
+    MPI_Datatype make() const {
+        MPI_Datatype type;
+        MPI_Type_vector(doubles / together, together, together + gap, MPI_DOUBLE, &type);
+        MPI_Type_commit(&type);
+        return type;
+    }
+};
+
+Layout draw(Random& random, int doubles) {
+    const int together = 1 << random.below(3);
+    return {doubles, together, random.chance(20) ? 0 : random.between(1, 5)};
+}
+
+double element(int round, int owner, int i) { return round * 1e6 + owner * 1e4 + i; }
+
+// Of one rank: blocks of a layout, one after the other, in a buffer that begins with gaps' bytes.
+class Memory {
+  public:
+    Memory(const Layout& layout, int blocks)
+        : layout_(layout),
+          blocks_(blocks),
+          numbers_(layout.span() * static_cast<size_t>(blocks) + 1, gap) {}
+    double* block(int b) { return numbers_.data() + layout_.span() * static_cast<size_t>(b); }
+    void set(int b, int round, int owner) {
+        for (int i = 0; i < layout_.doubles; ++i)
+            block(b)[layout_.place(i)] = element(round, owner, i);
+    }
+    void erase() { std::fill(numbers_.begin(), numbers_.end(), gap); }
+    // `owners`: by block; -1: nothing was received.
+    void check_blocks(const std::vector<int>& owners, int round, const char* what) {
+        std::vector<double> expected(numbers_.size(), gap);
+        for (int b = 0; b < blocks_; ++b)
+            for (int i = 0; owners[static_cast<size_t>(b)] >= 0 && i < layout_.doubles; ++i)
+                expected[layout_.span() * static_cast<size_t>(b) + layout_.place(i)] =
+                    element(round, owners[static_cast<size_t>(b)], i);
+        check(numbers_ == expected, what);
+        topic(what).add_bytes(numbers_.data(), numbers_.size() * sizeof(double));
+    }
+
+  private:
+    static constexpr double gap = -1;
+    const Layout layout_;
+    const int blocks_;
+    std::vector<double> numbers_;
+};
+
+void broadcasts(Random& common, Random& own, int doubles) {
+    const Layout layout = draw(own, doubles);
+    MPI_Datatype type = layout.make();
+    Memory memory(layout, 1);
+    for (int i = 0; i < times; ++i) {
+        const int root = common.below(world.size);
+        memory.erase();
+        if (world.rank == root) memory.set(0, i, root);
+        if (i % 7 == 6) {  // absolute addresses
+            MPI_Aint address;
+            MPI_Get_address(memory.block(0), &address);
+            const int one = 1;
+            MPI_Datatype absolute;
+            MPI_Type_create_hindexed(1, &one, &address, type, &absolute);
+            MPI_Type_commit(&absolute);
+            MPI_Bcast(MPI_BOTTOM, 1, absolute, root, MPI_COMM_WORLD);
+            MPI_Type_free(&absolute);
+        } else {
+            MPI_Bcast(memory.block(0), 1, type, root, MPI_COMM_WORLD);
+        }
+        memory.check_blocks({root}, i, "bcast");
+    }
+    // Nonblocking, and the type is gone before it has ended.
+    MPI_Request request;
+    memory.erase();
+    if (world.rank == 0) memory.set(0, 1, 0);
+    MPI_Ibcast(memory.block(0), 1, type, 0, MPI_COMM_WORLD, &request);
+    MPI_Type_free(&type);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    memory.check_blocks({0}, 1, "ibcast");
+}
+
+// What a rank contributes and what it receives are laid out differently.
+void gathers(Random& own, int doubles) {
+    const Layout sent = draw(own, doubles), received = draw(own, doubles);
+    MPI_Datatype send_type = sent.make(), vector = received.make(), type;
+    MPI_Type_create_resized(vector, 0, static_cast<MPI_Aint>(received.span() * sizeof(double)),
+                            &type);
+    MPI_Type_commit(&type);
+    Memory from(sent, 1), to(received, world.size);
+    std::vector<int> owners, counts, displacements;
+    for (int r = 0; r < world.size; ++r) {
+        owners.push_back(r);
+        counts.push_back(r % 3 == 1 ? 0 : 1);
+        displacements.push_back(r);
+    }
+    for (int i = 0; i < times; ++i) {
+        to.erase();
+        from.set(0, i, world.rank);
+        if (i % 5 == 4) {
+            to.set(world.rank, i, world.rank);
+            MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, to.block(0), 1, type, MPI_COMM_WORLD);
+        } else {
+            MPI_Allgather(from.block(0), 1, send_type, to.block(0), 1, type, MPI_COMM_WORLD);
+        }
+        to.check_blocks(owners, i, "allgather");
+    }
+    for (int r = 0; r < world.size; ++r)
+        if (counts[static_cast<size_t>(r)] == 0) owners[static_cast<size_t>(r)] = -1;
+    for (int i = 0; i < times; ++i) {
+        to.erase();
+        from.set(0, i, world.rank);
+        MPI_Allgatherv(from.block(0), counts[static_cast<size_t>(world.rank)], send_type,
+                       to.block(0), counts.data(), displacements.data(), type, MPI_COMM_WORLD);
+        to.check_blocks(owners, i, "allgatherv");
+    }
+    MPI_Type_free(&send_type);
+    MPI_Type_free(&vector);
+    MPI_Type_free(&type);
+}
+
+// The library gives out the handle again as soon as it is free, for another type.
+void handles_that_come_back(Random& own, int doubles) {
+    for (int i = 0; i < 6; ++i) {
+        const Layout layout = draw(own, doubles);
+        MPI_Datatype type = layout.make();
+        Memory memory(layout, 1);
+        for (int k = 0; k <= i; ++k) {
+            memory.erase();
+            if (world.rank == 0) memory.set(0, k, 0);
+            MPI_Bcast(memory.block(0), 1, type, 0, MPI_COMM_WORLD);
+            memory.check_blocks({0}, k, "bcast of short-lived types");
+        }
+        MPI_Type_free(&type);
+    }
+}
+
+// Who has ended an Allgather says so to a second thread of rank 0, where the first is still in it:
+// that frees the type (MPI 4.0, 5.1.9) and makes another, which gets its handle. The type of an
+// Allgather on two ranks, since other algorithms of MPICH 4.0.2 do not stand it.
+void freed_meanwhile(int doubles) {
+    MPI_Comm words;
+    MPI_Comm_dup(MPI_COMM_WORLD, &words);
+    const Layout layout{doubles, 1, 7}, other{doubles, 1, 4};
+    std::vector<int> owners;
+    for (int r = 0; r < world.size; ++r) owners.push_back(r);
+    for (int i = 0; i < times; ++i) {
+        MPI_Datatype vector = layout.make(), type, second = MPI_DATATYPE_NULL;
+        const auto extent = static_cast<MPI_Aint>(layout.span() * sizeof(double));
+        MPI_Type_create_resized(vector, 0, extent, &type);
+        MPI_Type_free(&vector);
+        MPI_Type_commit(&type);
+        const MPI_Datatype used = type;
+        const Layout dense{doubles, 1, 0};
+        Memory from(dense, 1), to(layout, world.size);
+        from.set(0, i, world.rank);
+        const auto free_it = [&] {
+            int word = 0;
+            for (int r = 1; r < world.size; ++r)
+                MPI_Recv(&word, 1, MPI_INT, MPI_ANY_SOURCE, 0, words, MPI_STATUS_IGNORE);
+            MPI_Type_free(&type);
+            second = other.make();
+        };
+        std::thread second_thread;
+        if (world.rank == 0) second_thread = std::thread(free_it);
+        MPI_Allgather(from.block(0), doubles, MPI_DOUBLE, to.block(0), 1, used, MPI_COMM_WORLD);
+        if (world.rank == 0)
+            second_thread.join();
+        else
+            MPI_Send(&i, 1, MPI_INT, 0, 0, words);
+        to.check_blocks(owners, i, "allgather of a type that goes");
+        MPI_Type_free(world.rank == 0 ? &second : &type);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Comm_free(&words);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    read_arguments(argc, argv);
+    const bool has_threads = world.argument == "threads";
+    begin(argc, argv, has_threads ? MPI_THREAD_MULTIPLE : -1);
+    if (has_threads) {
+        for (const int doubles : {10, 50000}) freed_meanwhile(doubles);
+        return end();
+    }
+    Random common = common_random(1), own = own_random(2);
+    for (const int doubles : {8, 64, 1000, 12000}) {
+        broadcasts(common, own, doubles);
+        gathers(own, doubles);
+        handles_that_come_back(own, doubles);
+    }
+    return end();
+}
