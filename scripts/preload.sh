@@ -5,9 +5,24 @@
 #   scripts/preload.sh mpirun -n 4 ./app [ARG...]      (also mpiexec, mpirun.mpich, srun; or a program by itself)
 #
 # VECMPI_LIBRARY names the library; else it is looked for beside this script, in build/, and in the library path.
+# Installed as vecmpi-preload.
 set -euo pipefail
 
-fail() { echo "preload.sh: $*" >&2; exit 2; }
+me=${0##*/}
+fail() { echo "$me: $*" >&2; exit 2; }
+
+usage() {
+    cat <<TEXT
+usage: $me COMMAND [ARG...]
+
+Runs a command with libvecmpi.so preloaded, where COMMAND is MPICH's mpirun or mpiexec, or srun, into
+the ranks only; any other command by its environment.
+
+  --help  this text
+
+VECMPI_LIBRARY names the library; else it is looked for beside this program and in the loader's cache.
+TEXT
+}
 
 find_library() {
     local here; here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -21,7 +36,8 @@ find_library() {
     echo "$candidate"
 }
 
-[ $# -gt 0 ] || fail "usage: preload.sh mpirun -n RANKS PROGRAM [ARG...]"
+[ $# -gt 0 ] || fail "usage: $me mpirun -n RANKS PROGRAM [ARG...]"
+if [ "$1" = --help ]; then usage; exit 0; fi
 library=$(find_library) || fail "libvecmpi.so not found; build it or set VECMPI_LIBRARY to its path"
 unset VECMPI_LIBRARY
 launcher=$(basename "$1")
@@ -31,7 +47,7 @@ case $launcher in
         if "$1" --version 2>&1 | grep -qiE 'hydra|mpich|intel'; then
             exec "$1" -genv LD_PRELOAD "$library${LD_PRELOAD:+:$LD_PRELOAD}" "${@:2}"
         fi
-        echo "preload.sh: $1 does not start MPICH-family programs; vecmpi will pass every call through" >&2
+        echo "$me: $1 does not start MPICH-family programs; vecmpi will pass every call through" >&2
         exec env LD_PRELOAD="$library${LD_PRELOAD:+:$LD_PRELOAD}" "$@" ;;
     srun)
         exec "$1" --export="ALL,LD_PRELOAD=$library${LD_PRELOAD:+:$LD_PRELOAD}" "${@:2}" ;;
