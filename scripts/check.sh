@@ -92,6 +92,8 @@ need_packages test || exit 1
 mkdir -p "$logs"
 step 'build' configure_and_build "$build" -DCMAKE_BUILD_TYPE=Release || finish
 step 'structure' python3 tests/structure/check_includes.py
+step 'documents check' python3 -B tests/structure/check_docs.py --selftest
+step 'documents' python3 -B tests/structure/check_docs.py --build "$build" .
 step 'exported names' only_our_names
 step 'vector code check' python3 tests/structure/check_vector_code.py --selftest
 step 'vector code' python3 tests/structure/check_vector_code.py "$build/libvecmpi.so" \

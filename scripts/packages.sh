@@ -16,7 +16,7 @@ packages_of() {
             packages_of build
             packages_of lab
             echo catch2 gfortran libfftw3-dev openmpi-bin libopenmpi-dev 'clang-format-14|clang-format' strace \
-                'pkgconf|pkg-config' environment-modules
+                'pkgconf|pkg-config' environment-modules groff-base
             ;;
         *)
             echo "packages.sh: no group of packages is called '$1'" >&2

@@ -26,11 +26,21 @@ says() { # PATTERN COMMAND...
 holds_all() { # FOLDER
     local name
     for name in libvecmpi.so libvecmpi_team.so team.h vecmpi-info vecmpi-bench vecmpi-preload vecmpi-team.pc \
-        vecmpi-config.cmake modulefiles/vecmpi settings.md LICENSE; do
+        vecmpi-config.cmake modulefiles/vecmpi settings.md troubleshooting.md man7/vecmpi.7 LICENSE; do
         find "$1" -path "*/$name*" | grep -q . || { echo "no $name"; return 1; }
     done
     ! grep -rIl -- "$build\|$checkout" "$1" # no path of the machine that built it
 }
+
+# A page for each program, which groff formats without a warning, from wherever the tree lies.
+has_manual_pages() ( # PREFIX
+    cd "$1/share/man" || return
+    for program in "$1"/bin/*; do
+        [[ -s man1/${program##*/}.1 ]] || { echo "no page of ${program##*/}"; return 1; }
+    done
+    warnings=$(groff -ww -s -man -Tutf8 -z man?/* 2>&1)
+    [[ -z $warnings ]] || { echo "$warnings"; return 1; }
+)
 
 builds_with_pkg_config() { # PREFIX
     local flags pc
@@ -75,6 +85,7 @@ dpkg-deb -x "$(file_of DEB .deb)" "$work/debian"
 for prefix in "$work/tree" "$work/debian/usr"; do
     name=${prefix#"$work/"}
     check "$name: all files" holds_all "$prefix"
+    check "$name: manual pages" has_manual_pages "$prefix"
     check "$name: pkg-config" builds_with_pkg_config "$prefix"
     check "$name: find_package" builds_with_cmake "$prefix"
     check "$name: vecmpi-preload" preloads "$prefix"

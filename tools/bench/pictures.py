@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The pictures of docs/results.md: runs vecmpi-bench, and draws what it measured.
+
+    pictures.py VECMPI_BENCH FOLDER [NAME...]      writes FOLDER/NAME.svg, all of them without a name
+    pictures.py --from RESULTS FOLDER [NAME...]    draws RESULTS/NAME.json again, and measures nothing
+
+--keep RESULTS writes the measurements there; --png draws NAME.png as well. overlap needs root, for virtual hosts. Needs
+matplotlib (apt-get install python3-matplotlib).
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+COLOURS = {"plain": "#8a8a8a", "Open MPI": "#e08214"}
+VECMPI = "#2166ac"
+GROUPS = {
+    "vector": "#1b9e77",
+    "indexed": "#d95f02",
+    "struct": "#7570b3",
+    "face": "#e7298a",
+    "transpose": "#66a61e",
+    "nested": "#a6761d",
+}
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Picture:
+    name: str
+    arguments: tuple  # of vecmpi-bench
+    title: str
+    draw: object  # (pyplot, document) -> figure
+
+
+def colour_of(side):
+    return COLOURS.get(side, VECMPI)
+
+
+def size_text(size):
+    for unit, letter in ((1 << 20, "M"), (1 << 10, "K")):
+        if size >= unit:
+            return f"{size / unit:g}{letter}"
+    return f"{size:g}"
+
+
+def time_text(ns):
+    for factor, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if ns >= factor:
+            return f"{ns / factor:.3g} {unit}"
+    return f"{ns:.3g} ns"
+
+
+def sides_of(document):
+    return [side["name"] for side in document["sides"]]
+
+
+def errors_of(entries):
+    """Down to the fastest run and up to the slowest."""
+    return [
+        [entry["median"] - entry["min"] for entry in entries],
+        [entry["max"] - entry["median"] for entry in entries],
+    ]
+
+
+# ---- kinds of pictures ------------------------------------------------------------------------------------
+
+
+def draw_bars(axes, labels, document, rows, text_of):
+    """A group of bars for each row, a bar for each side; the lines reach from the fastest run to the slowest."""
+    sides = sides_of(document)
+    width = 0.8 / len(sides)
+    for number, side in enumerate(sides):
+        entries = [row["sides"][side] for row in rows]
+        places = [i + (number - (len(sides) - 1) / 2) * width for i in range(len(rows))]
+        medians = [entry["median"] for entry in entries]
+        axes.bar(places, medians, width, label=side, color=colour_of(side), yerr=errors_of(entries), ecolor="#303030")
+        for place, entry in zip(places, entries):
+            axes.text(place, entry["max"], text_of(entry["median"]), ha="center", va="bottom", fontsize=8)
+    axes.set_xticks(range(len(rows)), labels)
+
+
+def bars_of_times(pyplot, document):
+    figure, axes = pyplot.subplots(figsize=(8, 4.2), layout="constrained")
+    rows = document["results"]
+    draw_bars(axes, [f"{row['name']}\n{row['at']:g} ranks" for row in rows], document, rows, time_text)
+    axes.set_yscale("log")
+    axes.set_ylabel("mean time of a call, ns")
+    axes.margins(y=0.15)
+    axes.legend()
+    return figure
+
+
+def bars_of_shares(pyplot, document):
+    names = list(dict.fromkeys(row["name"] for row in document["results"]))
+    figure, panels = pyplot.subplots(
+        1, len(names), sharey=True, squeeze=False, figsize=(1 + 3.2 * len(names), 3.8), layout="constrained"
+    )
+    for axes, name in zip(panels[0], names):
+        rows = [row for row in document["results"] if row["name"] == name]
+        draw_bars(axes, [size_text(row["at"]) for row in rows], document, rows, lambda share: f"{share:.0f}")
+        axes.set_title(name)
+        axes.set_xlabel("bytes")
+    panels[0][0].set_ylabel("hidden behind computation, %")
+    panels[0][0].set_ylim(0, 112)
+    panels[0][0].legend()
+    return figure
+
+
+def lines_over_bytes(pyplot, document):
+    """A panel for each figure that was taken at several sizes; a figure of one size is a level line in all."""
+    results = document["results"]
+    names = list(dict.fromkeys(row["name"] for row in results))
+    rows_of = {name: [row for row in results if row["name"] == name] for name in names}
+    panels_of = [name for name in names if len(rows_of[name]) > 1 and name != "memcpy"]
+    figure, panels = pyplot.subplots(
+        1, len(panels_of), sharey=True, squeeze=False, figsize=(1.5 + 4 * len(panels_of), 4.5), layout="constrained"
+    )
+    for axes, name in zip(panels[0], panels_of):
+        for side in sides_of(document):
+            points = [(row["at"], row["sides"][side]["median"]) for row in rows_of[name]]
+            axes.plot(*zip(*points), marker="o", markersize=3, label=side, color=colour_of(side))
+        for beside, style in (("memcpy", ":"), ("exchange of two lines", "--")):
+            rows = rows_of.get(beside, [])
+            points = [(row["at"], row["sides"]["plain"]["median"]) for row in rows]
+            if len(points) == 1:
+                axes.axhline(points[0][1], linestyle=style, color="#303030", linewidth=1, label=beside)
+            elif points:
+                axes.plot(*zip(*points), linestyle=style, color="#303030", linewidth=1, label=beside)
+        sizes = [row["at"] for row in rows_of[name]]
+        axes.set_title(name)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xticks(sizes, [size_text(size) for size in sizes], rotation=90)
+        axes.set_xlabel("bytes")
+        axes.grid(alpha=0.3)
+    panels[0][0].set_ylabel("time of a call, ns")
+    panels[0][0].legend()
+    return figure
+
+
+def gains_by_layout(pyplot, document):
+    """A dot for each layout, pack and unpack apart, sorted by gain."""
+    side = next(side["name"] for side in document["sides"] if side["preloaded"])
+    calls = ("pack", "unpack")
+    figure, panels = pyplot.subplots(1, len(calls), sharey=True, figsize=(10, 4.6), layout="constrained")
+    for axes, call in zip(panels, calls):
+        rows = [row for row in document["results"] if row["labels"]["call"] == call]
+        rows.sort(key=lambda row: row["sides"][side]["gain"])
+        for group, colour in GROUPS.items():
+            dots = [
+                (i, row["sides"][side]["gain"]) for i, row in enumerate(rows) if row["labels"]["group"] == group
+            ]
+            axes.scatter(*zip(*dots), s=14, color=colour, label=group)
+        axes.axhline(1, color="black", linewidth=0.8)
+        axes.set_yscale("log")
+        axes.set_yticks([0.5, 1, 2, 5, 10, 20, 50, 100], ["0.5", "1", "2", "5", "10", "20", "50", "100"])
+        axes.minorticks_off()
+        axes.set_title(f"MPI_{call.capitalize()}, {size_text(rows[0]['at'])} packed")
+        axes.set_xlabel(f"{len(rows)} layouts, by gain")
+        axes.grid(alpha=0.3, axis="y")
+    panels[0].set_ylabel("times as fast as plain")
+    panels[0].legend()
+    return figure
+
+
+PICTURES = (
+    Picture("oversub", ("oversub", "--ranks", "4,8"), "More ranks than cores", bars_of_times),
+    Picture("intranode", ("intranode", "--sizes", "8-16M"), "One node, 2 ranks", lines_over_bytes),
+    Picture("pack", ("pack", "--sizes", "32K"), "Derived datatypes", gains_by_layout),
+    Picture(
+        "overlap",
+        ("overlap", "--lab", "2", "--ops", "p2p,iallreduce,ibcast"),
+        "Overlap, 2 virtual hosts at 1 Gbit/s",
+        bars_of_shares,
+    ),
+    Picture("post", ("post", "--sizes", "8-4M"), "A nonblocking call to oneself, by itself", lines_over_bytes),
+)
+
+
+# ---- measuring and drawing --------------------------------------------------------------------------------
+
+
+def measure(bench, picture, path):
+    command = [bench, *picture.arguments, "--repeats", str(REPEATS), "--json", str(path)]
+    print(" ".join(command), file=sys.stderr)
+    subprocess.run(command, check=True)
+
+
+def where_and_how(document):
+    run = next(run for run in document["runs"] if run["ranks"])
+    mpi = " ".join(run["header"]["mpi"].split()).replace("Version: ", "")
+    host = document["host"]
+    return f"{host['cpu']}, {host['cpus']} shared CPUs, {mpi}; medians of {document['options']['repeats']} runs a side"
+
+
+def draw(picture, document, folder, endings):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "vecmpi"})
+    figure = picture.draw(pyplot, document)
+    figure.suptitle(f"{picture.title}\n{where_and_how(document)}", fontsize=10)
+    for ending in endings:
+        metadata = {"Date": None} if ending == "svg" else None
+        figure.savefig(folder / f"{picture.name}.{ending}", dpi=110, metadata=metadata)
+    pyplot.close(figure)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--from", dest="results", type=Path, help="draw what was measured before")
+    parser.add_argument("--keep", type=Path, help="write the measurements there")
+    parser.add_argument("--png", action="store_true", help="draw NAME.png as well")
+    parser.add_argument("words", nargs="+", help="VECMPI_BENCH (not with --from), FOLDER, NAME...")
+    options = parser.parse_args()
+    bench = None if options.results else options.words.pop(0)
+    if not options.words:
+        parser.error("which folder are the pictures for?")
+    folder, *names = options.words
+    unknown = set(names) - {picture.name for picture in PICTURES}
+    if unknown:
+        parser.error(f"no picture is called {', '.join(sorted(unknown))}")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        results = options.results or options.keep or Path(temporary)
+        results.mkdir(parents=True, exist_ok=True)
+        for picture in PICTURES:
+            if names and picture.name not in names:
+                continue
+            path = results / f"{picture.name}.json"
+            if bench:
+                measure(bench, picture, path)
+            document = json.loads(path.read_text(encoding="utf-8"))
+            draw(picture, document, Path(folder), ("svg", "png") if options.png else ("svg",))
+
+
+if __name__ == "__main__":
+    main()
