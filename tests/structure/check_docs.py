@@ -13,6 +13,7 @@ import argparse
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -29,7 +30,7 @@ REASON = re.compile(r"\b(?:decline|ran)_[a-z_]+\b")
 OF_OTHERS = {"--export", "--pid", "--cap-add", "--cpus"}
 FILES_OF_OTHERS = {"mpi.h"}
 MISSPELT = {"VECMPI_OFLOAD"}
-TOOLS = ("vecmpi-info", "vecmpi-bench", "vecmpi-preload")
+STARTED_BY_OTHERS = "vecmpi-bench-"  # programs that answer no --help
 # What a script takes stands in its source.
 SCRIPTS = ("preload.sh", "lab.sh", "demo.sh", "check.sh", "emulated.sh", "conformance.sh", "run.py", "check_docs.py",
            "pictures.py")
@@ -275,7 +276,8 @@ def files_below(root):
 
 
 def options_known(root, build, files):
-    help_of = {tool: output_of(build / tool, "--help") for tool in ("vecmpi-info", "vecmpi-bench")}
+    tools = [path for path in build.glob("vecmpi-*") if not path.name.startswith(STARTED_BY_OTHERS)]
+    help_of = {path.name: output_of(path, "--help") for path in tools if path.is_file()}
     help_of["vecmpi-preload"] = output_of(root / "scripts/preload.sh", "--help")
     sources = {script: [name for name in files if name.endswith("/" + script)] for script in SCRIPTS}
     programs = PROGRAMS_OF_EXAMPLES.findall((root / "examples/CMakeLists.txt").read_text("utf-8"))
@@ -320,7 +322,7 @@ def pages_problems(build, facts):
     options["vecmpi-bench"] = options["vecmpi-bench"].union(*facts.measurements.values())
     for path in sorted((build / "man").glob("*.[17]")):
         page = path.read_text("utf-8")
-        if path.stem in TOOLS:
+        if path.stem in options:
             yield from page_problems(path.name, page, options[path.stem])
         if path.name == "vecmpi.7":
             yield from settings_missing_from(path.name, page, facts)
@@ -424,6 +426,14 @@ class Rest(unittest.TestCase):
         self.assertEqual(problems, ["x.1: does not name --settings", "x.1: names --help, which there is not"])
         self.assertEqual(list(settings_missing_from("x.7", page, SOME)), [])
         self.assertEqual(len(list(settings_missing_from("x.7", "VECMPI_WAIT", SOME))), 1)
+
+    def test_groff(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "x.1"
+            path.write_text('.TH X 1 "" ""\n.SH NAME\nx \\- a page\n', "utf-8")
+            self.assertEqual(list(groff_problems(path)), [])
+            path.write_text('.TH X 1 "" ""\n.SH NAME\n.Bogus x\n', "utf-8")
+            self.assertEqual(len(list(groff_problems(path))), 1)
 
 
 def main():
