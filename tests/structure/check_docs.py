@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks what the documents say against what there is: links, options, settings, paths, reasons, messages, examples, pages.
+"""Checks what the documents say against what there is: links, options, settings, paths, reasons, messages, examples,
+manual pages.
 
     check_docs.py --build BUILD ROOT   prints one line a problem; exit status 1 where there is one
     check_docs.py --selftest           shows that each rule bites
@@ -295,7 +296,8 @@ def measurements_known(build):
 
 
 def facts_of(root, build):
-    settings = set(re.findall(r'VECMPI_SETTING\(\w+, "(\w+)"', (root / "include/vecmpi/settings.def").read_text("utf-8")))
+    table = (root / "include/vecmpi/settings.def").read_text("utf-8")
+    settings = set(re.findall(r'VECMPI_SETTING\(\w+, "(\w+)"', table))
     counters = (root / "include/vecmpi/counters.def").read_text("utf-8")
     files = files_below(root)
     sources = [path.read_text("utf-8") for path in sorted(root.glob("src/**/*.cpp"))]
