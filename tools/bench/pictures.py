@@ -28,6 +28,7 @@ GROUPS = {
     "nested": "#a6761d",
 }
 REPEATS = 3
+NEW_LINE = "\n"  # no backslash within an f-string before Python 3.12
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,11 @@ def sides_of(document):
     return [side["name"] for side in document["sides"]]
 
 
+def show_times(axes):
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(lambda ns, _: time_text(ns))
+
+
 def errors_of(entries):
     """Down to the fastest run and up to the slowest."""
     return [
@@ -86,13 +92,14 @@ def draw_bars(axes, labels, document, rows, text_of):
 
 
 def bars_of_times(pyplot, document):
-    figure, axes = pyplot.subplots(figsize=(8, 4.2), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(9, 4.6), layout="constrained")
     rows = document["results"]
-    draw_bars(axes, [f"{row['name']}\n{row['at']:g} ranks" for row in rows], document, rows, time_text)
-    axes.set_yscale("log")
-    axes.set_ylabel("mean time of a call, ns")
-    axes.margins(y=0.15)
-    axes.legend()
+    labels = [f"{row['name'].replace(' ', NEW_LINE, 1)}{NEW_LINE}{row['at']:g} ranks" for row in rows]
+    draw_bars(axes, labels, document, rows, time_text)
+    show_times(axes)
+    axes.set_ylabel("mean time of a call")
+    axes.margins(y=0.25)
+    axes.legend(loc="upper left", ncols=2)
     return figure
 
 
@@ -119,7 +126,7 @@ def lines_over_bytes(pyplot, document):
     rows_of = {name: [row for row in results if row["name"] == name] for name in names}
     panels_of = [name for name in names if len(rows_of[name]) > 1 and name != "memcpy"]
     figure, panels = pyplot.subplots(
-        1, len(panels_of), sharey=True, squeeze=False, figsize=(1.5 + 4 * len(panels_of), 4.5), layout="constrained"
+        1, len(panels_of), sharey=True, squeeze=False, figsize=(3.5 + 3 * len(panels_of), 4.5), layout="constrained"
     )
     for axes, name in zip(panels[0], panels_of):
         for side in sides_of(document):
@@ -135,11 +142,11 @@ def lines_over_bytes(pyplot, document):
         sizes = [row["at"] for row in rows_of[name]]
         axes.set_title(name)
         axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
+        show_times(axes)
         axes.set_xticks(sizes, [size_text(size) for size in sizes], rotation=90)
         axes.set_xlabel("bytes")
         axes.grid(alpha=0.3)
-    panels[0][0].set_ylabel("time of a call, ns")
+    panels[0][0].set_ylabel("time of a call")
     panels[0][0].legend()
     return figure
 
@@ -196,7 +203,7 @@ def where_and_how(document):
     run = next(run for run in document["runs"] if run["ranks"])
     mpi = " ".join(run["header"]["mpi"].split()).replace("Version: ", "")
     host = document["host"]
-    return f"{host['cpu']}, {host['cpus']} shared CPUs, {mpi}; medians of {document['options']['repeats']} runs a side"
+    return f"{host['cpu']}, {host['cpus']} CPUs, {mpi}; medians of {document['options']['repeats']} runs a side"
 
 
 def draw(picture, document, folder, endings):
@@ -207,7 +214,7 @@ def draw(picture, document, folder, endings):
 
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "vecmpi"})
     figure = picture.draw(pyplot, document)
-    figure.suptitle(f"{picture.title}\n{where_and_how(document)}", fontsize=10)
+    figure.suptitle(f"{picture.title}\n{where_and_how(document)}", fontsize=9)
     for ending in endings:
         metadata = {"Date": None} if ending == "svg" else None
         figure.savefig(folder / f"{picture.name}.{ending}", dpi=110, metadata=metadata)
