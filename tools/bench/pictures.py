@@ -203,7 +203,8 @@ def where_and_how(document):
     run = next(run for run in document["runs"] if run["ranks"])
     mpi = " ".join(run["header"]["mpi"].split()).replace("Version: ", "")
     host = document["host"]
-    return f"{host['cpu']}, {host['cpus']} CPUs, {mpi}; medians of {document['options']['repeats']} runs a side"
+    how = f"medians of {document['options']['repeats']} runs a side, load before {host['load']}"
+    return f"{host['cpu']}, {host['cpus']} CPUs, {mpi}; {how}"
 
 
 def draw(picture, document, folder, endings):
