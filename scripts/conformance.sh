@@ -8,6 +8,8 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 cache=${VECMPI_CACHE:-$HOME/.cache/vecmpi}
 # shellcheck source=scripts/packages.sh
 . "$here/scripts/packages.sh"
+# shellcheck source=scripts/sources.sh
+. "$here/scripts/sources.sh"
 
 library=$here/build/libvecmpi.so
 modes=off,on,segments
@@ -108,49 +110,6 @@ install_packages() {
         fail "cannot install; as root: apt-get install ${missing[*]}"
 }
 
-# The machine's own archives, as deb-src lines in a list of our own; its apt configuration and its
-# package lists stay as they are. Only archives of the distribution can hold the source of its package.
-write_source_list() {
-    local distribution
-    distribution=$(. /etc/os-release && echo "$ID")
-    # shellcheck disable=SC2016
-    apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)' 'Created-By: Packages' |
-        sort -u | while IFS='|' read -r origin uri release component; do
-            [[ ${origin,,} == "$distribution" ]] && echo "deb-src $uri $release $component"
-        done >"$1" || true
-    [[ -s $1 ]]
-}
-
-fetch_source() {
-    local version=$1 target=$2 work
-    [[ -d $target ]] && return
-    echo "conformance.sh: fetching the source package $version"
-    work=$(mktemp -d "$cache/fetch.XXXXXX")
-    mkdir -p "$work"/{lists,archives}/partial "$work/unpack"
-    if ! write_source_list "$work/sources.list"; then
-        apt_get update # no package lists yet: apt does not know whose archives these are
-        write_source_list "$work/sources.list" || fail "apt names no archive of this distribution"
-    fi
-    local apt=(apt-get -q -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=/dev/null
-        -o Dir::State::lists="$work/lists" -o Dir::Cache="$work" -o Dir::Cache::archives="$work/archives"
-        -o Acquire::Languages=none -o APT::Sandbox::User="$(id -un)")
-    "${apt[@]}" update >"$work/log" 2>&1 || fail "apt-get update failed, see $work/log"
-    (cd "$work/unpack" && "${apt[@]}" source "$version") >>"$work/log" 2>&1 ||
-        fail "apt-get source $version failed, see $work/log"
-    mv "$(find "$work/unpack" -mindepth 1 -maxdepth 1 -type d)" "$target"
-    rm -rf "$work"
-}
-
-# The suite's configure looks for mpicc, mpifort ... in one prefix; plain mpicc may be Open MPI.
-link_tools() {
-    local tool found
-    mkdir -p "$1/bin"
-    for tool in mpicc mpicxx mpifort mpif77 mpiexec; do
-        found=$(command -v "$tool.mpich") || fail "$tool.mpich is missing"
-        ln -sf "$found" "$1/bin/$tool"
-    done
-}
-
 # FROM_MPICH and its companions are what MPICH's own configure passes down; without them the suite leaves
 # out Fortran 2008, MPI_THREAD_MULTIPLE, name publishing and the device's own tests.
 configure_suite() {
@@ -159,7 +118,7 @@ configure_suite() {
     echo "conformance.sh: configuring test/mpi (log: $build/configure.log)"
     rm -rf "$build"
     mkdir -p "$build"
-    link_tools "$tools"
+    link_tools "$tools" || fail "MPICH's compilers are missing"
     device=$(mpichversion | sed -n 's/^MPICH Device:[[:space:]]*//p')
     (cd "$build" && env FROM_MPICH=yes MPICH_THREAD_LEVEL=MPI_THREAD_MULTIPLE nameserv_name=pmi \
         main_top_srcdir="$source" MPICC="$tools/bin/mpicc" CC="$tools/bin/mpicc" F77="$tools/bin/mpif77" \
@@ -169,11 +128,6 @@ configure_suite() {
         --disable-maintainer-mode) >"$build/configure.log" 2>&1 ||
         fail "configure failed, see $build/configure.log"
     touch "$build/config.done"
-}
-
-build_yield() {
-    ${CC:-cc} -O2 -Wall -Wextra -shared -fPIC -o "$1" "$here/tests/conformance/yield.c" -ldl ||
-        fail "tests/conformance/yield.c does not build"
 }
 
 main() {
@@ -188,7 +142,7 @@ main() {
     mkdir -p "$suite" "$out"
     exec 9>"$cache/lock"
     flock 9 # two of these scripts may share the cache
-    fetch_source "$version" "$suite/source"
+    fetch_source "$version" "$suite/source" || fail "no source of $version"
     configure_suite "$suite/source" "$suite/build" "$suite/tools"
     exec 9>&-
     local arguments=(--source "$suite/source/test/mpi" --build "$suite/build" --mpich "$version"
@@ -198,7 +152,7 @@ main() {
     [[ -n $subset ]] && arguments+=(--subset "$subset")
     [[ -n $plain_cache ]] && arguments+=(--plain-cache "$plain_cache")
     if [[ $yield == on ]]; then
-        build_yield "$suite/libyield.so"
+        build_yield "$suite/libyield.so" || exit 3
         arguments+=(--yield-library "$suite/libyield.so")
     fi
     exec python3 "$here/tests/conformance/run_suite.py" "${arguments[@]}"

@@ -18,6 +18,15 @@ packages_of() {
             echo catch2 gfortran libfftw3-dev openmpi-bin libopenmpi-dev 'clang-format-14|clang-format' strace \
                 'pkgconf|pkg-config' environment-modules groff-base
             ;;
+        clients) echo dpkg-dev gcc g++ gfortran make mpich libmpich-dev python3-dev python3-venv python3-numpy ;;
+        client-horovod)
+            packages_of clients
+            echo cmake python3-torch libtorch-dev python3-yaml python3-psutil
+            ;;
+        client-fortran)
+            packages_of clients
+            echo libscalapack-mpich-dev liblapack-dev libblas-dev
+            ;;
         *)
             echo "packages.sh: no group of packages is called '$1'" >&2
             return 2
@@ -56,7 +65,7 @@ apt_get() {
     "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120 "$@"
 }
 
-# need_packages GROUP: installs what is missing of runtime, build, lab, emulated or test; quiet where nothing
+# need_packages GROUP: installs what is missing of a group above; quiet where nothing
 # is. Returns 1 after one line that says what to do where it cannot.
 need_packages() {
     local wanted missing names=() choice log

@@ -67,14 +67,23 @@ def command_line(test: Test, mode: Mode, settings: Settings) -> list[str]:
     return [settings.mpirun, *preload, "-n", np, *test.mpiexec_args, f"./{test.program}", *test.args]
 
 
-def environment(test: Test, mode: Mode, limit_s: int, mark: str) -> dict[str, str]:
+def new_mark() -> str:
+    return f"{RUN_ID}-{uuid.uuid4().hex}"
+
+
+def clean_environment(limit_s: int, mark: str) -> dict[str, str]:
+    """The caller's environment without what would reach the plain runs too."""
     inherited = {
         name: value
         for name, value in os.environ.items()
         if name != "LD_PRELOAD" and not name.startswith("VECMPI")
     }
+    return inherited | {"MPIEXEC_TIMEOUT": str(limit_s), MARK: mark}
+
+
+def environment(test: Test, mode: Mode, limit_s: int, mark: str) -> dict[str, str]:
     asked = dict(entry.partition("=")[::2] for entry in test.env)
-    return inherited | {"MPIEXEC_TIMEOUT": str(limit_s), MARK: mark} | asked | mode.environment
+    return clean_environment(limit_s, mark) | asked | mode.environment
 
 
 def _show_build_directory(build_directory: pathlib.Path, work: pathlib.Path) -> None:
@@ -129,14 +138,14 @@ def _wait(process: subprocess.Popen, limit_s: int) -> bool:
     return True
 
 
-def _launch(command: list[str], work: pathlib.Path, env: dict[str, str], limit_s: int):
+def launch(command: list[str], work: pathlib.Path, env: dict[str, str], limit_s: int, stdin=subprocess.DEVNULL):
     """Status, output and whether the time limit ended it. A file, not a pipe: orphans keep pipes open."""
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command,
             cwd=work,
             env=env,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -171,8 +180,8 @@ def run_test(test: Test, mode: Mode, settings: Settings, plain_timed_out: bool |
     started = time.monotonic()
     try:
         _show_build_directory(build_directory, work)
-        env = environment(test, mode, limit_s, f"{RUN_ID}-{uuid.uuid4().hex}")
-        result.status, text, result.timed_out = _launch(command, work, env, limit_s)
+        env = environment(test, mode, limit_s, new_mark())
+        result.status, text, result.timed_out = launch(command, work, env, limit_s)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     result.seconds = round(time.monotonic() - started, 2)

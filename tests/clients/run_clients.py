@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the clients plain and preloaded and prints what differs. Started by scripts/clients.sh, which builds them.
+
+How processes are started and ended is tests/conformance/execute.py's affair, what differs compare.py's.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "conformance"))
+
+import execute  # noqa: E402
+from execute import Mode, SetupError  # noqa: E402
+from run_suite import MODE_SETTINGS, check_launch, comma_list  # noqa: E402
+
+import compare  # noqa: E402
+import programs  # noqa: E402
+from compare import Check  # noqa: E402
+
+STARTS = 12  # of the ranks in one mode: each check that hangs or crashes costs one more
+CHECK_LIMIT_S = 120
+
+
+class Launcher:
+    """Starts ranks in a mode, and keeps what they print."""
+
+    def __init__(self, args: argparse.Namespace):
+        self.mpirun, self.timeout_s, self.out = args.mpirun, args.timeout, args.out
+
+    def run(self, mode: Mode, ranks: int, command: list[str], env: dict[str, str], work: pathlib.Path, log: str, stdin=None):
+        preload = ["-genv", "LD_PRELOAD", ":".join(mode.preload)] if mode.preload else []
+        line = [self.mpirun, *preload, "-n", str(ranks), *command]
+        whole = execute.clean_environment(self.timeout_s, execute.new_mark()) | env | mode.environment
+        given = stdin.open() if stdin else execute.subprocess.DEVNULL
+        status, text, timed_out = execute.launch(line, work, whole, self.timeout_s, given)
+        path = self.out / f"{log.replace(' ', '-')}-{ranks}-{mode.name}.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# {' '.join(line)}\n{text}")
+        return status, text, timed_out
+
+
+class Suite:
+    """A client whose ranks log their checks (rank_log.py). What hangs or crashes is left out of the next start."""
+
+    same = None
+
+    def __init__(self, name: str, command: list[str], env: dict[str, str], ranks=lambda n: True):
+        self.name, self.command, self.env, self.runs_on = name, command, env, ranks
+
+    def run(self, launcher: Launcher, mode: Mode, ranks: int) -> dict[str, Check]:
+        checks: dict[str, Check] = {}
+        for start in range(STARTS):
+            progress, ending = self._start(launcher, mode, ranks, list(checks), start)
+            checks |= progress.checks
+            if progress.finished and ending.outcome == compare.PASS:
+                break
+            if not progress.stuck:  # before the first check, or after the last one
+                checks[f"beginning and end of the run, start {start}"] = ending
+                break
+            checks |= dict.fromkeys(progress.stuck, ending)
+        return checks
+
+    def _start(self, launcher: Launcher, mode: Mode, ranks: int, done: list[str], start: int):
+        with tempfile.TemporaryDirectory(prefix="clients-") as folder:
+            work = pathlib.Path(folder)
+            (work / "skip").write_text("\n".join(done))
+            env = self.env | {"CLIENTS_LOG": folder, "CLIENTS_LIMIT": str(CHECK_LIMIT_S)}
+            log = f"{self.name}-start{start}" if start else self.name
+            status, text, timed_out = launcher.run(mode, ranks, self.command, env, work, log)
+            logs = [read_log(work / f"rank-{rank}.jsonl") for rank in range(ranks)]
+        return compare.merge_ranks(logs), how_it_ended(status, text, timed_out)
+
+
+def read_log(path: pathlib.Path) -> list[dict]:
+    if not path.is_file():
+        return []
+    whole = (line for line in path.read_text().splitlines() if line.endswith("}"))
+    return [json.loads(line) for line in whole]
+
+
+def how_it_ended(status: int | None, text: str, timed_out: bool) -> Check:
+    tail = " / ".join(text.splitlines()[-3:])[-300:]
+    if timed_out or "Timeout (" in text:  # mpirun's limit, or faulthandler's
+        return Check(compare.HANG, detail=tail)
+    return Check(compare.PASS) if status in (0, 1) else Check(compare.CRASH, detail=f"status {status}: {tail}")
+
+
+class Programs:
+    """A client that is run once for each of its cases, and whose output is its result."""
+
+    def __init__(self, name: str, cases: list[programs.Case], same=None):
+        self.name, self.cases, self.same = name, cases, same
+
+    def runs_on(self, ranks: int) -> bool:
+        return True
+
+    def run(self, launcher: Launcher, mode: Mode, ranks: int) -> dict[str, Check]:
+        return {case.name: self._run_case(case, launcher, mode, ranks) for case in self.cases}
+
+    def _run_case(self, case: programs.Case, launcher: Launcher, mode: Mode, ranks: int) -> Check:
+        with tempfile.TemporaryDirectory(prefix="clients-") as folder:
+            work = pathlib.Path(folder)
+            for path in case.files:
+                shutil.copy(path, work)
+            if case.stdin:
+                (work / "stdin").write_text(case.stdin)
+            stdin = work / "stdin" if case.stdin else None
+            log = f"{self.name}-{case.name}"
+            status, text, timed_out = launcher.run(mode, ranks, case.command, {"OMP_NUM_THREADS": "1"}, work, log, stdin)
+        if timed_out or status:
+            return how_it_ended(status or 2, text, timed_out)
+        return programs.judge(case, text)
+
+
+PYTEST = ("-m", "pytest", "-p", "rank_log", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--assert=plain")
+
+
+def python_suites(args: argparse.Namespace) -> dict[str, list[Suite]]:
+    python = str(args.cache / "venv" / "bin" / "python")
+    env = {"PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    pytest = [python, *PYTEST, "-c", "/dev/null", "-q", "-s"]
+    suite = args.cache / f"mpi4py-{args.mpi4py}" / "test"
+    names = programs.lines(args.tests) if args.tests else [""]
+    mpi4py = [*pytest, "--rootdir", str(suite), *(str(suite / name) for name in names)]
+    training = [python, str(HERE / "horovod_training.py")]
+    # Which gradients Horovod fuses depends on time, and so does the order of summation of three ranks or more.
+    unfused = env | {"HOROVOD_FUSION_THRESHOLD": "0"}
+    horovod = [
+        Suite("horovod collectives", [python, str(HERE / "horovod_collectives.py")], env),
+        Suite("horovod training", training, unfused),
+        Suite("horovod training with float16", [*training, "--fp16"], unfused),
+        Suite("horovod training with fusion", training, env, lambda ranks: ranks <= 2),
+    ]
+    if args.horovod_tests:
+        parallel = args.horovod_tests / "parallel" / "test_torch.py"
+        own = [*pytest, "--rootdir", str(args.horovod_tests), str(parallel)]
+        horovod.append(Suite("horovod test_torch", own, env))
+    return {"mpi4py": [Suite("mpi4py", mpi4py, env)], "horovod": horovod}
+
+
+def clients(args: argparse.Namespace) -> list[Suite | Programs]:
+    known: dict[str, list] = python_suites(args) | {
+        "fortran": [Programs("mumps", programs.mumps(args.cache / "mumps"), compare.numbers_agree(1e-9))],
+        "cxx": [Programs("lammps", programs.lammps(args.cache / "lammps"))],
+    }
+    return [client for name in comma_list(args.only) for client in known[name]]
+
+
+class Tally:
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def add(self, plain: dict[str, Check], loaded: dict[str, Check], different: dict[str, Check]) -> None:
+        self.failed += len(different)
+        self.passed += compare.passed(plain) - len(different)
+
+
+def timed(client, launcher: Launcher, mode: Mode, ranks: int) -> tuple[dict[str, Check], float]:
+    begun = time.monotonic()
+    checks = client.run(launcher, mode, ranks)
+    return checks, time.monotonic() - begun
+
+
+def print_troubles(checks: dict[str, Check], outcomes: tuple[str, ...]) -> None:
+    for name, check in checks.items():
+        if check.outcome in outcomes:
+            print(f"    {check.outcome} plain: {name} {check.detail.splitlines()[-1][:160] if check.detail else ''}")
+
+
+def run_client(client, ranks: int, plain_mode: Mode, modes: list[Mode], launcher: Launcher, tally: Tally) -> None:
+    title = f"{client.name} on {ranks} rank{'s' if ranks > 1 else ''}"
+    plain, seconds = timed(client, launcher, plain_mode, ranks)
+    print(f"{title}, plain: {compare.counts(plain)} ({seconds:.0f} s)", flush=True)
+    print_troubles(plain, (compare.FAIL, compare.HANG, compare.CRASH))
+    if not compare.passed(plain):
+        print(f"{title}: nothing passes plain, which shows nothing", flush=True)
+        tally.failed += 1
+        return
+    for mode in modes:
+        loaded, seconds = timed(client, launcher, mode, ranks)
+        different = compare.differing(plain, loaded, client.same)
+        both = compare.passed(plain) - len(different)
+        print(f"{title}, {mode.name}: {compare.passed(plain)} passed plain, {both} preloaded ({seconds:.0f} s)", flush=True)
+        for name, check in different.items():
+            print(f"  passes plain, not preloaded: {name}: {check.outcome} {check.detail}", flush=True)
+        tally.add(plain, loaded, different)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    for name in ("--library", "--cache", "--out", "--tests", "--horovod-tests"):
+        parser.add_argument(name, type=pathlib.Path)
+    for name in ("--mpirun", "--only", "--modes", "--ranks", "--yield-library", "--mpi4py"):
+        parser.add_argument(name, default="")
+    parser.add_argument("--timeout", type=int, required=True)
+    return parser.parse_args()
+
+
+def main() -> int:
+    args = parse_arguments()
+    behind = (args.yield_library,) if args.yield_library else ()
+    launcher, tally = Launcher(args), Tally()
+    plain = Mode("plain", {}, behind)
+    modes = [Mode(name, MODE_SETTINGS[name], (str(args.library), *behind)) for name in comma_list(args.modes)]
+    for mode in (plain, *modes):
+        check_launch(mode, args)
+    for client in clients(args):
+        for ranks in filter(client.runs_on, map(int, comma_list(args.ranks))):
+            run_client(client, ranks, plain, modes, launcher, tally)
+    print(f"{tally.passed} passed, {tally.failed} failed")
+    return 1 if tally.failed else 0
+
+
+def _interrupted(signal_number: int, _frame) -> None:
+    raise KeyboardInterrupt(f"signal {signal_number}")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _interrupted)
+    try:
+        sys.exit(main())
+    except SetupError as error:
+        print(f"clients: {error}", file=sys.stderr)
+        sys.exit(3)
+    except KeyboardInterrupt as stop:
+        print(f"clients: stopped ({stop or 'interrupt'})", file=sys.stderr)
+        sys.exit(130)
+    finally:
+        execute.kill_marked()
