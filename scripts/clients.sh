@@ -13,7 +13,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 mpi4py=4.1.0 horovod=0.28.1                               # released sources
 mumps=mumps=5.5.1-1 lammps=lammps=20220106.git7586adbb6a+ds1-2 # source packages of Debian 12
 
-action=check only=mpi4py,horovod,fortran,cxx modes=off,on ranks=1,2,3,4 yield=on timeout=900
+action=check only=mpi4py,horovod,fortran,cxx modes=off,on ranks=1,2,3,4 yield=on timeout=900 limit=60
 library=$here/build/libvecmpi.so
 out=$here/build/clients
 cache=${VECMPI_CACHE:-$HOME/.cache/vecmpi}/clients
@@ -40,6 +40,7 @@ check:
   --tests FILE        only the tests of mpi4py that FILE names, a module, class or test on each line
   --horovod-tests DIR the folder test of Horovod's sources, of the version above; the released archive has none, and
                       without it only the checks of tests/clients run
+  --limit S           seconds for one check of a Python client, after which its ranks are ended (default: 60)
   --timeout S         seconds for one start of the ranks (default: 900)
   --yield on|off      preload tests/conformance/yield.c too, plain and behind the library (default: on)
 
@@ -86,7 +87,7 @@ parse_arguments() {
         case $1 in
             --help | -h) usage; exit 0 ;;
             --only | --library | --cache | --out | --modes | --ranks | --tests | --horovod-tests | --timeout | \
-                --yield | --hosts | --rate | --steps | --repeats | --batch | --pixels | --set)
+                --limit | --yield | --hosts | --rate | --steps | --repeats | --batch | --pixels | --set)
                 (($# > 1)) || bad_argument "$1 needs a value" ;;
             *) bad_argument "'$1' is not an option" ;;
         esac
@@ -101,6 +102,7 @@ parse_arguments() {
             --horovod-tests)
                 [[ -f $2/parallel/test_torch.py ]] || bad_argument "$1: $2/parallel/test_torch.py is not there"
                 horovod_tests=$(realpath "$2") ;;
+            --limit) whole_number "$1" "$2"; limit=$2 ;;
             --timeout) whole_number "$1" "$2"; timeout=$2 ;;
             --yield) list_of "$1" "$2" on off; yield=$2 ;;
             --hosts) numbers "$1" "$2"; hosts=$2 ;;
@@ -191,7 +193,7 @@ build_all() {
     exec 9>"$cache/lock"
     flock 9 # two of these scripts may share the cache
     for client in ${only//,/ }; do "build_$client"; done
-    [[ -f $cache/libyield.so ]] || build_yield "$cache/libyield.so" || exit 3
+    build_yield "$cache/libyield.so" || exit 3
     exec 9>&-
 }
 
@@ -212,7 +214,7 @@ main() {
     [[ -z $tests ]] || arguments+=(--tests "$tests")
     [[ -z $horovod_tests ]] || arguments+=(--horovod-tests "$horovod_tests")
     exec python3 -B "$here/tests/clients/run_clients.py" "${arguments[@]}" --mpirun "$(command -v mpirun.mpich)" \
-        --only "$only" --modes "$modes" --ranks "$ranks" --timeout "$timeout" --mpi4py "$mpi4py"
+        --only "$only" --modes "$modes" --ranks "$ranks" --timeout "$timeout" --limit "$limit" --mpi4py "$mpi4py"
 }
 
 main "$@"

@@ -26,7 +26,7 @@ import programs  # noqa: E402
 from compare import Check  # noqa: E402
 
 STARTS = 12  # of the ranks in one mode: each check that hangs or crashes costs one more
-CHECK_LIMIT_S = 120
+ENDS_THE_RANKS = (compare.HANG, compare.CRASH)
 
 
 class Launcher:
@@ -34,13 +34,14 @@ class Launcher:
 
     def __init__(self, args: argparse.Namespace):
         self.mpirun, self.timeout_s, self.out = args.mpirun, args.timeout, args.out
+        self.limit_s = args.limit  # for one check
 
     def run(self, mode: Mode, ranks: int, command: list[str], env: dict[str, str], work: pathlib.Path, log: str, stdin=None):
         preload = ["-genv", "LD_PRELOAD", ":".join(mode.preload)] if mode.preload else []
         line = [self.mpirun, *preload, "-n", str(ranks), *command]
         whole = execute.clean_environment(self.timeout_s, execute.new_mark()) | env | mode.environment
-        given = stdin.open() if stdin else execute.subprocess.DEVNULL
-        status, text, timed_out = execute.launch(line, work, whole, self.timeout_s, given)
+        with open(stdin or "/dev/null") as given:
+            status, text, timed_out = execute.launch(line, work, whole, self.timeout_s, given)
         path = self.out / f"{log.replace(' ', '-')}-{ranks}-{mode.name}.log"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"# {' '.join(line)}\n{text}")
@@ -55,10 +56,12 @@ class Suite:
     def __init__(self, name: str, command: list[str], env: dict[str, str], ranks=lambda n: True):
         self.name, self.command, self.env, self.runs_on = name, command, env, ranks
 
-    def run(self, launcher: Launcher, mode: Mode, ranks: int) -> dict[str, Check]:
+    def run(self, launcher: Launcher, mode: Mode, ranks: int, plain: dict[str, Check]) -> dict[str, Check]:
+        """`plain` is empty for the plain run itself. What ended the ranks there is not run preloaded."""
+        left_out = [name for name, check in plain.items() if check.outcome in ENDS_THE_RANKS]
         checks: dict[str, Check] = {}
         for start in range(STARTS):
-            progress, ending = self._start(launcher, mode, ranks, list(checks), start)
+            progress, ending = self._start(launcher, mode, ranks, [*left_out, *checks], start)
             checks |= progress.checks
             if progress.finished and ending.outcome == compare.PASS:
                 break
@@ -72,7 +75,7 @@ class Suite:
         with tempfile.TemporaryDirectory(prefix="clients-") as folder:
             work = pathlib.Path(folder)
             (work / "skip").write_text("\n".join(done))
-            env = self.env | {"CLIENTS_LOG": folder, "CLIENTS_LIMIT": str(CHECK_LIMIT_S)}
+            env = self.env | {"CLIENTS_LOG": folder, "CLIENTS_LIMIT": str(launcher.limit_s)}
             log = f"{self.name}-start{start}" if start else self.name
             status, text, timed_out = launcher.run(mode, ranks, self.command, env, work, log)
             logs = [read_log(work / f"rank-{rank}.jsonl") for rank in range(ranks)]
@@ -102,7 +105,7 @@ class Programs:
     def runs_on(self, ranks: int) -> bool:
         return True
 
-    def run(self, launcher: Launcher, mode: Mode, ranks: int) -> dict[str, Check]:
+    def run(self, launcher: Launcher, mode: Mode, ranks: int, plain: dict[str, Check]) -> dict[str, Check]:
         return {case.name: self._run_case(case, launcher, mode, ranks) for case in self.cases}
 
     def _run_case(self, case: programs.Case, launcher: Launcher, mode: Mode, ranks: int) -> Check:
@@ -163,9 +166,9 @@ class Tally:
         self.passed += compare.passed(plain) - len(different)
 
 
-def timed(client, launcher: Launcher, mode: Mode, ranks: int) -> tuple[dict[str, Check], float]:
+def timed(client, launcher: Launcher, mode: Mode, ranks: int, plain: dict[str, Check]) -> tuple[dict[str, Check], float]:
     begun = time.monotonic()
-    checks = client.run(launcher, mode, ranks)
+    checks = client.run(launcher, mode, ranks, plain)
     return checks, time.monotonic() - begun
 
 
@@ -177,15 +180,15 @@ def print_troubles(checks: dict[str, Check], outcomes: tuple[str, ...]) -> None:
 
 def run_client(client, ranks: int, plain_mode: Mode, modes: list[Mode], launcher: Launcher, tally: Tally) -> None:
     title = f"{client.name} on {ranks} rank{'s' if ranks > 1 else ''}"
-    plain, seconds = timed(client, launcher, plain_mode, ranks)
+    plain, seconds = timed(client, launcher, plain_mode, ranks, {})
     print(f"{title}, plain: {compare.counts(plain)} ({seconds:.0f} s)", flush=True)
-    print_troubles(plain, (compare.FAIL, compare.HANG, compare.CRASH))
+    print_troubles(plain, (compare.FAIL, *ENDS_THE_RANKS))
     if not compare.passed(plain):
         print(f"{title}: nothing passes plain, which shows nothing", flush=True)
         tally.failed += 1
         return
     for mode in modes:
-        loaded, seconds = timed(client, launcher, mode, ranks)
+        loaded, seconds = timed(client, launcher, mode, ranks, plain)
         different = compare.differing(plain, loaded, client.same)
         both = compare.passed(plain) - len(different)
         print(f"{title}, {mode.name}: {compare.passed(plain)} passed plain, {both} preloaded ({seconds:.0f} s)", flush=True)
@@ -200,7 +203,8 @@ def parse_arguments() -> argparse.Namespace:
         parser.add_argument(name, type=pathlib.Path)
     for name in ("--mpirun", "--only", "--modes", "--ranks", "--yield-library", "--mpi4py"):
         parser.add_argument(name, default="")
-    parser.add_argument("--timeout", type=int, required=True)
+    for name in ("--timeout", "--limit"):
+        parser.add_argument(name, type=int, required=True)
     return parser.parse_args()
 
 

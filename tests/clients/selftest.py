@@ -105,15 +105,15 @@ class RunSuite(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.root = pathlib.Path(self.folder.name)
         self.mpirun = self.root / "mpirun"
-        self.launcher = run_clients.Launcher(types.SimpleNamespace(mpirun=str(self.mpirun), timeout=20, out=self.root / "out"))
+        self.launcher = run_clients.Launcher(types.SimpleNamespace(mpirun=str(self.mpirun), timeout=20, limit=10, out=self.root / "out"))
 
     def tearDown(self):
         self.folder.cleanup()
 
-    def run_with(self, body):
+    def run_with(self, body, plain=None):
         self.mpirun.write_text(f"#!/bin/sh\nlog() {{ echo \"$2\" >>$CLIENTS_LOG/rank-$1.jsonl; }}\n{body}\n")
         self.mpirun.chmod(self.mpirun.stat().st_mode | stat.S_IXUSR)
-        return run_clients.Suite("x", ["command"], {}).run(self.launcher, Mode("plain", {}, ()), 1)
+        return run_clients.Suite("x", ["command"], {}).run(self.launcher, Mode("plain", {}, ()), 1, plain or {})
 
     def test_goes_on_behind_a_crash(self):
         checks = self.run_with(
@@ -127,6 +127,11 @@ class RunSuite(unittest.TestCase):
         self.assertEqual({name: check.outcome for name, check in checks.items()}, dict(a="pass", b="crash", c="pass"))
         self.assertIn("broken", checks["b"].detail)
         self.assertIn("broken", (self.root / "out" / "x-1-plain.log").read_text())
+
+    def test_what_hung_plain_is_left_out(self):
+        body = """log 0 '{"finished": true}'; cp $CLIENTS_LOG/skip $CLIENTS_LOG/../skip"""
+        self.run_with(body.replace("$CLIENTS_LOG/..", str(self.root)), dict(a=Check("hang"), b=Check("pass"), c=Check("crash")))
+        self.assertEqual((self.root / "skip").read_text(), "a\nc")
 
     def test_nothing_begun(self):
         checks = self.run_with("echo no; exit 3")

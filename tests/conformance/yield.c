@@ -14,6 +14,10 @@ static _Atomic(progress_function) real_progress;
 
 static progress_function find_real_progress(void) {
     progress_function found = (progress_function)dlsym(RTLD_NEXT, "ucp_worker_progress");
+    if (found == NULL) {  // Python loads libmpich, and UCX with it, into a scope of its own
+        void *const ucp = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
+        if (ucp != NULL) found = (progress_function)dlsym(ucp, "ucp_worker_progress");
+    }
     if (found == NULL) abort();  // only libmpich calls us, and it is linked to UCX
     atomic_store_explicit(&real_progress, found, memory_order_release);
     return found;
