@@ -3,7 +3,7 @@
 # The project's one test command: installs what is missing, builds everything with warnings as errors, runs all tests.
 # The last line is "N passed, N failed". CI runs this and nothing else.
 #
-#   check.sh [--quick]        --quick: without sanitizers, emulated CPUs and MPICH's own tests
+#   check.sh [--quick]        --quick: without sanitizers, emulated CPUs, MPICH's own tests and mpi4py's
 #
 # CHECK_BUILD names the build folder (default build/check).
 set -uo pipefail
@@ -118,6 +118,7 @@ step 'datatype examples' tests/demo/test_datatype_examples.sh "$build"
 step 'installed' tests/packaging/test_installed.sh "$build" .
 step 'virtual hosts' tests/demo/test_lab.sh
 step 'conformance runner' python3 -B tests/conformance/selftest.py
+step 'clients runner' python3 -B tests/clients/selftest.py
 step 'vecmpi-bench' tests/bench/test_bench.sh "$build/vecmpi-bench"
 if [ $quick = no ]; then
     EMULATED_BUILD=$build/emulated step 'kernels on other CPUs' scripts/emulated.sh --x86-64 "$build/vecmpi_kernel_check"
@@ -125,5 +126,7 @@ if [ $quick = no ]; then
     step 'unit tests, thread' unit_with thread '~[schedules]~[cost]'  # pure functions of one thread
     step 'MPICH tests, subset' scripts/conformance.sh --subset --library "$build/libvecmpi.so" \
         --modes off,on --timeout 60 --out "$build/conformance"
+    step 'mpi4py tests, subset' scripts/clients.sh --only mpi4py --tests tests/clients/mpi4py_subset.txt --ranks 2 \
+        --modes on --library "$build/libvecmpi.so" --out "$build/clients"
 fi
 finish

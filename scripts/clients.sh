@@ -141,18 +141,22 @@ is_installed() { # MODULE VERSION: in the virtual environment itself
     [[ -n $(find "$cache/venv/lib" -maxdepth 3 -name "$1-$2.dist-info" -print -quit) ]]
 }
 
+# fetch_release NAME VERSION: the released archive, unpacked in the cache.
+fetch_release() {
+    [[ ! -d $cache/$1-$2 ]] || return 0
+    logged "$cache/$1.log" "fetching $1 $2" "$cache/venv/bin/pip" download --no-deps --no-build-isolation \
+        --no-binary "$1" --dest "$cache" "$1==$2"
+    tar -xzf "$cache/$1-$2.tar.gz" -C "$cache"
+}
+
 # Optimising the one large C file of the bindings takes minutes and changes no call.
 build_mpi4py() {
     need_packages clients || exit 3
     python_environment
-    if [[ ! -d $cache/mpi4py-$mpi4py ]]; then
-        logged "$cache/mpi4py.log" "fetching mpi4py $mpi4py" "$cache/venv/bin/pip" download --no-deps \
-            --no-binary mpi4py --dest "$cache" "mpi4py==$mpi4py"
-        tar -xzf "$cache/mpi4py-$mpi4py.tar.gz" -C "$cache"
-    fi
+    fetch_release mpi4py "$mpi4py"
     is_installed mpi4py "$mpi4py" ||
         logged "$cache/mpi4py.log" "building mpi4py $mpi4py" env MPICC="$(command -v mpicc.mpich)" CFLAGS='-O1 -g0' \
-            "$cache/venv/bin/pip" install --no-deps "$cache/mpi4py-$mpi4py.tar.gz"
+            "$cache/venv/bin/pip" install --no-deps "$cache/mpi4py-$mpi4py"
 }
 
 # Without isolation: the build asks the installed torch how it was built.
@@ -160,11 +164,12 @@ build_horovod() {
     need_packages client-horovod || exit 3
     python_environment
     link_tools "$cache/tools" || exit 3
+    fetch_release horovod "$horovod"
     is_installed horovod "$horovod" ||
         logged "$cache/horovod.log" "building Horovod $horovod" env PATH="$cache/tools/bin:$cache/venv/bin:$PATH" \
             MPI_HOME="$cache/tools" HOROVOD_WITH_MPI=1 HOROVOD_WITH_PYTORCH=1 HOROVOD_WITHOUT_TENSORFLOW=1 \
             HOROVOD_WITHOUT_MXNET=1 HOROVOD_WITHOUT_GLOO=1 HOROVOD_CPU_OPERATIONS=MPI MAKEFLAGS=-j2 \
-            "$cache/venv/bin/pip" install --no-build-isolation --no-binary horovod "horovod==$horovod"
+            "$cache/venv/bin/pip" install --no-deps --no-build-isolation "$cache/horovod-$horovod"
 }
 
 build_fortran() {

@@ -21,7 +21,7 @@ packages_of() {
         clients) echo dpkg-dev gcc g++ gfortran make mpich libmpich-dev python3-dev python3-venv python3-numpy ;;
         client-horovod)
             packages_of clients
-            echo cmake python3-torch libtorch-dev python3-yaml python3-psutil
+            echo cmake python3-torch libtorch-dev pybind11-dev python3-yaml python3-psutil
             ;;
         client-fortran)
             packages_of clients

@@ -36,12 +36,11 @@ class Launcher:
         self.mpirun, self.timeout_s, self.out = args.mpirun, args.timeout, args.out
         self.limit_s = args.limit  # for one check
 
-    def run(self, mode: Mode, ranks: int, command: list[str], env: dict[str, str], work: pathlib.Path, log: str, stdin=None):
+    def run(self, mode: Mode, ranks: int, command: list[str], env: dict[str, str], work: pathlib.Path, log: str):
         preload = ["-genv", "LD_PRELOAD", ":".join(mode.preload)] if mode.preload else []
         line = [self.mpirun, *preload, "-n", str(ranks), *command]
         whole = execute.clean_environment(self.timeout_s, execute.new_mark()) | env | mode.environment
-        with open(stdin or "/dev/null") as given:
-            status, text, timed_out = execute.launch(line, work, whole, self.timeout_s, given)
+        status, text, timed_out = execute.launch(line, work, whole, self.timeout_s)
         path = self.out / f"{log.replace(' ', '-')}-{ranks}-{mode.name}.log"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"# {' '.join(line)}\n{text}")
@@ -99,8 +98,8 @@ def how_it_ended(status: int | None, text: str, timed_out: bool) -> Check:
 class Programs:
     """A client that is run once for each of its cases, and whose output is its result."""
 
-    def __init__(self, name: str, cases: list[programs.Case], same=None):
-        self.name, self.cases, self.same = name, cases, same
+    def __init__(self, name: str, cases: list[programs.Case], env: dict[str, str], same=None):
+        self.name, self.cases, self.env, self.same = name, cases, env, same
 
     def runs_on(self, ranks: int) -> bool:
         return True
@@ -113,11 +112,10 @@ class Programs:
             work = pathlib.Path(folder)
             for path in case.files:
                 shutil.copy(path, work)
-            if case.stdin:
-                (work / "stdin").write_text(case.stdin)
-            stdin = work / "stdin" if case.stdin else None
+            (work / "stdin").write_text(case.stdin)
+            command = ["sh", "-c", 'exec "$@" <stdin', "sh", *case.command]
             log = f"{self.name}-{case.name}"
-            status, text, timed_out = launcher.run(mode, ranks, case.command, {"OMP_NUM_THREADS": "1"}, work, log, stdin)
+            status, text, timed_out = launcher.run(mode, ranks, command, self.env, work, log)
         if timed_out or status:
             return how_it_ended(status or 2, text, timed_out)
         return programs.judge(case, text)
@@ -150,9 +148,11 @@ def python_suites(args: argparse.Namespace) -> dict[str, list[Suite]]:
 
 
 def clients(args: argparse.Namespace) -> list[Suite | Programs]:
+    env = {"OMP_NUM_THREADS": "1"}
+    libraries = {"LD_LIBRARY_PATH": str(args.cache / "mumps" / "lib")}
     known: dict[str, list] = python_suites(args) | {
-        "fortran": [Programs("mumps", programs.mumps(args.cache / "mumps"), compare.numbers_agree(1e-9))],
-        "cxx": [Programs("lammps", programs.lammps(args.cache / "lammps"))],
+        "fortran": [Programs("mumps", programs.mumps(args.cache / "mumps"), env | libraries, compare.numbers_agree(1e-9))],
+        "cxx": [Programs("lammps", programs.lammps(args.cache / "lammps"), env)],
     }
     return [client for name in comma_list(args.only) for client in known[name]]
 

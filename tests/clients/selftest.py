@@ -81,8 +81,10 @@ class Text(unittest.TestCase):
                 self.assertEqual(near(one, other), expected)
 
     def test_known_solution(self):
-        case = Case("a", [], expected="Solution is 1 2")
-        self.assertEqual(programs.judge(case, "  Solution is  1.0000000001\n  2.0\n").outcome, "pass")
+        case = Case("a", [], taken=programs.MUMPS_SOLUTION, expected="Solution is 1 2")
+        text = "Entering 3\n  Solution is  1.0000000001\n  2.0E+00\n Elapsed time 3\n"
+        self.assertEqual(programs.judge(case, text).outcome, "pass")
+        self.assertEqual(programs.judge(case, "Entering 3").outcome, "fail")
         self.assertEqual(programs.judge(case, "  Solution is  1.1 2.0\n").outcome, "fail")
 
 

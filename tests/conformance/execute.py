@@ -138,14 +138,14 @@ def _wait(process: subprocess.Popen, limit_s: int) -> bool:
     return True
 
 
-def launch(command: list[str], work: pathlib.Path, env: dict[str, str], limit_s: int, stdin=subprocess.DEVNULL):
+def launch(command: list[str], work: pathlib.Path, env: dict[str, str], limit_s: int):
     """Status, output and whether the time limit ended it. A file, not a pipe: orphans keep pipes open."""
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             command,
             cwd=work,
             env=env,
-            stdin=stdin,
+            stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
