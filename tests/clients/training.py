@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -23,6 +24,10 @@ LAST_RESULT = "step_ms"
 
 class RunFailed(Exception):
     pass
+
+
+def _interrupted(signal_number: int, _frame) -> None:
+    raise KeyboardInterrupt(f"signal {signal_number}")
 
 
 def command(args: argparse.Namespace, hosts: int, variant: str) -> list[str]:
@@ -115,8 +120,12 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _interrupted)  # or lab.sh would go on
     try:
         sys.exit(main())
     except RunFailed as error:
         print(f"clients: {error}", file=sys.stderr)
         sys.exit(1)
+    except KeyboardInterrupt as stop:
+        print(f"clients: stopped ({stop or 'interrupt'})", file=sys.stderr)
+        sys.exit(130)
