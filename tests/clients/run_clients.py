@@ -9,7 +9,6 @@ import argparse
 import json
 import pathlib
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -223,19 +222,5 @@ def main() -> int:
     return 1 if tally.failed else 0
 
 
-def _interrupted(signal_number: int, _frame) -> None:
-    raise KeyboardInterrupt(f"signal {signal_number}")
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _interrupted)
-    try:
-        sys.exit(main())
-    except SetupError as error:
-        print(f"clients: {error}", file=sys.stderr)
-        sys.exit(3)
-    except KeyboardInterrupt as stop:
-        print(f"clients: stopped ({stop or 'interrupt'})", file=sys.stderr)
-        sys.exit(130)
-    finally:
-        execute.kill_marked()
+    execute.run_to_exit("clients", main, {SetupError: 3})

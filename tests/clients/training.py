@@ -7,15 +7,17 @@ and the network's share of a step is smaller.
 from __future__ import annotations
 
 import argparse
-import os
 import pathlib
-import signal
 import statistics
 import subprocess
 import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "conformance"))
+
+import execute  # noqa: E402
+
 LAB = HERE.parent.parent / "scripts" / "lab.sh"
 LIMIT_S = 540
 FINALIZE_S = 5  # MPICH 4.0 over TCP can hang in MPI_Finalize, plain too; by then the results are there
@@ -24,10 +26,6 @@ LAST_RESULT = "step_ms"
 
 class RunFailed(Exception):
     pass
-
-
-def _interrupted(signal_number: int, _frame) -> None:
-    raise KeyboardInterrupt(f"signal {signal_number}")
 
 
 def command(args: argparse.Namespace, hosts: int, variant: str) -> list[str]:
@@ -60,11 +58,10 @@ def wait_for_results(process: subprocess.Popen, log: pathlib.Path) -> None:
 
 def run_once(args: argparse.Namespace, hosts: int, variant: str, repeat: int) -> dict[str, float]:
     log = args.out / f"training-{hosts}-{variant}-{repeat}.log"
-    env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD" and not name.startswith("VECMPI")}
     with log.open("w") as output:
         process = subprocess.Popen(
             command(args, hosts, variant),
-            env=env | {"PYTHONDONTWRITEBYTECODE": "1"},
+            env=execute.inherited_environment() | {"PYTHONDONTWRITEBYTECODE": "1"},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -120,12 +117,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _interrupted)  # or lab.sh would go on
-    try:
-        sys.exit(main())
-    except RunFailed as error:
-        print(f"clients: {error}", file=sys.stderr)
-        sys.exit(1)
-    except KeyboardInterrupt as stop:
-        print(f"clients: stopped ({stop or 'interrupt'})", file=sys.stderr)
-        sys.exit(130)
+    execute.run_to_exit("clients", main, {RunFailed: 1})  # SIGTERM too, or lab.sh would go on

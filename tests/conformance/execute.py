@@ -11,6 +11,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
@@ -71,14 +72,17 @@ def new_mark() -> str:
     return f"{RUN_ID}-{uuid.uuid4().hex}"
 
 
-def clean_environment(limit_s: int, mark: str) -> dict[str, str]:
-    """The caller's environment without what would reach the plain runs too."""
-    inherited = {
+def inherited_environment() -> dict[str, str]:
+    """The caller's, without what would reach the plain runs too."""
+    return {
         name: value
         for name, value in os.environ.items()
         if name != "LD_PRELOAD" and not name.startswith("VECMPI")
     }
-    return inherited | {"MPIEXEC_TIMEOUT": str(limit_s), MARK: mark}
+
+
+def clean_environment(limit_s: int, mark: str) -> dict[str, str]:
+    return inherited_environment() | {"MPIEXEC_TIMEOUT": str(limit_s), MARK: mark}
 
 
 def environment(test: Test, mode: Mode, limit_s: int, mark: str) -> dict[str, str]:
@@ -191,3 +195,25 @@ def run_test(test: Test, mode: Mode, settings: Settings, plain_timed_out: bool |
     if result.outcome != verdict.PASS:
         _write_log(result, command, text, mode, settings.logs)
     return result
+
+
+def _interrupted(signal_number: int, _frame) -> None:
+    raise KeyboardInterrupt(f"signal {signal_number}")
+
+
+def run_to_exit(name: str, main, failures: dict[type[Exception], int], saved: str = "") -> None:
+    """Exits with main's status, with that of a failure, or 130 once it is stopped; one line says why.
+
+    SIGTERM counts as an interrupt, so that everything is ended and taken away again.
+    """
+    signal.signal(signal.SIGTERM, _interrupted)
+    try:
+        sys.exit(main())
+    except tuple(failures) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        sys.exit(failures[type(error)])
+    except KeyboardInterrupt as stop:
+        print(f"{name}: stopped ({stop or 'interrupt'}){saved}", file=sys.stderr)
+        sys.exit(130)
+    finally:
+        kill_marked()

@@ -8,14 +8,12 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import pathlib
-import signal
 import subprocess
-import sys
 import time
 
 import build
 import results
-from execute import Mode, Result, Settings, SetupError, kill_marked, run_test
+from execute import Mode, Result, Settings, SetupError, kill_marked, run_test, run_to_exit
 from testlist import Suite, Test, read_subset
 from verdict import PASS
 
@@ -185,19 +183,5 @@ def main() -> int:
     return 1 if different else 0
 
 
-def _interrupted(signal_number: int, _frame) -> None:
-    raise KeyboardInterrupt(f"signal {signal_number}")
-
-
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _interrupted)
-    try:
-        sys.exit(main())
-    except SetupError as error:
-        print(f"conformance: {error}", file=sys.stderr)
-        sys.exit(3)
-    except KeyboardInterrupt as stop:
-        print(f"conformance: stopped ({stop or 'interrupt'}); results so far are saved", file=sys.stderr)
-        sys.exit(130)
-    finally:
-        kill_marked()
+    run_to_exit("conformance", main, {SetupError: 3}, "; results so far are saved")
