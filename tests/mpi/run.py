@@ -85,6 +85,7 @@ def arguments():
     parser.add_argument("--only", default="", help="cases whose name contains one of these, by comma")
     parser.add_argument("--seed", type=int, default=None, help="default: a random one, printed")
     parser.add_argument("--loop", type=int, default=1, help="repeat with the next seeds")
+    parser.add_argument("--repeats", type=int, default=1, help="preloaded runs of one seed beside one plain run")
     parser.add_argument("--jobs", type=int, default=1, choices=[1], help="one mpirun at a time")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one mpirun")
     parser.add_argument("--where-plain-passes", action="store_true",
@@ -216,6 +217,16 @@ class Tally:
             print(f"ok   {name}", flush=True)
 
 
+def run_preloaded(options, tally, case, mode, ranks, seed, plain):
+    missing = ""
+    if case.counts and mode in case.counted:
+        preloaded, missing = run_counted(options, case, ranks, seed, MODES[mode])
+    else:
+        preloaded = run(options, case, ranks, seed, options.library, MODES[mode])
+    why = ended_as_expected(case, preloaded) or difference(plain, preloaded) or missing
+    tally.note(f"{case.name} {mode} {ranks} (seed {seed})", why, preloaded)
+
+
 def run_case(options, tally, case, ranks, seed):
     helper = options.build_dir / "libvecmpi_yield.so"
     plain = run(options, case, ranks, seed, helper, {})
@@ -234,13 +245,8 @@ def run_case(options, tally, case, ranks, seed):
             continue
         if mode in SEGMENTED_MODES and case.rounds:
             continue
-        missing = ""
-        if case.counts and mode in case.counted:
-            preloaded, missing = run_counted(options, case, ranks, seed, MODES[mode])
-        else:
-            preloaded = run(options, case, ranks, seed, options.library, MODES[mode])
-        why = ended_as_expected(case, preloaded) or difference(plain, preloaded) or missing
-        tally.note(f"{case.name} {mode} {label}", why, preloaded)
+        for _ in range(options.repeats):
+            run_preloaded(options, tally, case, mode, ranks, seed, plain)
 
 
 def chosen_cases(options):
