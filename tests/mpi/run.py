@@ -59,9 +59,18 @@ SCHEDULES = {
 }
 MODES = MODES | SCHEDULES
 # Where --ranks does not say so, modes that differ from another one only in how a vector is cut, in the algorithm, or in
-# what is chosen by measurement, take part with two ranks, another power of two, and one left over from it. Every case that
-# has to do with them has one.
-FEW_RANKS = {mode: (2, 4, 5) for mode in (*SCHEDULES, "auto", "segments", "bytes")}
+# what is chosen by measurement, take part with two ranks, another power of two, and one left over from it; of two modes
+# with the same algorithms, with and without the offload thread, each takes some of these. Every case that has to do with
+# them has one of the two.
+FEW_RANKS = {
+    "auto": (2, 4, 5),
+    "segments": (2, 5), "bytes": (4, 5),
+    "ring": (2, 5), "ring-on": (4, 5),
+    "halving": (4, 5), "halving-on": (2, 5),
+    "trees": (2, 4, 5),
+    "hierarchical-on": (4, 5),  # also on several nodes, in scripts/check.sh
+    "reproducible": (2, 5),
+}
 
 
 @dataclass
