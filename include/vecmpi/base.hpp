@@ -103,6 +103,7 @@ struct SettingsResult {
     Settings settings;
     std::string problem;                // one line: variable, value, what is accepted; empty: fine
     std::vector<std::string> warnings;  // unknown VECMPI_ names, each with the nearest real one
+    std::vector<std::string> values;    // in the order of settings.def: as given, else the default
     uint64_t agreement_hash = 0;        // over the values that all ranks must share
 };
 
@@ -112,6 +113,9 @@ SettingsResult parse_settings(const char* const* environment);
 // Reads the environment once; later calls return the same object. Never throws.
 const SettingsResult& process_settings() noexcept;
 inline const Settings& settings() noexcept { return process_settings().settings; }
+inline bool report_is_wanted() noexcept {
+    return settings().report.kind != ReportTarget::Kind::off;
+}
 
 // One row of settings.def as a user sees it.
 struct SettingText {
@@ -120,12 +124,15 @@ struct SettingText {
     const char* accepted;
     const char* text;
     bool must_agree;
+    const char* field;  // of struct Settings
 };
 const std::vector<SettingText>& setting_texts();
 
 // "64K", "4M", "1G", "max", plain bytes. False when it is none of these.
 bool parse_bytes(std::string_view text, size_t& bytes) noexcept;
 std::string format_bytes(uint64_t bytes);
+// Three digits and a unit: "1.23 s". The same in every locale.
+std::string format_time(uint64_t ns);
 
 // A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD.
 std::string quote_json(std::string_view text);
@@ -162,40 +169,86 @@ enum class Counter : uint16_t {
     number_of_counters
 };
 
-// Counting is off (one predictable branch) until the report is asked for.
-extern std::atomic<bool> counting_enabled;
+enum class CounterKind : uint8_t { event, decline };
+struct CounterText {
+    const char* name;
+    CounterKind kind;
+    const char* text;
+};
+const CounterText& text_of(Counter counter) noexcept;
+
+// For whom something is counted. Nothing (one predictable branch) until somebody asks.
+struct CountedFor {
+    static constexpr uint8_t report = 1, trace = 2, tools = 4;
+};
+extern std::atomic<uint8_t> counting;
 void count_event(Counter counter, uint64_t add) noexcept;
 inline void count(Counter counter, uint64_t add = 1) noexcept {
-    if (counting_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+    if (counting.load(std::memory_order_relaxed) != 0) [[unlikely]]
         count_event(counter, add);
 }
 
-// How a call was served. Kept for each MPI function: calls and bytes (0 where unknown).
+// How a call was served. Where several paths had a part in it, the last of them in this order is
+// the call's.
 enum class Path : uint8_t {
     library,
     direct,
     inline_issue,
     queued,
+    completion,
     segmented,
     scattered,
     scheduled,
     on_node,
     own_pack,
+    own_kernel,
     number_of_paths
 };
 constexpr size_t max_calls = 1024;  // MPI functions that can be counted; the intercept names them
+// This path has a part in the call that this thread is in. bytes: for the trace.
 void count_call_event(size_t call, Path path, uint64_t bytes) noexcept;
 inline void count_call(size_t call, Path path, uint64_t bytes) noexcept {
-    if (counting_enabled.load(std::memory_order_relaxed)) [[unlikely]]
+    if (counting.load(std::memory_order_relaxed) != 0) [[unlikely]]
         count_call_event(call, path, bytes);
 }
+
+// A call of the program's, from here to the end of the scope; the report's row for it is known
+// then. A call inside it (from a callback) takes its time for itself, so none counts twice. A scope
+// that is left by longjmp counts nothing, and does no harm.
+class CallTimer {
+  public:
+    // path: where count_call() names none. counts: false for a call that is not the program's own.
+    CallTimer(size_t call, Path path, bool counts) noexcept;
+    ~CallTimer();
+    CallTimer(const CallTimer&) = delete;
+    CallTimer& operator=(const CallTimer&) = delete;
+    bool counts() const noexcept { return counts_; }
+    void add_bytes(uint64_t bytes) noexcept { bytes_ += bytes; }
+
+  private:
+    size_t call_;
+    uint64_t bytes_ = 0, began_ = 0;
+    uint64_t outer_inner_ticks_;  // of the call around this one
+    Path outer_path_;
+    bool counts_;
+};
+
+// From now on the report counts; time begins.
+void begin_report() noexcept;
+// MPI_Pcontrol: the report stops to count, or goes on; forgets what it has counted.
+void count_for_report(bool on) noexcept;
+void empty_report() noexcept;
+
+// Counters as tools see them: counted while somebody wants them, whatever the report does. Nests.
+void count_for_tools(bool on) noexcept;
+uint64_t counted_for_tools(Counter counter) noexcept;
 
 // From now on each counted call is a line of the log at level debug: name, path, bytes. Names come
 // from above, since base knows no MPI call.
 void trace_calls(const char* (*name_of_call)(size_t call)) noexcept;
 
-// All counters as one flat vector of 64-bit numbers, so that ranks can be summed; same length on
-// all ranks.
+// All that the report counted as one flat vector of 64-bit numbers, times in ns, so that ranks can
+// be summed; same length on all ranks.
 std::vector<uint64_t> counter_snapshot();
 
 struct ReportFacts {
@@ -206,9 +259,14 @@ struct ReportFacts {
     std::vector<const char*> call_names;  // index = call
     std::vector<std::string> notes;       // one line each, such as why the thread is on or off
 };
-// Pure. totals: sum over ranks of counter_snapshot().
-std::string format_summary(const ReportFacts& facts, const std::vector<uint64_t>& totals);
-std::string format_json(const ReportFacts& facts, const std::vector<uint64_t>& totals);
+// Of counter_snapshot(), over all ranks.
+struct ReportNumbers {
+    std::vector<uint64_t> totals;   // sums
+    std::vector<uint64_t> largest;  // each number on the rank where it is largest
+};
+// Pure.
+std::string format_summary(const ReportFacts& facts, const ReportNumbers& numbers);
+std::string format_json(const ReportFacts& facts, const ReportNumbers& numbers);
 
 // ---- topology and placement ----------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sizes as users write and read them. Not for counts or times.
+// Sizes and times as users write and read them.
 #include <cctype>
 #include <charconv>
 #include <cstdint>
@@ -56,6 +56,24 @@ std::string format_bytes(uint64_t bytes) {
     std::string text = std::to_string(whole);
     if (uint64_t tenths = rest * 10 >> 10; tenths != 0) text += "." + std::to_string(tenths);
     return text + " " + units[unit];
+}
+
+std::string format_time(uint64_t ns) {
+    static constexpr struct {
+        const char* name;
+        uint64_t ns;
+    } units[] = {{"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}};
+    for (const auto& unit : units) {
+        if (ns < unit.ns) continue;
+        const uint64_t whole = ns / unit.ns, rest = ns % unit.ns;
+        std::string text = std::to_string(whole);
+        if (whole < 10)
+            text += (rest * 100 / unit.ns < 10 ? ".0" : ".") + std::to_string(rest * 100 / unit.ns);
+        else if (whole < 100)
+            text += "." + std::to_string(rest * 10 / unit.ns);
+        return text + " " + unit.name;
+    }
+    return std::to_string(ns) + " ns";
 }
 
 }  // namespace vecmpi

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The report of VECMPI_REPORT, as text and as JSON. Pure: the caller sums, prints and writes.
 #include <algorithm>
+#include <charconv>
 #include <cstdarg>
 #include <cstdio>
 
@@ -15,10 +16,12 @@ struct CallRow {
     size_t path;
     uint64_t calls;
     uint64_t bytes;
+    uint64_t ns;
+    uint64_t largest_ns;  // on one rank
 };
 
-uint64_t value_at(const std::vector<uint64_t>& totals, size_t index) noexcept {
-    return index < totals.size() ? totals[index] : 0;
+uint64_t value_at(const std::vector<uint64_t>& numbers, size_t index) noexcept {
+    return index < numbers.size() ? numbers[index] : 0;
 }
 
 std::string call_name(const ReportFacts& facts, size_t call) {
@@ -26,15 +29,26 @@ std::string call_name(const ReportFacts& facts, size_t call) {
     return named ? facts.call_names[call] : "call " + std::to_string(call);
 }
 
-// What ran at all, in the order of the function table.
-std::vector<CallRow> call_rows(const ReportFacts& facts, const std::vector<uint64_t>& totals) {
+CallRow row_of(const ReportFacts& facts, const ReportNumbers& numbers, size_t call, size_t path) {
+    const Path of = static_cast<Path>(path);
+    return {call_name(facts, call),
+            path,
+            value_at(numbers.totals, calls_index(call, of)),
+            value_at(numbers.totals, bytes_index(call, of)),
+            value_at(numbers.totals, time_index(call, of)),
+            value_at(numbers.largest, time_index(call, of))};
+}
+
+// What ran at all: the longest first, then in the order of the function table.
+std::vector<CallRow> call_rows(const ReportFacts& facts, const ReportNumbers& numbers) {
     std::vector<CallRow> rows;
     for (size_t call = 0; call < max_calls; ++call)
         for (size_t path = 0; path < number_of_paths; ++path) {
-            uint64_t calls = value_at(totals, calls_index(call, static_cast<Path>(path)));
-            uint64_t bytes = value_at(totals, bytes_index(call, static_cast<Path>(path)));
-            if (calls != 0) rows.push_back({call_name(facts, call), path, calls, bytes});
+            if (value_at(numbers.totals, calls_index(call, static_cast<Path>(path))) != 0)
+                rows.push_back(row_of(facts, numbers, call, path));
         }
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const CallRow& a, const CallRow& b) { return a.ns > b.ns; });
     return rows;
 }
 
@@ -51,24 +65,60 @@ std::string counted(int number, const char* noun) {
     return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
-void append_calls(std::string& text, const std::vector<CallRow>& rows) {
-    size_t widest = 4;
-    bool path_used[number_of_paths] = {};
-    for (const CallRow& row : rows) {
-        widest = std::max(widest, row.name.size());
-        path_used[row.path] = true;
-    }
-    int width = static_cast<int>(std::min<size_t>(widest, 60));
-    append(text, "  %-*s  %-9s  %12s  %12s\n", width, "call", "path", "calls", "bytes");
-    for (const CallRow& row : rows) {
-        std::string bytes = row.bytes == 0 ? "-" : format_bytes(row.bytes);
-        append(text, "  %-*s  %-9s  %12llu  %12s\n", width, row.name.c_str(),
-               path_texts[row.path].name, static_cast<unsigned long long>(row.calls),
-               bytes.c_str());
-    }
+// "12.3 %"; written by hand, since printf follows the program's locale.
+std::string percent(uint64_t part, uint64_t whole) {
+    if (whole == 0) return "-";
+    const double share = static_cast<double>(part) / static_cast<double>(whole);
+    const auto tenths = static_cast<uint64_t>(share * 1000 + 0.5);
+    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
+}
+
+// With several threads the sum is of all of them, and may be more than the run took.
+void append_time(std::string& text, const ReportNumbers& numbers) {
+    const uint64_t run = value_at(numbers.totals, run_time_index);
+    const uint64_t in_mpi = value_at(numbers.totals, mpi_time_index);
+    if (run == 0) return;
+    text += "time in MPI calls: " + format_time(in_mpi) + " of " + format_time(run) +
+            ", sums of all ranks (" + percent(in_mpi, run) + "); on one rank at most " +
+            format_time(value_at(numbers.largest, mpi_time_index)) + " of " +
+            format_time(value_at(numbers.largest, run_time_index)) + "\n";
+    const uint64_t several = value_at(numbers.totals, several_threads_index);
+    if (several != 0)
+        text += "  thread time: several threads call MPI on " +
+                counted(static_cast<int>(several), "rank") +
+                ", so that 100 % is one thread in MPI all the time\n";
+}
+
+void append_paths(std::string& text, const std::vector<CallRow>& rows) {
+    bool used[number_of_paths] = {};
+    for (const CallRow& row : rows) used[row.path] = true;
     for (size_t path = 0; path < number_of_paths; ++path)
-        if (path_used[path])
-            append(text, "  %s: %s\n", path_texts[path].name, path_texts[path].text);
+        if (used[path]) append(text, "  %s: %s\n", path_texts[path].name, path_texts[path].text);
+}
+
+constexpr size_t most_rows = 40;  // a screen; all stand in the JSON report
+
+void append_calls(std::string& text, std::vector<CallRow> rows, uint64_t run_ns) {
+    uint64_t rest_ns = 0;
+    const size_t rest = rows.size() - std::min(rows.size(), most_rows);
+    for (size_t i = rows.size() - rest; i < rows.size(); ++i) rest_ns += rows[i].ns;
+    rows.resize(rows.size() - rest);
+    size_t widest = 4;
+    for (const CallRow& row : rows) widest = std::max(widest, row.name.size());
+    const int width = static_cast<int>(std::min<size_t>(widest, 60));
+    append(text, "  %-*s  %-10s  %12s  %10s  %8s  %7s  %11s\n", width, "call", "path", "calls",
+           "bytes", "time", "of run", "on one rank");
+    for (const CallRow& row : rows) {
+        const std::string bytes = row.bytes == 0 ? "-" : format_bytes(row.bytes);
+        append(text, "  %-*s  %-10s  %12llu  %10s  %8s  %7s  %11s\n", width, row.name.c_str(),
+               path_texts[row.path].name, static_cast<unsigned long long>(row.calls), bytes.c_str(),
+               format_time(row.ns).c_str(), percent(row.ns, run_ns).c_str(),
+               format_time(row.largest_ns).c_str());
+    }
+    if (rest != 0)
+        text += "  and " + counted(static_cast<int>(rest), "row") + " of less time each, " +
+                format_time(rest_ns) + " together; VECMPI_REPORT=json:FILE has all\n";
+    append_paths(text, rows);
 }
 
 void append_counters(std::string& text, const std::vector<uint64_t>& totals, CounterKind kind,
@@ -84,6 +134,12 @@ void append_counters(std::string& text, const std::vector<uint64_t>& totals, Cou
     }
 }
 
+// As std::to_chars writes it: no locale.
+std::string number(uint64_t value) {
+    char digits[24];
+    return std::string(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
 void append_json_calls(std::string& text, const std::vector<CallRow>& rows) {
     text += "  \"calls\": [";
     const char* separator = "\n";
@@ -91,11 +147,21 @@ void append_json_calls(std::string& text, const std::vector<CallRow>& rows) {
         text += separator;
         text += "    {\"name\": " + quote_json(row.name) +
                 ", \"path\": " + quote_json(path_texts[row.path].name) +
-                ", \"calls\": " + std::to_string(row.calls) +
-                ", \"bytes\": " + std::to_string(row.bytes) + "}";
+                ", \"calls\": " + number(row.calls) + ", \"bytes\": " + number(row.bytes) +
+                ", \"time_ns\": " + number(row.ns) +
+                ", \"time_ns_max\": " + number(row.largest_ns) + "}";
         separator = ",\n";
     }
     text += rows.empty() ? "],\n" : "\n  ],\n";
+}
+
+void append_json_time(std::string& text, const ReportNumbers& numbers) {
+    text += ",\n  \"run_ns\": " + number(value_at(numbers.totals, run_time_index)) +
+            ",\n  \"run_ns_max\": " + number(value_at(numbers.largest, run_time_index)) +
+            ",\n  \"mpi_ns\": " + number(value_at(numbers.totals, mpi_time_index)) +
+            ",\n  \"mpi_ns_max\": " + number(value_at(numbers.largest, mpi_time_index)) +
+            ",\n  \"ranks_with_several_threads\": " +
+            number(value_at(numbers.totals, several_threads_index));
 }
 
 // All of one kind, zeros too: a reader need not know which names may be missing.
@@ -107,7 +173,7 @@ void append_json_counters(std::string& text, const std::vector<uint64_t>& totals
         if (counter_texts[i].kind != kind) continue;
         text += separator;
         text += "    " + quote_json(counter_texts[i].name) +
-                ": {\"count\": " + std::to_string(value_at(totals, i)) +
+                ": {\"count\": " + number(value_at(totals, i)) +
                 ", \"text\": " + quote_json(counter_texts[i].text) + "}";
         separator = ",\n";
     }
@@ -116,21 +182,22 @@ void append_json_counters(std::string& text, const std::vector<uint64_t>& totals
 
 }  // namespace
 
-std::string format_summary(const ReportFacts& facts, const std::vector<uint64_t>& totals) {
+std::string format_summary(const ReportFacts& facts, const ReportNumbers& numbers) {
     std::string text = "vecmpi report: " + counted(facts.ranks, "rank") + " on " +
                        counted(facts.nodes, "node") + ", offload thread on " +
                        counted(facts.ranks_with_thread, "rank") + "\n";
     if (!facts.mpi_library.empty()) text += "  MPI library: " + facts.mpi_library + "\n";
     for (const std::string& note : facts.notes) text += "  " + note + "\n";
-    std::vector<CallRow> rows = call_rows(facts, totals);
-    text += rows.empty() ? "no calls counted\n" : "calls, sum of all ranks\n";
-    if (!rows.empty()) append_calls(text, rows);
-    append_counters(text, totals, CounterKind::event, "events");
-    append_counters(text, totals, CounterKind::decline, "declined, with the reason");
+    append_time(text, numbers);
+    std::vector<CallRow> rows = call_rows(facts, numbers);
+    text += rows.empty() ? "no calls counted\n" : "calls, sums of all ranks, longest first\n";
+    if (!rows.empty()) append_calls(text, rows, value_at(numbers.totals, run_time_index));
+    append_counters(text, numbers.totals, CounterKind::event, "events");
+    append_counters(text, numbers.totals, CounterKind::decline, "declined, with the reason");
     return text;
 }
 
-std::string format_json(const ReportFacts& facts, const std::vector<uint64_t>& totals) {
+std::string format_json(const ReportFacts& facts, const ReportNumbers& numbers) {
     std::string text = "{\n  \"ranks\": " + std::to_string(facts.ranks) +
                        ",\n  \"nodes\": " + std::to_string(facts.nodes) +
                        ",\n  \"ranks_with_thread\": " + std::to_string(facts.ranks_with_thread) +
@@ -141,11 +208,13 @@ std::string format_json(const ReportFacts& facts, const std::vector<uint64_t>& t
         text += separator + quote_json(note);
         separator = ", ";
     }
-    text += "],\n";
-    append_json_calls(text, call_rows(facts, totals));
-    append_json_counters(text, totals, CounterKind::event, "events");
+    text += "]";
+    append_json_time(text, numbers);
     text += ",\n";
-    append_json_counters(text, totals, CounterKind::decline, "declines");
+    append_json_calls(text, call_rows(facts, numbers));
+    append_json_counters(text, numbers.totals, CounterKind::event, "events");
+    text += ",\n";
+    append_json_counters(text, numbers.totals, CounterKind::decline, "declines");
     return text + "\n}\n";
 }
 

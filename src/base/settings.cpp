@@ -50,6 +50,10 @@ void read_setting(const char* const* environment, const char* name, const char* 
     result.problem = std::string(name) + "=" + printable(text) + ": accepted are " + accepted;
 }
 
+std::string_view given_or(std::string_view given, std::string_view otherwise) noexcept {
+    return given.empty() ? otherwise : given;
+}
+
 template <bool must_agree, typename Value>
 void hash_setting(const char* name, const Value& value, uint64_t& hash) {
     if constexpr (must_agree) add_to_hash(hash, std::string(name) + "=" + canonical(value) + "\n");
@@ -85,7 +89,7 @@ const std::vector<SettingText>& setting_texts() {
     // Never destroyed: the library leaves nothing to run at exit.
     static const auto& texts = *new std::vector<SettingText>{
 #define VECMPI_SETTING(field, name, kind, default_value, accepted, agree, text) \
-    {name, default_value, accepted, text, agree},
+    {name, default_value, accepted, text, agree, #field},
 #include "vecmpi/settings.def"
 #undef VECMPI_SETTING
     };
@@ -97,7 +101,8 @@ SettingsResult parse_settings(const char* const* environment) {
     uint64_t hash = 0xcbf29ce484222325ULL;
 #define VECMPI_SETTING(field, name, kind, default_value, accepted, agree, text)            \
     read_setting(environment, name, accepted, read_##kind, result.settings.field, result); \
-    hash_setting<agree>(name, result.settings.field, hash);
+    hash_setting<agree>(name, result.settings.field, hash);                                \
+    result.values.emplace_back(given_or(value_of(environment, name), default_value));
 #include "vecmpi/settings.def"
 #undef VECMPI_SETTING
     check_segments(environment, result);

@@ -137,7 +137,7 @@ void PackPlan::copy_all(Direction direction, void* packed, void* memory,
                                            Counter::packed_by_gathers,
                                            Counter::packed_by_transposes};
     copy(direction, packed, memory, count, 0, count * bytes_);
-    if (counting_enabled.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (counting.load(std::memory_order_relaxed) != 0) [[unlikely]] {
         vecmpi::count(counters[static_cast<size_t>(moved_by(steps_->of(count), direction))]);
     }
 }

@@ -11,6 +11,7 @@
 
 #include "elsewhere.hpp"
 #include "entries.hpp"
+#include "report.hpp"
 #include "vecmpi/intercept.hpp"
 #include "vecmpi/offload.hpp"
 
@@ -52,7 +53,8 @@ bool comes_to_us(When when, bool served) noexcept {
         case When::always:
             return true;
         case When::after_error_handler:
-            return served && error_handlers_exist.load(std::memory_order_relaxed);
+            return served &&
+                   (error_handlers_exist.load(std::memory_order_relaxed) || report_is_wanted());
     }
     return false;
 }
@@ -62,7 +64,10 @@ EntryFunction served_target(Call call, bool served) noexcept {
     const Handler& handler = handlers[static_cast<size_t>(call)];
     const EntryFunction function = real_function(call);
     if (function == nullptr) return function;
-    return comes_to_us(handler.when, served) ? handler.function : function;
+    const bool reported = served && report_is_wanted();
+    if (reported && call == Call::Pcontrol) return vecmpi_pcontrol_entry;
+    if (!comes_to_us(handler.when, served)) return function;
+    return reported && handler.timed != nullptr ? handler.timed : handler.function;
 }
 
 // ---- without vecmpi -----------------------------------------------------------------------------
@@ -169,6 +174,8 @@ void expect_error_handlers() noexcept {
 
 }  // namespace vecmpi
 
-vecmpi::EntryFunction vecmpi_bind_first_call(size_t entry) noexcept {
-    return vecmpi::bind_first_call(entry);
+vecmpi::EntryFunction vecmpi_bind_first_call(size_t entry, uintptr_t first_argument) noexcept {
+    if (entry < vecmpi::number_of_entries) return vecmpi::bind_first_call(entry);
+    vecmpi::obey_pcontrol(static_cast<int>(first_argument));
+    return vecmpi::real_function(vecmpi::Call::Pcontrol);
 }

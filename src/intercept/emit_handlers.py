@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes the functions that serve MPI calls, one pattern a class. What a pattern means stands in offload.hpp.
 
-serve_X does it, noexcept but where the library calls functions of the program; enter_X is where the program comes in, and calls its error handler functions at the end.
+serve_X does it, noexcept but where the library calls functions of the program; enter_X is where the program comes in, and calls its error handler functions at the end; timed_X is the same for VECMPI_REPORT.
 """
 
 from prototypes import GeneratorError
@@ -199,6 +199,107 @@ def call_real(function, indent="    "):
     return wrap(
         f"{indent}return real.{function.short_name}(", function.prototype.argument_list(), ");"
     )
+
+
+# ---- the same, timed, for VECMPI_REPORT --------------------------------------------------------------
+
+
+# Columns: buffer that may be MPI_IN_PLACE, count, type; an alternative for that case in the next row.
+SEND_SIDE = (("sendbuf", "sendcount", "sendtype"), ("recvbuf", "recvcount", "recvtype"))
+# One block for each rank of the communicator.
+BLOCKS_FOR_EACH = ("Alltoall", "Reduce_scatter_block")
+KINDS_WITH_DATA = ("post", "twin", "collective", "direct", "hook")
+
+
+def is_timed(function):
+    """All that have an entry, but MPI_T's, and what comes before the engine runs or ends it."""
+    return (
+        has_entry(function)
+        and "always" not in function.columns
+        and not function.name.startswith("MPI_T_")
+    )
+
+
+def is_count(parameter):
+    return parameter is not None and parameter.type in ("int", "MPI_Count") and not parameter.is_array()
+
+
+def base_name(function):
+    """Allgather of Iallgather_c: what the collectives of a family have in common."""
+    name = function.short_name.removesuffix("_c")
+    return name[1:].capitalize() if name[:1] == "I" and name[1:2].islower() else name
+
+
+def moves(function, count, datatype):
+    """The call that adds up `count` elements: of one rank, or an array with one for each."""
+    parameter = function.prototype.parameter(count)
+    if parameter is None or function.prototype.parameter(datatype) is None:
+        return ""
+    if parameter.is_array():
+        own = function.prototype.parameter("sendcount") is not None  # a gather in place
+        form = "moves_own" if own else "moves_all"
+        return f"timing.{form}({count}, {datatype}, comm);"
+    if not is_count(parameter):
+        return ""
+    if base_name(function) in BLOCKS_FOR_EACH:
+        return f"timing.moves_for_each({count}, {datatype}, comm);"
+    return f"timing.moves({count}, {datatype});"
+
+
+def bytes_of_two_sides(function):
+    """A scatter's root alone has a send side, so the receive side comes first there."""
+    sides = SEND_SIDE[::-1] if "catter" in function.name else SEND_SIDE
+    buffer = sides[0][0]
+    first, second = (moves(function, side[1], side[2]) or moves(function, side[1] + "s", side[2]) for side in sides)
+    if first == "" or "eighbor" in function.name or "exchange" in function.name:
+        # No MPI_IN_PLACE there, and the neighbours are not the communicator's ranks.
+        return first if "(sendcount, " in first else ""
+    if "catter" in function.name and "moves_all" in second:
+        second = ""  # the root of a Scatterv: its own part does not move
+    if second == "":
+        return f"if ({buffer} != MPI_IN_PLACE) {first}"
+    return f"if ({buffer} != MPI_IN_PLACE)\n            {first}\n        else\n            {second}"
+
+
+def bytes_moved(function):
+    """A statement, or nothing where the call moves nothing or does not tell. Never of handles that it may change."""
+    if function.kind not in KINDS_WITH_DATA:
+        return ""
+    has = function.prototype.parameter
+    if has("sendtype") and has("recvtype") and has("sendbuf") and has("recvbuf"):
+        return bytes_of_two_sides(function)
+    for count, datatype in (
+        ("origin_count", "origin_datatype"),
+        ("incount", "datatype"),
+        ("outcount", "datatype"),
+        ("recvcounts", "datatype"),
+        ("recvcount", "datatype"),
+        ("count", "datatype"),
+    ):
+        statement = moves(function, count, datatype)
+        if statement:
+            return statement
+    return ""
+
+
+def timed_signature(function):
+    return leavable(signature(function, "timed"))
+
+
+def timed_entry(function, operations):
+    """As the entry, in a scope that ends before a function of the program may be called."""
+    if not is_timed(function):
+        return ""
+    call = "serve_" if function.kind != "pass" else "real."
+    path = ", Path::completion" if function.kind == "requests" else ""
+    moved = bytes_moved(function)
+    text = timed_signature(function) + " {\n    int rc;\n    {\n"
+    constant = "" if moved else "const "
+    text += f"        {constant}TimedCall timing{{Call::{function.short_name}{path}}};\n"
+    text += f"        {moved}\n" if moved else ""
+    text += "        make_wanted_message_plans();\n" if moves_messages(function) else ""
+    text += wrap(f"        rc = {call}{function.short_name}(", function.prototype.argument_list(), ");")
+    return text + "\n    }\n    return finish(rc);\n}\n"
 
 
 def hand_on(function, condition, before=""):
@@ -413,14 +514,14 @@ SOURCES = {
 
 def written(function, operations, pattern):
     text = pattern(function, operations)
-    if pattern in (enter_served, enter_real):
-        return text
-    return text + enter_served(function, operations)
+    if pattern not in (enter_served, enter_real):
+        text += enter_served(function, operations)
+    return text + timed_entry(function, operations)
 
 
 def handlers_source(functions, operations, kinds, pattern, purpose):
     chosen = [f for f in functions if f.kind in kinds and has_entry(f)]
-    includes = '#include "error_handlers.hpp"\n#include "vecmpi/mpi_handlers.hpp"\n'
+    includes = '#include "error_handlers.hpp"\n#include "timed_call.hpp"\n#include "vecmpi/mpi_handlers.hpp"\n'
     if any(kind in ("post", "twin", "collective") for kind in kinds):
         includes += '#include "vecmpi/mpi_operations.hpp"\n'
     if any(moves_messages(function) for function in chosen):
@@ -439,6 +540,8 @@ def handlers_header(functions):
     by_hand = [function for function in functions if function.kind == "hook"]
     body = "// Where the program comes in. May be left by an exception of its error handler function.\n"
     body += "".join(entry_signature(f) + ";\n" for f in functions if has_entry(f))
+    body += "\n// The same for the report; cold, so that they lie apart and repeat little of the code.\n"
+    body += "".join("[[gnu::cold]] " + timed_signature(f) + ";\n" for f in functions if is_timed(f))
     body += "\n// Hand-written.\n"
     for function in by_hand:
         declared = signature(function)

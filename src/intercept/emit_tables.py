@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes what is one line a function: names, the struct of real functions, the entries. No behaviour."""
 
-from emit_handlers import has_entry
+from emit_handlers import has_entry, is_timed
 from text import banner, namespace, wrap
 
 
@@ -56,18 +56,21 @@ def real_header(functions):
     )
 
 
+def as_entry(prefix, function):
+    return f"reinterpret_cast<EntryFunction>({prefix}_{function.short_name})"
+
+
 def entries_source(functions):
     rows = ""
     for function in functions:
         if not has_entry(function):
-            rows += "    {nullptr, When::never},\n"
+            rows += "    {nullptr, nullptr, When::never},\n"
             continue
         when = "after_error_handler" if function.kind == "pass" else "running"
         if "always" in function.columns:
             when = "always"
-        rows += (
-            f"    {{reinterpret_cast<EntryFunction>(enter_{function.short_name}), When::{when}}},\n"
-        )
+        timed = as_entry("timed", function) if is_timed(function) else "nullptr"
+        rows += f"    {{{as_entry('enter', function)}, {timed}, When::{when}}},\n"
     body = (
         "// In the order of enum class Call.\n"
         "const Handler handlers[number_of_calls] = {\n" + rows + "};\n"
@@ -84,6 +87,7 @@ def entries_assembly(functions):
     for number, function in enumerate(functions):
         rows += f"entry {function.name}, {2 * number}\n"
         rows += f"entry P{function.name}, {2 * number + 1}\n"
+    rows += f"observer vecmpi_pcontrol_entry, {2 * len(functions)}\n"
     return (
         banner("The global symbols MPI_X and PMPI_X; `entry` is a macro of src/intercept/entry.S.")
         + '#include "entry.S"\n\nbegin_entries\n'

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include "vecmpi/mpi_calls.hpp"
 
@@ -23,6 +24,7 @@ enum class When : uint8_t { never, running, always, after_error_handler };
 // Who serves a function; generated from the table, in the order of enum class Call.
 struct Handler {
     EntryFunction function;  // null: never
+    EntryFunction timed;     // the same for the report; null: not timed
     When when;
 };
 extern const Handler handlers[number_of_calls];
@@ -38,7 +40,11 @@ extern std::atomic<vecmpi::EntryFunction> vecmpi_entry_slots[vecmpi::number_of_e
 extern const char vecmpi_first_calls[];
 
 // Called from entry.S with the registers of the program's call saved: binds, returns where to jump.
-vecmpi::EntryFunction vecmpi_bind_first_call(size_t entry) noexcept;
+// Entry number_of_entries is vecmpi_pcontrol_entry. The argument means nothing where there is none.
+vecmpi::EntryFunction vecmpi_bind_first_call(size_t entry, uintptr_t first_argument) noexcept;
+
+// MPI_Pcontrol where there is a report, whatever arguments it has: obeyed, then the real function.
+void vecmpi_pcontrol_entry();
 }
 
 namespace vecmpi {

@@ -4,7 +4,8 @@
 // entry i:       jump to what slot i holds
 // first call i:  number of the entry in a scratch register, jump to bind_first_call; 16 bytes each
 // slot i:        at load the address of first call i
-// bind_first_call saves every register that can carry an argument, asks vecmpi_bind_first_call() where to jump,
+// bind_first_call saves every register that can carry an argument, asks vecmpi_bind_first_call(number, first argument)
+// where to jump,
 // restores them and jumps there, so that the first call too reaches its target as the program made it.
 
 #if defined(__x86_64__)
@@ -31,6 +32,18 @@
 
     .section .data.rel.local.vecmpi_entry_slots, "aw", %progbits
     .quad .Lfirst_call_\index
+.endm
+
+// Like a first call for ever: what is bound to it tells vecmpi_bind_first_call() of each call, with its first argument.
+.macro observer name, index
+    .text
+    .globl \name
+    .hidden \name
+    .type \name, %function
+    .balign 16
+\name:
+    first_call \index
+    .size \name, . - \name
 .endm
 
 .macro begin_entries

@@ -33,6 +33,7 @@
     stp q2, q3, [sp, #128]
     stp q4, q5, [sp, #160]
     stp q6, q7, [sp, #192]
+    mov x1, x0
     mov w0, w17
     bl vecmpi_bind_first_call
     mov x16, x0

@@ -36,6 +36,7 @@
     movq %r8, 160(%rsp)
     movq %r9, 168(%rsp)
     movq %rax, 176(%rsp)
+    movq %rdi, %rsi
     movl %r11d, %edi
     call vecmpi_bind_first_call
     movq %rax, %r11

@@ -475,7 +475,10 @@ int serve_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
 
 int serve_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype,
                        MPI_Op op) noexcept {
-    if (reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) return MPI_SUCCESS;
+    if (reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) {
+        count_call(static_cast<size_t>(Call::Reduce_local), Path::own_kernel, 0);
+        return MPI_SUCCESS;
+    }
     const int rc = real.Reduce_local(inbuf, inoutbuf, count, datatype, op);
     if (rc == MPI_SUCCESS && count > 0) note_reduced_by_library(op, datatype);
     return rc;
@@ -483,7 +486,10 @@ int serve_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatyp
 
 int serve_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype,
                          MPI_Op op) noexcept {
-    if (reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) return MPI_SUCCESS;
+    if (reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) {
+        count_call(static_cast<size_t>(Call::Reduce_local_c), Path::own_kernel, 0);
+        return MPI_SUCCESS;
+    }
     const int rc = real.Reduce_local_c(inbuf, inoutbuf, count, datatype, op);
     if (rc == MPI_SUCCESS && count > 0) note_reduced_by_library(op, datatype);
     return rc;

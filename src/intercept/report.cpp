@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sums the counters of all ranks with the library's Ireduce, waiting on our ladder, and writes the
-// report on rank 0.
+// report on rank 0. What MPI_Pcontrol says to it.
 #include "report.hpp"
 
 #include <cstdio>
@@ -22,16 +22,16 @@ bool look_at_reduce(void* context) noexcept {
     return done != 0;
 }
 
-std::vector<uint64_t> sum_over_world(std::vector<uint64_t> mine) {
-    std::vector<uint64_t> totals(mine.size());
+std::vector<uint64_t> reduce_over_world(const std::vector<uint64_t>& mine, MPI_Op op) {
+    std::vector<uint64_t> result(mine.size());
     PendingReduce pending{MPI_REQUEST_NULL};
     {
         DirectCall scope(Call::Ireduce);
-        real.Ireduce(mine.data(), totals.data(), static_cast<int>(mine.size()), MPI_UINT64_T,
-                     MPI_SUM, 0, MPI_COMM_WORLD, &pending.request);
+        real.Ireduce(mine.data(), result.data(), static_cast<int>(mine.size()), MPI_UINT64_T, op, 0,
+                     MPI_COMM_WORLD, &pending.request);
     }
     wait_until(look_at_reduce, &pending);
-    return totals;
+    return result;
 }
 
 // The first rank of its node? Collective over MPI_COMM_WORLD.
@@ -75,8 +75,15 @@ void write_report(const std::string& text) {
 
 }  // namespace
 
+// MPI 4.0, 14.2.4. Other levels are other tools'.
+void obey_pcontrol(int level) noexcept {
+    if (level < 0 || level > 2) return;
+    count_for_report(level != 0);
+    if (level == 2) empty_report();
+}
+
 void print_report() noexcept {
-    if (settings().report.kind == ReportTarget::Kind::off || !agreement().valid) return;
+    if (!report_is_wanted() || !agreement().valid) return;
     ReportFacts facts;
     int rank = 0;
     real.Comm_rank(MPI_COMM_WORLD, &rank);
@@ -84,8 +91,9 @@ void print_report() noexcept {
     std::vector<uint64_t> mine = counter_snapshot();
     mine.push_back(engine_has_thread());
     mine.push_back(leads_node());
-    std::vector<uint64_t> totals = sum_over_world(std::move(mine));
+    ReportNumbers numbers{reduce_over_world(mine, MPI_SUM), reduce_over_world(mine, MPI_MAX)};
     if (rank != 0) return;
+    std::vector<uint64_t>& totals = numbers.totals;
     facts.nodes = static_cast<int>(totals.back());
     totals.pop_back();
     facts.ranks_with_thread = static_cast<int>(totals.back());
@@ -95,8 +103,8 @@ void print_report() noexcept {
         facts.call_names.push_back(call_name(static_cast<Call>(call)));
     facts.notes.push_back("offload thread of rank 0 " + engine_reason());
     write_report(settings().report.kind == ReportTarget::Kind::json
-                     ? format_json(facts, totals)
-                     : format_summary(facts, totals));
+                     ? format_json(facts, numbers)
+                     : format_summary(facts, numbers));
 }
 
 }  // namespace vecmpi

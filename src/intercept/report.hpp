@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The report at MPI_Finalize: gathers what the ranks counted and prints it from one. Counting is in
-// base.
+// The report at MPI_Finalize: gathers what the ranks counted and prints it from one; MPI_Pcontrol.
+// Counting is in base.
 #pragma once
 
 namespace vecmpi {
@@ -8,5 +8,9 @@ namespace vecmpi {
 // Collective over MPI_COMM_WORLD where VECMPI_REPORT is set (it is the same on all ranks), else
 // nothing.
 void print_report() noexcept;
+
+// MPI_Pcontrol(level) of the program, where there is a report: 0 stops counting on this rank, 1
+// goes on, 2 goes on from zero.
+void obey_pcontrol(int level) noexcept;
 
 }  // namespace vecmpi

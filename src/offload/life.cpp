@@ -105,10 +105,9 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     app_level = std::min(level, lib_provided);
     if (app_provided) *app_provided = app_level;
     const Decision& made = decision();
-    const bool traced = log_wants(LogLevel::debug);
-    if (traced) trace_calls([](size_t call) { return call_name(static_cast<Call>(call)); });
-    counting_enabled.store(traced || settings().report.kind != ReportTarget::Kind::off,
-                           std::memory_order_relaxed);
+    if (log_wants(LogLevel::debug))
+        trace_calls([](size_t call) { return call_name(static_cast<Call>(call)); });
+    if (report_is_wanted()) begin_report();
     if (!make_engine()) return;  // no memory: every call stays with the library
     apply_wait_policy();
     engine->library_rests = library_waits.rest;

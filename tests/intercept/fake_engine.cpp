@@ -65,6 +65,19 @@ DirectCall::DirectCall(Call call, Reentry) noexcept : marks_inside_(true) {
 }
 DirectCall::~DirectCall() noexcept { --fake.open_direct_calls; }
 
+CommTraits comm_traits(MPI_Comm) noexcept {
+    CommTraits traits;
+    traits.size = fake.ranks;
+    traits.inter = fake.between_groups;
+    return traits;
+}
+MPI_Count size_of(MPI_Datatype type) noexcept {
+    return is_builtin_type(type) ? static_cast<MPI_Count>(builtin_type_bytes(type)) : 24;
+}
+QuietErrors::QuietErrors() noexcept = default;
+QuietErrors::~QuietErrors() = default;
+bool errors_can_be_quiet() noexcept { return fake.quiet; }
+
 void note_window_made() noexcept {}
 void note_window_freed() noexcept {}
 

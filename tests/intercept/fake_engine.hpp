@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "vecmpi/offload.hpp"
 #include "vecmpi/intranode.hpp"
+#include "vecmpi/offload.hpp"
 #include "vecmpi/pipeline.hpp"
 
 namespace vecmpi::test {
@@ -33,6 +33,9 @@ struct FakeEngine {
     bool collective_twins = true;
     bool runs = true;
     bool on_offload_thread = false;
+    bool between_groups = false;
+    bool quiet = true;
+    int ranks = 3;  // of any communicator
     int result = MPI_SUCCESS;
     std::optional<int> intranode;  // what src/intranode returns
     std::vector<Call> asked_on_node;

@@ -42,6 +42,8 @@ MODES = {
     "on": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on", "VECMPI_SINGLE_COPY": "1K", "VECMPI_PACK": "on"},
     "segments": {"VECMPI_OFFLOAD": "on", "VECMPI_SEGMENTS": "4", "VECMPI_PACK": "on", **SEGMENTED},
     "bytes": {"VECMPI_OFFLOAD": "off", "VECMPI_SEGMENT_BYTES": "1K", **SEGMENTED},
+    # Every call comes by its timed entry.
+    "report": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on", "VECMPI_REPORT": "json:/dev/null"},
 }
 SEGMENTED_MODES = ("segments", "bytes")
 # Every collective is a schedule of ours, by each algorithm: only for cases that have to do with them.
@@ -70,6 +72,7 @@ FEW_RANKS = {
     "trees": (2, 4, 5),
     "hierarchical-on": (4, 5),  # also on several nodes, in scripts/check.sh
     "reproducible": (2, 5),
+    "report": (2,),
 }
 
 

@@ -149,7 +149,7 @@ without_mpi() {
 
 mpich_programs() {
     local program
-    for program in c_point_to_point c_collectives c_objects outside thread_init sessions session_first forks short_of_memory mpi3_calls; do
+    for program in c_point_to_point c_collectives c_objects sections outside thread_init sessions session_first forks short_of_memory mpi3_calls; do
         build "$program" "$mpicc" "${c_flags[@]}" "$sources/$program.c" -lpthread
     done
     build unreadable "$mpicc" "${c_flags[@]}" -rdynamic "$sources/unreadable.c"
@@ -233,6 +233,56 @@ profiler_before() {
     # With VECMPI=off one behind is in place too, as without the library.
     record preloaded ranks_of 2 LD_PRELOAD="$library:$work/libprofiler.so" VECMPI=off -- ./mpi3_calls
     compare "PMPI profiler behind, VECMPI=off" plain preloaded
+}
+
+# ---- tools -----------------------------------------------------------------------------------------------------
+
+barriers_of() { # REPORT : in all rows
+    awk '$1 == "MPI_Barrier" { sum += $3 } END { print sum + 0 }' "$1"
+}
+
+# What the report counts between MPI_Pcontrol(2), (1) and (0); without a report the calls are the library's.
+sections() {
+    wanted "MPI_Pcontrol" || return 0
+    local program programs=(./sections) mode
+    [ -z "$mpifort" ] || build f90_sections "$mpifort" -O1 -w "$sources/f90_sections.f90"
+    [ ! -x f90_sections ] || programs+=(./f90_sections)
+    for program in "${programs[@]}"; do
+        same "MPI_Pcontrol, no report: $program" 2 "$program"
+        record plain ranks_of 2 -- "$program"
+        for mode in off on; do
+            record preloaded ranks_of 2 LD_PRELOAD="$library" VECMPI_OFFLOAD=$mode VECMPI_REPORT=summary -- "$program"
+            if cmp -s plain.out preloaded.out && [ "$(barriers_of preloaded.err)" = 14 ]; then
+                echo "ok MPI_Pcontrol: $program, thread $mode"
+            else
+                failed "MPI_Pcontrol: $program, thread $mode" "$(barriers_of preloaded.err) barriers, not 14" preloaded.err
+            fi
+        done
+    done
+    build libprofiler_of_sections.so "$mpicc" -shared -fPIC "$sources/profiler_of_sections.c"
+    record plain ranks_of 2 LD_PRELOAD="$work/libprofiler_of_sections.so" -- ./sections
+    record preloaded ranks_of 2 LD_PRELOAD="$work/libprofiler_of_sections.so:$library" VECMPI_REPORT=summary -- ./sections
+    if grep -q 'profiler: sections' plain.out && cmp -s plain.out preloaded.out && [ "$(barriers_of preloaded.err)" = 14 ]; then
+        echo "ok MPI_Pcontrol, PMPI profiler before"
+    else
+        failed "MPI_Pcontrol, PMPI profiler before" "$(barriers_of preloaded.err) barriers" plain.out preloaded.err
+    fi
+}
+
+# A program with decimal commas has a report without: scripts read it.
+report_in_locale() {
+    wanted "report in another locale" || return 0
+    if ! localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" 2>/dev/null; then
+        echo "skip report in another locale: localedef has none"
+        return
+    fi
+    record preloaded ranks_of 2 LD_PRELOAD="$library" LOCPATH="$work" LC_ALL=de_DE.UTF-8 VECMPI_REPORT=summary -- ./sections
+    if grep -q 'half is 0,5 here' preloaded.out && grep -qE ' [0-9]+\.[0-9]+ %' preloaded.err &&
+        ! grep -qE '[0-9],[0-9]' preloaded.err; then
+        echo "ok report in another locale"
+    else
+        failed "report in another locale" "" preloaded.out preloaded.err
+    fi
 }
 
 # ---- settings ------------------------------------------------------------------------------------------------------
@@ -354,6 +404,8 @@ fortran
 late_mpi
 one_rank
 profiler_before
+sections
+report_in_locale
 switched_off
 off_on_one_rank
 bad_value VECMPI_SEGMENTS banana

@@ -67,12 +67,12 @@ TEST_CASE("the idle thread parks, and wakes for a call", "[offload][thread]") {
 TEST_CASE("parking is counted", "[offload][thread]") {
     FreshLibrary library;
     RunningEngine running(Mode::thread);
-    counting_enabled = true;
+    count_for_report(true);
     const int before = counter(Counter::thread_parks);
     MPI_Request request = queued(1, {.looks = 1});
     CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     CHECK(eventually([before] { return counter(Counter::thread_parks) > before; }));
-    counting_enabled = false;
+    count_for_report(false);
 }
 
 TEST_CASE("the thread goes on looking while something is pending", "[offload][thread]") {

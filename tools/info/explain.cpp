@@ -25,15 +25,6 @@ static_assert(std::size(names) == number_of_collectives);
 
 const Name& words_of(Collective collective) { return names[static_cast<size_t>(collective)]; }
 
-const char* text_of(Counter why) {
-    static constexpr const char* texts[] = {
-#define VECMPI_COUNTER(name, kind, text) text,
-#include "vecmpi/counters.def"
-#undef VECMPI_COUNTER
-    };
-    return texts[static_cast<size_t>(why)];
-}
-
 constexpr int most_ranks = 1000000;
 
 bool read_number(const std::string& text, int& value) {
@@ -128,7 +119,7 @@ std::string time_text(double us) {
 
 std::string why_text(const ChoiceFacts& facts, const Choice& choice, const Settings& settings) {
     const Name& name = words_of(facts.collective);
-    if (choice.path == CollectivePath::mpi) return text_of(choice.why);
+    if (choice.path == CollectivePath::mpi) return text_of(choice.why).text;
     if (choice.path == CollectivePath::segmented)
         return std::string("as ") + name.setting + " says";
     if (reduces(facts.collective) && settings.reproducible)

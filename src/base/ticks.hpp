@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The cheapest steady count of this CPU, and what a tick of it is in nanoseconds. Inside src/base
+// and its tests only.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace vecmpi {
+
+uint64_t monotonic_ns() noexcept;
+
+// Set by choose_ticks(), before any time is taken.
+extern bool ticks_are_of_cpu;
+// The CPU's counter where it runs at one speed whatever the clock of the core does; else
+// nanoseconds.
+void choose_ticks() noexcept;
+
+inline uint64_t ticks() noexcept {
+#if defined(__x86_64__)
+    if (ticks_are_of_cpu) return __rdtsc();
+#elif defined(__aarch64__)
+    if (ticks_are_of_cpu) {
+        uint64_t count;
+        asm volatile("mrs %0, cntvct_el0" : "=r"(count));
+        return count;
+    }
+#endif
+    return monotonic_ns();
+}
+
+// Both clocks at one moment.
+struct ClockReading {
+    uint64_t ticks = 0, ns = 0;
+};
+
+// A thread that loses its CPU between the two readings would put them far apart: of eight, the one
+// whose two ticks lie closest together.
+template <class Ticks, class Nanoseconds>
+ClockReading read_closely(Ticks now_ticks, Nanoseconds now_ns) noexcept {
+    ClockReading best;
+    uint64_t least = UINT64_MAX;
+    for (int look = 0; look < 8; ++look) {
+        const uint64_t before = now_ticks(), ns = now_ns(), after = now_ticks();
+        if (after < before || after - before >= least) continue;
+        least = after - before;
+        best = {before + least / 2, ns};
+    }
+    return best;
+}
+inline ClockReading read_clocks() noexcept { return read_closely(ticks, monotonic_ns); }
+
+// Pure. The speed is that between the two readings; without any time between them: 0.
+inline uint64_t ticks_to_ns(uint64_t span, const ClockReading& from,
+                            const ClockReading& to) noexcept {
+    if (to.ticks <= from.ticks || to.ns <= from.ns) return 0;
+    const double ns_in_tick =
+        static_cast<double>(to.ns - from.ns) / static_cast<double>(to.ticks - from.ticks);
+    return static_cast<uint64_t>(static_cast<double>(span) * ns_in_tick);
+}
+
+}  // namespace vecmpi
