@@ -128,5 +128,7 @@ CASES = [
     Case("dynamic", ranks=(1, 2, 4), schedules=True),
     Case("forks", ranks=(1, 2, 4), schedules=True),
     Case("forks", "node", ranks=(2, 3, 4)),
+    Case("tools", ranks=(1, 2, 4), counts=("elements_reduced",)),
+    Case("tools", "threads", ranks=(1, 2), counts=("elements_reduced",)),
     Case("finalize_active", ranks=(1, 2, 4), schedules=True),
 ]

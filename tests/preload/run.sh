@@ -285,6 +285,30 @@ report_in_locale() {
     fi
 }
 
+names_of_library() { # NAME.out : without numbers, and without ours
+    sed 's/\(variable\|category\) [0-9]* /\1 /' "$1" | grep -v ' vecmpi' | sort
+}
+
+tool_variables() {
+    wanted "MPI_T" || return 0
+    build tool_names "$mpicc" "${c_flags[@]}" "$sources/tool_names.c"
+    # One rank: the launcher would mix what two print.
+    record plain ranks_of 1 -- ./tool_names
+    record preloaded ranks_of 1 LD_PRELOAD="$library" VECMPI=off -- ./tool_names
+    compare "MPI_T, VECMPI=off" plain preloaded
+    record preloaded ranks_of 1 LD_PRELOAD="$library" VECMPI_OFFLOAD=off -- ./tool_names
+    names_of_library plain.out >expected
+    if ! names_of_library preloaded.out | cmp -s expected -; then
+        failed "MPI_T" "the library's variables differ" preloaded.err
+    elif [ "$(cat preloaded.rc)" != 0 ] || [ "$(grep -c 'vecmpi_offload$' preloaded.out)" != 3 ] ||
+        [ "$(grep -c 'vecmpi_elements_reduced$' preloaded.out)" != 3 ] ||
+        [ "$(sed -n 's/.*variable \([0-9]*\) vecmpi_offload$/\1/p' preloaded.out | sort -u | wc -l)" != 1 ]; then
+        failed "MPI_T" "not at the same place before, in and after" preloaded.err
+    else
+        echo "ok MPI_T"
+    fi
+}
+
 # ---- settings ------------------------------------------------------------------------------------------------------
 
 switched_off() {
@@ -406,6 +430,7 @@ one_rank
 profiler_before
 sections
 report_in_locale
+tool_variables
 switched_off
 off_on_one_rank
 bad_value VECMPI_SEGMENTS banana
