@@ -115,6 +115,7 @@ step 'demo program' tests/demo/test_train_digits.sh "$build/examples/train_digit
 step 'demo packages' tests/demo/test_packages.sh
 step 'thread teams' tests/demo/test_team_sum.sh "$build" .
 step 'datatype examples' tests/demo/test_datatype_examples.sh "$build"
+step 'tool example' tests/demo/test_tool_counters.sh "$build"
 step 'installed' tests/packaging/test_installed.sh "$build" .
 step 'virtual hosts' tests/demo/test_lab.sh
 step 'conformance runner' python3 -B tests/conformance/selftest.py
