@@ -76,6 +76,11 @@ struct NetworkSetting {
     bool operator==(const NetworkSetting&) const = default;
 };
 
+struct ProfileChoice {
+    enum class Kind : uint8_t { automatic, off, file } kind = Kind::automatic;
+    std::string file;  // with kind file
+};
+
 struct ReportTarget {
     enum class Kind : uint8_t { off, summary, json } kind = Kind::off;
     std::string file;  // with kind json
@@ -94,6 +99,7 @@ struct Settings {
     PathRanges allreduce, bcast, reduce, reduce_scatter, allgather;
     NetworkSetting network;
     PackMode pack = PackMode::automatic;
+    ProfileChoice profile;
     bool reproducible = false;
     ReportTarget report;
     LogLevel log = LogLevel::warn;

@@ -292,6 +292,18 @@ bool read_network(std::string_view text, NetworkSetting& value) {
     return true;
 }
 
+bool read_profile_choice(std::string_view text, ProfileChoice& value) {
+    static constexpr Word<ProfileChoice::Kind> words[] = {{"auto", ProfileChoice::Kind::automatic},
+                                                          {"off", ProfileChoice::Kind::off}};
+    ProfileChoice choice;
+    if (!read_word(text, words, choice.kind)) {
+        choice.kind = ProfileChoice::Kind::file;
+        choice.file = text;
+    }
+    value = std::move(choice);
+    return true;
+}
+
 bool read_report(std::string_view text, ReportTarget& value) {
     static constexpr Word<ReportTarget::Kind> words[] = {{"off", ReportTarget::Kind::off},
                                                          {"summary", ReportTarget::Kind::summary}};
@@ -357,6 +369,18 @@ std::string canonical(const NetworkSetting& value) {
 
 std::string canonical(const ReportTarget& value) {
     return std::to_string(static_cast<int>(value.kind)) + value.file;
+}
+
+void add_to_hash(uint64_t& hash, std::string_view text) noexcept {
+    for (unsigned char letter : text) hash = (hash ^ letter) * 0x100000001b3ULL;
+}
+
+std::string printable(std::string_view value) {
+    constexpr size_t longest = 80;
+    std::string text(value.substr(0, longest));
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+    return value.size() > longest ? text + "..." : text;
 }
 
 }  // namespace vecmpi

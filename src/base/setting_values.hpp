@@ -32,6 +32,7 @@ bool read_bcast(std::string_view text, PathRanges& value);
 bool read_allgather(std::string_view text, PathRanges& value);
 bool read_network(std::string_view text, NetworkSetting& value);
 bool read_pack(std::string_view text, PackMode& value);
+bool read_profile_choice(std::string_view text, ProfileChoice& value);
 bool read_report(std::string_view text, ReportTarget& value);
 bool read_level(std::string_view text, LogLevel& value);
 
@@ -41,6 +42,13 @@ std::string canonical(IntranodeMode value);
 std::string canonical(const PathRanges& value);
 std::string canonical(const NetworkSetting& value);
 std::string canonical(const ReportTarget& value);
+
+// FNV-1a, 64 bits: equal on all machines, and a difference in one letter changes it.
+constexpr uint64_t hash_of_nothing = 0xcbf29ce484222325ULL;
+void add_to_hash(uint64_t& hash, std::string_view text) noexcept;
+
+// A value fit for one line of an error message.
+std::string printable(std::string_view value);
 
 // The name of settings.def that a user most likely meant, or null when none is near.
 const char* nearest_setting(std::string_view name);

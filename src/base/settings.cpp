@@ -11,6 +11,7 @@
 
 #include "setting_values.hpp"
 #include "vecmpi/base.hpp"
+#include "vecmpi/profile.hpp"
 
 namespace vecmpi {
 namespace {
@@ -26,20 +27,6 @@ std::string_view value_of(const char* const* environment, std::string_view name)
             return trim(entry.substr(name.size() + 1));
     }
     return {};
-}
-
-// A value fit for one line of an error message.
-std::string printable(std::string_view value) {
-    constexpr size_t longest = 80;
-    std::string text(value.substr(0, longest));
-    std::replace_if(
-        text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
-    return value.size() > longest ? text + "..." : text;
-}
-
-// FNV-1a, 64 bits: equal on all machines, and a difference in one letter changes it.
-void add_to_hash(uint64_t& hash, std::string_view text) noexcept {
-    for (unsigned char letter : text) hash = (hash ^ letter) * 0x100000001b3ULL;
 }
 
 template <typename Value>
@@ -98,7 +85,7 @@ const std::vector<SettingText>& setting_texts() {
 
 SettingsResult parse_settings(const char* const* environment) {
     SettingsResult result;
-    uint64_t hash = 0xcbf29ce484222325ULL;
+    uint64_t hash = hash_of_nothing;
 #define VECMPI_SETTING(field, name, kind, default_value, accepted, agree, text)            \
     read_setting(environment, name, accepted, read_##kind, result.settings.field, result); \
     hash_setting<agree>(name, result.settings.field, hash);                                \
@@ -111,9 +98,10 @@ SettingsResult parse_settings(const char* const* environment) {
     return result;
 }
 
-const SettingsResult& process_settings() noexcept {
+namespace {
+SettingsResult& stored() noexcept {
     alignas(SettingsResult) static unsigned char storage[sizeof(SettingsResult)];
-    static const SettingsResult& result = []() noexcept -> const SettingsResult& {
+    static SettingsResult& result = []() noexcept -> SettingsResult& {
         try {
             return *new (storage) SettingsResult(parse_settings(environ));
         } catch (...) {  // out of memory: the defaults need none
@@ -121,6 +109,19 @@ const SettingsResult& process_settings() noexcept {
         }
     }();
     return result;
+}
+}  // namespace
+
+const SettingsResult& process_settings() noexcept { return stored(); }
+
+void adopt_network(const NetworkSetting& measured) noexcept {
+    NetworkSetting& network = stored().settings.network;
+    const auto fill = [](int64_t& given, int64_t value) {
+        if (given < 0) given = value;
+    };
+    fill(network.latency_ns, measured.latency_ns);
+    fill(network.bytes_per_s, measured.bytes_per_s);
+    fill(network.overhead_ns, measured.overhead_ns);
 }
 
 }  // namespace vecmpi

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The text of a profile becomes values. Pure; reads no file.
+#include "vecmpi/profile.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+#include "setting_values.hpp"
+
+namespace vecmpi {
+namespace {
+
+constexpr std::string_view version = "1";
+constexpr size_t most_ways = 1024;  // rows of the node; a file is 64 KiB at most
+
+// Each in the order of its enum.
+constexpr std::string_view kernel_words[] = {"pack.permute",  "unpack.permute", "pack.gather",
+                                             "unpack.gather", "move.masked",    "move.columns"};
+constexpr std::string_view block_words[] = {"1", "2", "4", "8", "16", "32", "long"};
+constexpr std::string_view distance_words[] = {"dense", "open", "sparse", "far"};
+constexpr std::string_view verdict_words[] = {"", "yes", "no"};
+constexpr std::string_view family_words[] = {"arithmetic", "half", "logical", "complex", "pairs"};
+constexpr std::string_view kind_words[] = {"allreduce", "reduce", "reduce_scatter", "bcast",
+                                           "allgather"};
+constexpr std::string_view way_words[] = {"rounds", "copy", "library"};
+static_assert(std::size(kernel_words) == number_of_pack_kernels);
+static_assert(std::size(block_words) == number_of_block_classes);
+static_assert(std::size(distance_words) == number_of_distances);
+static_assert(std::size(family_words) == number_of_reduce_families);
+static_assert(std::size(kind_words) == number_of_node_kinds);
+static_assert(std::size(way_words) == number_of_node_ways);
+
+template <size_t number>
+bool find_word(std::string_view word, const std::string_view (&words)[number], size_t& index) {
+    index = static_cast<size_t>(std::find(words, words + number, word) - words);
+    return index < number && !word.empty();
+}
+
+// Cuts what stands behind the last point off, and returns it.
+std::string_view take_last_part(std::string_view& key) {
+    const size_t point = key.rfind('.');
+    if (point == std::string_view::npos) return {};
+    const std::string_view last = key.substr(point + 1);
+    key = key.substr(0, point);
+    return last;
+}
+
+// ---- rows: null where the row was read, else what is accepted
+// ---------------------------------------
+
+const char* read_pack_row(std::string_view key, std::string_view value, Profile& profile) {
+    size_t kernel = 0, block = 0, distance = 0, verdict = 0;
+    const std::string_view distance_word = take_last_part(key), block_word = take_last_part(key);
+    if (!find_word(key, kernel_words, kernel) || !find_word(block_word, block_words, block) ||
+        !find_word(distance_word, distance_words, distance))
+        return "accepted are pack. and unpack. with permute or gather, move. with masked or "
+               "columns, then "
+               "a length (1, 2, 4, 8, 16, 32, long) and a distance (dense, open, sparse, far)";
+    if (!find_word(value, verdict_words, verdict)) return "accepted are yes and no";
+    profile.pack.entry(static_cast<PackKernel>(kernel), block, static_cast<Distance>(distance)) =
+        static_cast<Verdict>(verdict);
+    return nullptr;
+}
+
+const char* read_reduce_row(std::string_view key, std::string_view value, Profile& profile) {
+    size_t family = 0;
+    IsaChoice isa = IsaChoice::automatic;
+    const std::string_view word = take_last_part(key);
+    if (key != "reduce" || !find_word(word, family_words, family))
+        return "accepted are reduce.arithmetic, half, logical, complex and pairs";
+    if (!read_isa(value, isa) || isa == IsaChoice::automatic || isa == IsaChoice::off)
+        return "accepted are scalar, sse4, avx2, avx512, neon, sve";
+    profile.reduce[family] = isa;
+    return nullptr;
+}
+
+bool read_ways(std::string_view value, std::array<NodeWay, number_of_node_sizes>& ways) {
+    for (size_t i = 0; i < ways.size(); ++i) {
+        const bool is_last = i + 1 == ways.size();
+        const size_t end = value.find(',');
+        size_t way = 0;
+        if ((end == std::string_view::npos) != is_last ||
+            !find_word(trim(value.substr(0, end)), way_words, way))
+            return false;
+        ways[i] = static_cast<NodeWay>(way);
+        if (!is_last) value.remove_prefix(end + 1);
+    }
+    return true;
+}
+
+const char* read_node_row(std::string_view key, std::string_view value, Profile& profile) {
+    NodeWays row;
+    const std::string_view kind = take_last_part(key), ranks = take_last_part(key);
+    const char* const end = ranks.data() + ranks.size();
+    const auto [rest, error] = std::from_chars(ranks.data(), end, row.ranks);
+    constexpr int most_ranks = 1 << 20;
+    if (error != std::errc() || rest != end || row.ranks < 2 || row.ranks > most_ranks ||
+        key != "node" || !find_word(kind, kind_words, row.kind) || profile.ways.size() == most_ways)
+        return "accepted are node., the number of ranks, and .allreduce, .reduce, .reduce_scatter, "
+               ".bcast "
+               "or .allgather";
+    if (!read_ways(value, row.at))
+        return "accepted are three of rounds, copy, library: from 64K, 256K and 1M on";
+    profile.ways.push_back(row);
+    return nullptr;
+}
+
+const char* read_text(std::string_view value, std::string& text) {
+    text = value;
+    return nullptr;
+}
+
+const char* read_row(std::string_view key, std::string_view value, Profile& profile) {
+    if (value.empty()) return "accepted is key = value";
+    if (key == "cpu") return read_text(value, profile.cpu);
+    if (key == "isa") return read_text(value, profile.isa);
+    if (key == "mpi") return read_text(value, profile.mpi);
+    ++profile.entries;
+    if (key == "network")
+        return read_network(value, profile.network) ? nullptr
+                                                    : "accepted is what VECMPI_NETWORK takes";
+    if (key.starts_with("reduce.")) return read_reduce_row(key, value, profile);
+    if (key.starts_with("node.")) return read_node_row(key, value, profile);
+    for (const char* prefix : {"pack.", "unpack.", "move."})
+        if (key.starts_with(prefix)) return read_pack_row(key, value, profile);
+    return "accepted keys are version, cpu, isa, mpi, network, reduce., node., pack., unpack., "
+           "move.";
+}
+
+// Cuts the next line off, without what ends it; a comment or nothing is an empty line.
+std::string_view next_line(std::string_view& rest) {
+    const size_t end = rest.find('\n');
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    line = trim(line);
+    return line.starts_with('#') ? std::string_view{} : line;
+}
+
+}  // namespace
+
+const NodeWays* Profile::ways_of(size_t kind, int ranks) const noexcept {
+    for (const NodeWays& row : ways)
+        if (row.kind == kind && row.ranks == ranks) return &row;
+    return nullptr;
+}
+
+ParsedProfile parse_profile(std::string_view text) {
+    ParsedProfile parsed;
+    std::vector<std::string_view> keys;
+    const auto refuse = [&parsed](size_t line, std::string why) {
+        parsed.line = line;
+        parsed.problem = std::move(why);
+        return parsed;
+    };
+    for (size_t number = 1; !text.empty(); ++number) {
+        const std::string_view line = next_line(text);
+        if (line.empty()) continue;
+        const size_t equals = line.find('=');
+        const std::string_view key = trim(line.substr(0, equals));
+        const std::string_view value =
+            equals == std::string_view::npos ? std::string_view{} : trim(line.substr(equals + 1));
+        if (keys.empty() && (key != "version" || value.empty()))
+            return refuse(number, printable(line) + ": accepted is version = 1 as the first line");
+        if (keys.empty() && value != version)
+            return refuse(number, printable(line) + ": accepted is version = 1");
+        if (std::find(keys.begin(), keys.end(), key) != keys.end())
+            return refuse(number, printable(line) + ": accepted is each key once");
+        const char* const accepted = keys.empty() ? nullptr : read_row(key, value, parsed.profile);
+        if (accepted != nullptr) return refuse(number, printable(line) + ": " + accepted);
+        keys.push_back(key);
+    }
+    if (keys.empty()) return refuse(0, "empty: accepted is what vecmpi-tune writes");
+    if (parsed.profile.cpu.empty() || parsed.profile.isa.empty())
+        return refuse(0, "no cpu or no isa: accepted is what vecmpi-tune writes");
+    return parsed;
+}
+
+uint64_t hash_of_collective_part(const Profile& profile) {
+    if (profile.network == NetworkSetting{} && profile.ways.empty()) return 0;
+    uint64_t hash = hash_of_nothing;
+    add_to_hash(hash, canonical(profile.network));
+    std::vector<std::string> rows;
+    for (const NodeWays& row : profile.ways) {
+        std::string text = std::to_string(row.ranks) + "." + std::to_string(row.kind);
+        for (const NodeWay way : row.at) text += "," + std::to_string(static_cast<int>(way));
+        rows.push_back(std::move(text));
+    }
+    std::sort(rows.begin(), rows.end());  // in whatever order they stand
+    for (const std::string& row : rows) add_to_hash(hash, ";" + row);
+    return hash;
+}
+
+}  // namespace vecmpi

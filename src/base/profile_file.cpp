@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finds this host's profile and reads it once. Never writes one: that is vecmpi-tune's.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "vecmpi/profile.hpp"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace vecmpi {
+namespace {
+
+constexpr size_t most_profile_bytes = size_t{64} << 10;
+constexpr const char* fallback = ": the built-in choices are used";
+
+// Letters of any case and digits; all between two of them becomes `between`.
+std::string words_of(std::string_view text, char between, bool keeps_signs) {
+    std::string words;
+    for (const char letter : text) {
+        const bool is_upper = letter >= 'A' && letter <= 'Z';
+        const bool is_kept = is_upper || (letter >= 'a' && letter <= 'z') ||
+                             (letter >= '0' && letter <= '9') || (keeps_signs && letter > ' ');
+        if (is_kept)
+            words += is_upper && !keeps_signs ? static_cast<char>(letter - 'A' + 'a') : letter;
+        else if (!words.empty() && words.back() != between)
+            words += between;
+    }
+    if (!words.empty() && words.back() == between) words.pop_back();
+    return words;
+}
+
+// At most one byte more than `most`: who gets that knows that there is more.
+bool read_at_most(int file, size_t most, std::string& text) {
+    text.resize(most + 1);
+    size_t length = 0;
+    while (length < text.size()) {
+        const ssize_t got = read(file, text.data() + length, text.size() - length);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return false;
+        if (got == 0) break;
+        length += static_cast<size_t>(got);
+    }
+    text.resize(length);
+    return true;
+}
+
+// Empty, or why there is no text. Does not wait for who might write to a pipe.
+std::string read_text_of(const std::string& name, std::string& text) {
+    const int file = open(name.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (file < 0) return strerrordesc_np(errno);
+    struct stat status {};
+    std::string why;
+    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
+        why = "it is no regular file";
+    else if (!read_at_most(file, most_profile_bytes, text))
+        why = strerrordesc_np(errno);
+    else if (text.size() > most_profile_bytes)
+        why = "it is longer than 64 KiB";
+    close(file);
+    return why;
+}
+
+std::string line_text(size_t line) { return line == 0 ? "" : ":" + std::to_string(line); }
+
+LoadedProfile& loaded() noexcept {
+    alignas(LoadedProfile) static unsigned char storage[sizeof(LoadedProfile)];
+    static LoadedProfile& profile = *new (storage) LoadedProfile();
+    return profile;
+}
+
+std::string file_to_read(const ProfileChoice& choice, const std::string& cpu) {
+    if (choice.kind == ProfileChoice::Kind::file) return choice.file;
+    if (choice.kind == ProfileChoice::Kind::off) return {};
+    for (const std::string& place :
+         profile_places(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"), profile_name(cpu)))
+        if (access(place.c_str(), R_OK) == 0) return place;
+    return {};
+}
+
+}  // namespace
+
+#if defined(__x86_64__)
+
+// The brand may be the same for several generations, "AMD EPYC" on a virtual machine.
+std::string host_model() {
+    unsigned words[13] = {}, eax = 0, ebx = 0, ecx = 0, edx = 0;
+    if (__get_cpuid_max(0x80000000, nullptr) >= 0x80000004)
+        for (unsigned i = 0; i < 3; ++i)
+            __cpuid(0x80000002 + i, words[4 * i], words[4 * i + 1], words[4 * i + 2],
+                    words[4 * i + 3]);
+    __cpuid(1, eax, ebx, ecx, edx);
+    unsigned family = eax >> 8 & 15;
+    if (family == 15) family += eax >> 20 & 255;
+    const unsigned model = (eax >> 4 & 15) | (eax >> 12 & 0xf0);
+    return words_of(reinterpret_cast<const char*>(words), ' ', true) + " family " +
+           std::to_string(family) + " model " + std::to_string(model);
+}
+
+#else
+
+std::string host_model() {
+    std::string text;
+    const int file =
+        open("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return "unknown";
+    read_at_most(file, 64, text);
+    close(file);
+    return "midr " + words_of(text, ' ', true);
+}
+
+#endif
+
+std::string profile_name(std::string_view host_model) {
+    return words_of(host_model, '-', false) + ".profile";
+}
+
+std::vector<std::string> profile_places(const char* config_home, const char* home,
+                                        const std::string& name) {
+    std::vector<std::string> places;
+    // The XDG specification: a path that is not absolute does not count.
+    if (config_home != nullptr && config_home[0] == '/')
+        places.push_back(std::string(config_home) + "/vecmpi/" + name);
+    else if (home != nullptr && home[0] == '/')
+        places.push_back(std::string(home) + "/.config/vecmpi/" + name);
+    places.push_back("/etc/vecmpi/" + name);
+    return places;
+}
+
+LoadedProfile read_profile(const std::string& file, const std::string& cpu, const char* isa,
+                           std::string (*mpi_library)()) {
+    LoadedProfile read;
+    std::string text;
+    const auto refuse = [&](const std::string& why) {
+        read.profile = {};
+        read.problem = "profile " + file + why;
+        return read;
+    };
+    if (const std::string why = read_text_of(file, text); !why.empty())
+        return refuse(" cannot be read (" + why + ")" + fallback +
+                      "; VECMPI_PROFILE accepts auto, off, or a file that vecmpi-tune wrote");
+    read.file = file;
+    ParsedProfile parsed = parse_profile(text);
+    if (!parsed.problem.empty())
+        return refuse(line_text(parsed.line) + ": " + parsed.problem + fallback);
+    read.profile = std::move(parsed.profile);
+    if (read.profile.cpu != cpu || read.profile.isa != isa)
+        return refuse(" is for " + read.profile.cpu + " with " + read.profile.isa + ", this is " +
+                      cpu + " with " + isa + fallback + "; vecmpi-tune makes one for this host");
+    const std::string mpi =
+        read.profile.mpi.empty() || mpi_library == nullptr ? read.profile.mpi : mpi_library();
+    if (mpi == read.profile.mpi) return read;
+    read.problem = "profile " + file + " was measured with " + read.profile.mpi + ", this is " +
+                   mpi + ": its network and its ways on a node are not used";
+    read.profile.network = {};
+    read.profile.ways.clear();
+    return read;
+}
+
+void load_profile(const char* isa, std::string (*mpi_library)()) noexcept {
+    if (settings().profile.kind == ProfileChoice::Kind::off) return;
+    try {
+        const std::string cpu = host_model();
+        const std::string file = file_to_read(settings().profile, cpu);
+        if (!file.empty()) loaded() = read_profile(file, cpu, isa, mpi_library);
+    } catch (const std::bad_alloc&) {
+        loaded().profile = {};
+    }
+}
+
+const LoadedProfile& process_profile() noexcept { return loaded(); }
+
+}  // namespace vecmpi

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Profiles: every key, every malformed line, whether one fits, where it is looked for.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "vecmpi/profile.hpp"
+
+using namespace vecmpi;
+
+namespace {
+
+const std::string head = "version = 1\ncpu = Some CPU\nisa = avx2\n";
+
+std::string problem_of(const std::string& rows) {
+    const ParsedProfile parsed = parse_profile(head + rows);
+    return parsed.problem.empty() ? "" : std::to_string(parsed.line) + ": " + parsed.problem;
+}
+
+class Folder {
+  public:
+    Folder() { REQUIRE(mkdtemp(path_) != nullptr); }
+    ~Folder() {
+        for (const std::string& file : files_) std::remove(file.c_str());
+        rmdir(path_);
+    }
+    std::string name(const char* file) {
+        files_.push_back(std::string(path_) + "/" + file);
+        return files_.back();
+    }
+    std::string file(const char* of, const std::string& text) {
+        const std::string made = name(of);
+        std::FILE* const stream = std::fopen(made.c_str(), "w");
+        REQUIRE(stream != nullptr);
+        std::fwrite(text.data(), 1, text.size(), stream);
+        std::fclose(stream);
+        return made;
+    }
+
+  private:
+    char path_[64] = "/tmp/vecmpi-profile.XXXXXX";
+    std::vector<std::string> files_;
+};
+
+std::string this_library() { return "MPICH Version: 4.0.2"; }
+
+std::string problem_of_file(const std::string& file) {
+    return read_profile(file, "Some CPU", "avx2", this_library).problem;
+}
+
+bool holds(const std::string& text, const char* part) { return text.find(part) != text.npos; }
+
+}  // namespace
+
+TEST_CASE("profile: every key is read", "[base][profile]") {
+    const ParsedProfile parsed = parse_profile(
+        "# a comment\r\n\n  version=1\ncpu = Some CPU\nisa = avx2\nmpi = MPICH Version: 4.0.2\n"
+        "network = latency=2us,bandwidth=100Gbit\nreduce.half = sse4\n"
+        "node.4.reduce_scatter = rounds, copy,library\nnode.2.bcast = copy,copy,copy\n"
+        "pack.gather.8.sparse = yes\nunpack.permute.long.dense = no\nmove.columns.1.far = no");
+    REQUIRE(parsed.problem == "");
+    const Profile& profile = parsed.profile;
+    CHECK(profile.cpu == "Some CPU");
+    CHECK(profile.isa == "avx2");
+    CHECK(profile.mpi == "MPICH Version: 4.0.2");
+    CHECK(profile.network == NetworkSetting{2000, 12500000000, -1});
+    CHECK(profile.reduce[1] == IsaChoice::sse4);
+    CHECK(profile.reduce[0] == IsaChoice::automatic);
+    REQUIRE(profile.ways_of(2, 4) != nullptr);
+    using enum NodeWay;
+    CHECK(profile.ways_of(2, 4)->at == std::array{rounds, copy, library});
+    CHECK(profile.ways_of(3, 2) != nullptr);
+    CHECK(profile.ways_of(3, 4) == nullptr);
+    CHECK(profile.ways_of(2, 2) == nullptr);
+    CHECK(profile.entries == 7);
+    CHECK(profile.pack.at(PackKernel::pack_gather, 5, 40) == Verdict::yes);
+    CHECK(profile.pack.at(PackKernel::pack_gather, 4, 40) == Verdict::built_in);
+    CHECK(profile.pack.at(PackKernel::unpack_gather, 5, 40) == Verdict::built_in);
+    CHECK(profile.pack.at(PackKernel::unpack_permute, 33, 50) == Verdict::no);
+    CHECK(profile.pack.at(PackKernel::columns, 1, 4097) == Verdict::no);
+}
+
+TEST_CASE("profile: each malformed line is told with its number", "[base][profile]") {
+    struct Case {
+        const char* rows;
+        const char* problem;  // a part of it
+    };
+    for (const auto& [rows, part] : std::vector<Case>{
+             {"nonsense\n", "4: nonsense: accepted is key = value"},
+             {"network =\n", "4: network =: accepted is key = value"},
+             {"= 3\n", "4: = 3: accepted keys are"},
+             {"\n\nspeed = 3\n", "6: speed = 3: accepted keys are"},
+             {"isa = avx2\n", "4: isa = avx2: accepted is each key once"},
+             {"network = latency=1us\nnetwork = latency=1us\n", "5: network = latency=1us: accep"},
+             {"network = latency=1\n", "4: network = latency=1: accepted is what VECMPI_NETWORK"},
+             {"network = bandwidth=1,5Gbit\n", "accepted is what VECMPI_NETWORK"},
+             {"reduce.sum = avx2\n", "accepted are reduce.arithmetic"},
+             {"reduce.x.half = avx2\n", "accepted are reduce.arithmetic"},
+             {"reduce.half = fast\n", "accepted are scalar"},
+             {"reduce.half = auto\n", "accepted are scalar"},
+             {"reduce.half = off\n", "accepted are scalar"},
+             {"node.2.gather = rounds,rounds,rounds\n", "accepted are node."},
+             {"node.allreduce = rounds,rounds,rounds\n", "accepted are node."},
+             {"node.1.bcast = rounds,rounds,rounds\n", "accepted are node."},
+             {"node.-2.bcast = rounds,rounds,rounds\n", "accepted are node."},
+             {"node.2x.bcast = rounds,rounds,rounds\n", "accepted are node."},
+             {"node.99999999999.bcast = rounds,rounds,rounds\n", "accepted are node."},
+             {"node.x.2.bcast = rounds,rounds,rounds\n", "accepted are node."},
+             {"node.2.bcast = rounds,rounds\n", "accepted are three of"},
+             {"node.2.bcast = rounds,rounds,rounds,rounds\n", "accepted are three of"},
+             {"node.2.bcast = rounds,,rounds\n", "accepted are three of"},
+             {"node.2.bcast = rounds,fast,rounds\n", "accepted are three of"},
+             {"pack.permute.3.dense = yes\n", "accepted are pack."},
+             {"pack.permute.8.wide = yes\n", "accepted are pack."},
+             {"pack.shuffle.8.dense = yes\n", "accepted are pack."},
+             {"pack.masked.8.dense = yes\n", "accepted are pack."},
+             {"pack.permute.8 = yes\n", "accepted are pack."},
+             {"pack.permute.8.dense = maybe\n", "accepted are yes and no"},
+             {"pack.permute.8.dense = \t\n", "accepted is key = value"},
+             {"\x01\xff\n", "4: ?\xff: accepted"}}) {
+        CAPTURE(rows, problem_of(rows));
+        CHECK(holds(problem_of(rows), part));
+    }
+    CHECK(problem_of("speed = " + std::string(5000, 'x')).size() < 300);
+}
+
+TEST_CASE("profile: the head must be whole", "[base][profile]") {
+    const auto problem = [](const char* text) { return parse_profile(text).problem; };
+    CHECK(holds(problem(""), "empty"));
+    CHECK(holds(problem("# nothing\n"), "empty"));
+    CHECK(holds(problem("cpu = x\nversion = 1\n"), "version = 1 as the first line"));
+    CHECK(holds(problem("version\n"), "version = 1 as the first line"));
+    CHECK(
+        holds(problem("version = 2\ncpu = x\nisa = y\n"), "version = 2: accepted is version = 1"));
+    CHECK(holds(problem("version = 1\nversion = 1\n"), "each key once"));
+    CHECK(holds(problem("version = 1\nisa = avx2\n"), "no cpu or no isa"));
+    CHECK(holds(problem("version = 1\ncpu = x\n"), "no cpu or no isa"));
+    CHECK(problem("version = 1\ncpu = x\nisa = y\n").empty());
+    CHECK(parse_profile("version = 1\ncpu = x\nisa = y\n").profile.entries == 0);
+}
+
+TEST_CASE("profile: a file fits this host, or says why not", "[base][profile]") {
+    Folder folder;
+    const std::string rows = "node.2.bcast = copy,copy,copy\nreduce.half = sse4\n";
+    const std::string good = folder.file("good", head + "mpi = MPICH Version: 4.0.2\n" + rows);
+    const LoadedProfile read = read_profile(good, "Some CPU", "avx2", this_library);
+    CHECK(read.problem == "");
+    CHECK(read.file == good);
+    CHECK(read.profile.entries == 2);
+    CHECK(read_profile(good, "Some CPU", "avx2", nullptr).problem == "");
+
+    for (const auto& [cpu, isa] : {std::pair{"Other CPU", "avx2"}, {"Some CPU", "avx512"}}) {
+        const LoadedProfile other = read_profile(good, cpu, isa, this_library);
+        CHECK(holds(other.problem, "is for Some CPU with avx2, this is "));
+        CHECK(holds(other.problem, cpu));
+        CHECK(other.profile == Profile{});
+    }
+    const LoadedProfile library = read_profile(folder.file("mpi", head + "mpi = MPICH 5\n" + rows),
+                                               "Some CPU", "avx2", this_library);
+    CHECK(holds(library.problem, "was measured with MPICH 5, this is MPICH Version: 4.0.2"));
+    CHECK(library.profile.ways.empty());
+    CHECK(library.profile.reduce[1] == IsaChoice::sse4);
+
+    CHECK(holds(problem_of_file(folder.file("bad", head + "speed = 3\n")), "/bad:4: speed = 3: "));
+    CHECK(holds(problem_of_file(folder.file("empty", "")), "/empty: empty"));
+    CHECK(problem_of_file(folder.file("most", head + "#" + std::string(65000, 'x'))).empty());
+    CHECK(holds(problem_of_file(folder.file("long", head + "#" + std::string(66000, 'x'))),
+                "longer than 64 KiB"));
+    CHECK(holds(problem_of_file(folder.name("none")), "No such file"));
+    CHECK(holds(problem_of_file("/tmp"), "no regular file"));
+    CHECK(holds(problem_of_file("/dev/zero"), "no regular file"));
+    const std::string pipe = folder.name("pipe");
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK(holds(problem_of_file(pipe), "no regular file"));  // and does not wait for a writer
+}
+
+TEST_CASE("profile: the hash sees the collective part, and nothing else", "[base][profile]") {
+    const auto hash = [](const std::string& rows) {
+        const ParsedProfile parsed = parse_profile(head + rows);
+        REQUIRE(parsed.problem == "");
+        return hash_of_collective_part(parsed.profile);
+    };
+    const std::string two = "node.2.bcast = copy,copy,copy\n";
+    const std::string four = "node.4.bcast = copy,copy,copy\n";
+    CHECK(hash("") == 0);
+    CHECK(hash("reduce.half = sse4\npack.gather.8.far = no\n") == 0);
+    CHECK(hash(two) != 0);
+    CHECK(hash(two) != hash(four));
+    CHECK(hash(two) != hash("node.2.bcast = copy,copy,rounds\n"));
+    CHECK(hash(two) != hash("node.2.reduce = copy,copy,copy\n"));
+    CHECK(hash(two + four) == hash(four + two));
+    CHECK(hash(two + "reduce.half = sse4\n") == hash(two));
+    CHECK(hash("network = latency=1us\n") == hash("network = latency=1000ns\n"));
+    CHECK(hash("network = latency=1us\n") != hash("network = overhead=1us\n"));
+}
+
+TEST_CASE("profile: where it is looked for", "[base][profile]") {
+    using Places = std::vector<std::string>;
+    CHECK(profile_places("/x", "/home/me", "a") == Places{"/x/vecmpi/a", "/etc/vecmpi/a"});
+    CHECK(profile_places(nullptr, "/home/me", "a") ==
+          Places{"/home/me/.config/vecmpi/a", "/etc/vecmpi/a"});
+    CHECK(profile_places("x", "/home/me", "a")[0] == "/home/me/.config/vecmpi/a");
+    CHECK(profile_places("", nullptr, "a") == Places{"/etc/vecmpi/a"});
+    CHECK(profile_places(nullptr, "me", "a") == Places{"/etc/vecmpi/a"});
+    CHECK(profile_name("Intel(R) Xeon(R) 8480+ @ 2/GHz family 6") ==
+          "intel-r-xeon-r-8480-2-ghz-family-6.profile");
+    CHECK(profile_name("../../etc/x") == "etc-x.profile");
+    CHECK_FALSE(host_model().empty());
+    CHECK(host_model() == host_model());
+}
+
+TEST_CASE("profile: classes of lengths and distances", "[base][profile]") {
+    for (const auto& [bytes, of] : std::vector<std::pair<int64_t, size_t>>{{0, 0},
+                                                                           {1, 0},
+                                                                           {2, 1},
+                                                                           {3, 2},
+                                                                           {4, 2},
+                                                                           {5, 3},
+                                                                           {8, 3},
+                                                                           {9, 4},
+                                                                           {16, 4},
+                                                                           {17, 5},
+                                                                           {32, 5},
+                                                                           {33, 6},
+                                                                           {INT64_MAX, 6}})
+        CHECK(block_class(bytes) == of);
+    CHECK(distance_class(8, 8) == Distance::dense);
+    CHECK(distance_class(8, 16) == Distance::dense);
+    CHECK(distance_class(8, 17) == Distance::open);
+    CHECK(distance_class(8, 32) == Distance::open);
+    CHECK(distance_class(8, 33) == Distance::sparse);
+    CHECK(distance_class(8, 4096) == Distance::sparse);
+    CHECK(distance_class(8, 4097) == Distance::far);
+    CHECK(distance_class(4096, 5000) == Distance::far);
+}
