@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "vecmpi/profile.hpp"
+
 namespace vecmpi {
 
 // Copies `bytes` bytes; the buffers must not overlap. Either may be null when bytes is 0.
@@ -108,6 +110,10 @@ using ReduceInto = void (*)(const void* in, void* inout, size_t count) noexcept;
 // must not overlap.
 using ReduceTo = void (*)(const void* in, const void* inout, void* out, size_t count) noexcept;
 
+// Pairs of op and type whose kernels are written alike.
+enum class ReduceFamily : uint8_t { arithmetic, half, logical, complex, pairs };
+ReduceFamily reduce_family(ReduceOp op, ElementType type) noexcept;
+
 struct ReduceKernel {
     ReduceInto into = nullptr;  // both are null where the pair is not one that MPI implements
     ReduceTo to = nullptr;
@@ -157,7 +163,13 @@ struct PackLimits {
     Isa isa = Isa::scalar;
     bool any_way = true;
     PackWay only = PackWay::block;
+    PackTable table{};  // with any_way: what this host's profile says
 };
+
+// Pure. Is this kernel used where it can do it? First what the user named, then this host's table,
+// then what is built in for such a layout on this CPU.
+bool is_chosen(const PackLimits& limits, PackKernel kernel, int64_t block_bytes, int64_t distance,
+               bool built_in) noexcept;
 
 namespace kernels {
 struct Permutation;
@@ -189,8 +201,9 @@ class RecordCopier {
     }
 
   private:
-    void prepare_permutations(bool only_where_faster);
-    void prepare_shuffles();
+    void prepare_permutations(const PackLimits& limits);
+    void prepare_shuffles(const PackLimits& limits);
+    void choose(Direction direction, const PackLimits& limits, bool built_in) noexcept;
     void copy_blocks(Direction direction, char* packed, char* memory,
                      size_t records) const noexcept;
     template <class Tables, class FunctionOf>

@@ -132,7 +132,10 @@ Step round_of(const Layout& layout, int64_t rounds, int64_t stride, const PackLi
         step.offset = layout.offset;
         return step;
     }
-    if (limits.any_way && is_column(layout, stride, limits.isa)) return grid_step(layout, stride);
+    if (limits.any_way && is_column(layout, stride, limits.isa) &&
+        is_chosen(limits, PackKernel::columns, layout.parts[0].bytes, std::abs(layout.stride),
+                  true))
+        return grid_step(layout, stride);
     if (std::vector<Block> blocks = blocks_of_record(layout, rounds); !blocks.empty())
         return record_step(std::move(blocks), layout.bytes, stride, limits, room);
     if (is_table(layout)) return table_step(layout, limits, room);

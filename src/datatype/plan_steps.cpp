@@ -9,13 +9,14 @@
 
 namespace vecmpi {
 
-PackLimits pack_limits(PackMode mode, IsaChoice isa) noexcept {
+PackLimits pack_limits(PackMode mode, IsaChoice isa, const PackTable& table) noexcept {
     PackLimits limits;  // IsaChoice::off: plain loops
     if (isa == IsaChoice::automatic)
         limits.isa = best_isa();
     else if (isa != IsaChoice::off)  // both enums have the sets in the same order
         limits.isa = static_cast<Isa>(static_cast<int>(isa) - static_cast<int>(IsaChoice::scalar));
     limits.any_way = mode == PackMode::automatic || mode == PackMode::on;
+    limits.table = table;
     if (mode == PackMode::permute) limits.only = PackWay::permute;
     if (mode == PackMode::gather) limits.only = PackWay::gather;
     return limits;
@@ -83,8 +84,9 @@ std::unique_ptr<HeldPlan> plan_of(MPI_Datatype type, const TypeTree& tree, Count
     if (layout->kind == Layout::Kind::empty || is_plain_copy) return nullptr;
     *why = Counter::decline_plan;
     if (!agrees_with_library(*layout, type)) return nullptr;
+    const PackTable& table = process_profile().profile.pack;
     auto steps =
-        make_steps(*layout, tree.extent, pack_limits(settings().pack, settings().isa), why);
+        make_steps(*layout, tree.extent, pack_limits(settings().pack, settings().isa, table), why);
     if (!steps) return nullptr;
     auto held = std::make_unique<HeldPlan>(type, std::move(steps), digest_of(tree));
     held->cut_bytes = cut_bytes(tree, layout->bytes);

@@ -21,8 +21,8 @@ struct PlanSteps {
     const Step& of(int64_t count) const noexcept { return count == 1 && one ? *one : copies; }
 };
 
-// Pure. What the settings allow.
-PackLimits pack_limits(PackMode mode, IsaChoice isa) noexcept;
+// Pure. What the settings allow, and this host's table of kernels.
+PackLimits pack_limits(PackMode mode, IsaChoice isa, const PackTable& table = {}) noexcept;
 
 // Pure. Null, and the reason, where the plan would take more than most_plan_bytes.
 std::unique_ptr<PlanSteps> make_steps(const Layout& layout, int64_t extent,

@@ -12,7 +12,7 @@ using FamilyLookup = ReduceKernel (*)(ReduceOp op, ElementType type) noexcept;
 
 constexpr size_t number_of_isas = 6;
 
-enum class Family : uint8_t { arithmetic, half, logical, complex, pairs };
+using Family = ReduceFamily;
 
 // Lookups by Isa; null where the family is not compiled for it.
 extern const FamilyLookup arithmetic_by_isa[number_of_isas];  // MAX MIN SUM PROD, 8 bits to double

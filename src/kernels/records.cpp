@@ -58,6 +58,18 @@ const char* pack_way_name(PackWay way) noexcept {
     return names[static_cast<size_t>(way)];
 }
 
+bool is_chosen(const PackLimits& limits, PackKernel kernel, int64_t block_bytes, int64_t distance,
+               bool built_in) noexcept {
+    const bool permutes =
+        kernel == PackKernel::pack_permute || kernel == PackKernel::unpack_permute;
+    const bool gathers = kernel == PackKernel::pack_gather || kernel == PackKernel::unpack_gather;
+    if (!limits.any_way)
+        return (permutes && limits.only == PackWay::permute) ||
+               (gathers && limits.only == PackWay::gather);
+    const Verdict verdict = limits.table.at(kernel, block_bytes, distance);
+    return verdict == Verdict::built_in ? built_in : verdict == Verdict::yes;
+}
+
 RecordCopier::RecordCopier(std::vector<Block> blocks, int64_t stride, const PackLimits& limits)
     : blocks_(std::move(blocks)), stride_(stride), isa_(capped_isa(best_isa(), limits.isa)) {
     low_ = high_ = blocks_[0].offset;
@@ -68,12 +80,21 @@ RecordCopier::RecordCopier(std::vector<Block> blocks, int64_t stride, const Pack
     }
     if (!limits.any_way && limits.only != PackWay::permute) return;
     if (bytes_can_be_permuted(isa_))
-        prepare_permutations(limits.any_way);
+        prepare_permutations(limits);
     else if (shuffle_groups(isa_, 1) != nullptr)
-        prepare_shuffles();
+        prepare_shuffles(limits);
 }
 
-void RecordCopier::prepare_permutations(bool only_where_faster) {
+void RecordCopier::choose(Direction direction, const PackLimits& limits, bool built_in) noexcept {
+    const auto number = static_cast<int64_t>(blocks_.size());
+    const PackKernel kernel =
+        direction == Direction::pack ? PackKernel::pack_permute : PackKernel::unpack_permute;
+    if (is_chosen(limits, kernel, static_cast<int64_t>(packed_bytes_) / number,
+                  std::abs(stride_) / number, built_in))
+        ways_[static_cast<size_t>(direction)] = PackWay::permute;
+}
+
+void RecordCopier::prepare_permutations(const PackLimits& limits) {
     const PermutationChoice choice = choose_permutations(blocks_, stride_);
     number_of_permutations_ = choice.number;
     if (number_of_permutations_ == 0) return;
@@ -81,17 +102,16 @@ void RecordCopier::prepare_permutations(bool only_where_faster) {
     make_permutations(blocks_, stride_, choice, permutations_.get());
     const Cost cost = cost_of({permutations_.get(), number_of_permutations_});
     for (const Direction direction : {Direction::pack, Direction::unpack})
-        if (!only_where_faster || is_faster(direction, cost.lines, cost.moves))
-            ways_[static_cast<size_t>(direction)] = PackWay::permute;
+        choose(direction, limits, is_faster(direction, cost.lines, cost.moves));
 }
 
-void RecordCopier::prepare_shuffles() {
+void RecordCopier::prepare_shuffles(const PackLimits& limits) {
     const PermutationChoice choice = choose_shuffles(blocks_, stride_);
     number_of_shuffles_ = choice.number;
     if (number_of_shuffles_ == 0) return;
     shuffles_ = allocate_tables<Shuffle>(number_of_shuffles_);
     make_shuffles(blocks_, stride_, choice, shuffles_.get());
-    ways_[static_cast<size_t>(Direction::pack)] = PackWay::permute;
+    choose(Direction::pack, limits, true);
 }
 
 size_t RecordCopier::memory_bytes() const noexcept {

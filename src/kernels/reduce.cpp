@@ -10,26 +10,6 @@ namespace vecmpi {
 namespace kernels {
 namespace {
 
-Family family_of(ReduceOp op, ElementType type) noexcept {
-    switch (op) {
-        case ReduceOp::land:
-        case ReduceOp::lor:
-        case ReduceOp::lxor:
-        case ReduceOp::band:
-        case ReduceOp::bor:
-        case ReduceOp::bxor:
-            return Family::logical;
-        case ReduceOp::minloc:
-        case ReduceOp::maxloc:
-            return Family::pairs;
-        default:
-            break;
-    }
-    if (type == ElementType::f16 || type == ElementType::bf16) return Family::half;
-    const bool is_complex = type >= ElementType::c32 && type <= ElementType::c80_c99;
-    return is_complex ? Family::complex : Family::arithmetic;
-}
-
 const FamilyLookup* lookups_of(Family family) noexcept {
     switch (family) {
         case Family::arithmetic:
@@ -63,9 +43,29 @@ bool is_to_be_used(Family family, Isa isa) noexcept {
 }  // namespace
 }  // namespace kernels
 
+ReduceFamily reduce_family(ReduceOp op, ElementType type) noexcept {
+    switch (op) {
+        case ReduceOp::land:
+        case ReduceOp::lor:
+        case ReduceOp::lxor:
+        case ReduceOp::band:
+        case ReduceOp::bor:
+        case ReduceOp::bxor:
+            return ReduceFamily::logical;
+        case ReduceOp::minloc:
+        case ReduceOp::maxloc:
+            return ReduceFamily::pairs;
+        default:
+            break;
+    }
+    if (type == ElementType::f16 || type == ElementType::bf16) return ReduceFamily::half;
+    const bool is_complex = type >= ElementType::c32 && type <= ElementType::c80_c99;
+    return is_complex ? ReduceFamily::complex : ReduceFamily::arithmetic;
+}
+
 ReduceKernel reduce_kernel(ReduceOp op, ElementType type, Isa cap) noexcept {
     using namespace kernels;
-    const Family family = family_of(op, type);
+    const Family family = reduce_family(op, type);
     const FamilyLookup* lookups = lookups_of(family);
     for (Isa isa = capped_isa(best_isa(), cap); isa != Isa::scalar; isa = next_narrower(isa)) {
         const FamilyLookup lookup = lookups[static_cast<size_t>(isa)];

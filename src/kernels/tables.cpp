@@ -45,6 +45,26 @@ constexpr std::array<CopyTable, sizeof...(bytes)> fixed_copies(std::index_sequen
 }
 constexpr auto by_bytes = fixed_copies(std::make_index_sequence<most_fixed_bytes + 1>());
 
+// Of a block from the next, in whatever order the table has them.
+int64_t mean_distance(const std::vector<int64_t>& offsets) {
+    if (offsets.empty()) return 0;
+    const auto [low, high] = std::minmax_element(offsets.begin(), offsets.end());
+    return (*high - *low) / std::max<int64_t>(static_cast<int64_t>(offsets.size()) - 1, 1);
+}
+
+Isa isa_of_masked_moves(const std::vector<Block>& blocks, const PackLimits& limits) {
+    std::vector<int64_t> offsets;
+    int64_t bytes = 0;
+    for (const Block& block : blocks) {
+        offsets.push_back(block.offset);
+        bytes += block.bytes;
+    }
+    const auto number = static_cast<int64_t>(std::max<size_t>(blocks.size(), 1));
+    const bool are_used =
+        is_chosen(limits, PackKernel::masked, bytes / number, mean_distance(offsets), true);
+    return are_used ? capped_isa(best_isa(), limits.isa) : Isa::scalar;
+}
+
 }  // namespace
 }  // namespace kernels
 
@@ -56,17 +76,19 @@ TableCopier::TableCopier(const std::vector<int64_t>& offsets, size_t bytes,
       block_bytes_(bytes),
       packed_bytes_(offsets.size() * bytes),
       isa_(capped_isa(best_isa(), limits.isa)) {
-    const bool is_wanted = !limits.any_way && limits.only == PackWay::gather;
     if (!can_gather(bytes, isa_)) return;
-    if (is_wanted || (limits.any_way && has_fast_gather()))
+    const auto block_bytes = static_cast<int64_t>(bytes);
+    const int64_t distance = mean_distance(offsets_);
+    if (is_chosen(limits, PackKernel::pack_gather, block_bytes, distance, has_fast_gather()))
         ways_[static_cast<size_t>(Direction::pack)] = PackWay::gather;
     // Single stores are as fast as a scatter, or up to a fifth faster.
-    if (is_wanted) ways_[static_cast<size_t>(Direction::unpack)] = PackWay::gather;
+    if (is_chosen(limits, PackKernel::unpack_gather, block_bytes, distance, false))
+        ways_[static_cast<size_t>(Direction::unpack)] = PackWay::gather;
 }
 
 // Masked moves are none of the ways that can be asked for.
 TableCopier::TableCopier(const std::vector<Block>& blocks, const PackLimits& limits)
-    : isa_(limits.any_way ? capped_isa(best_isa(), limits.isa) : Isa::scalar) {
+    : isa_(isa_of_masked_moves(blocks, limits)) {
     offsets_.reserve(blocks.size());
     starts_.reserve(blocks.size() + 1);
     for (const Block& block : blocks) {

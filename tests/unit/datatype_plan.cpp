@@ -198,6 +198,20 @@ TEST_CASE("the kernel follows from the layout", "[datatype]") {
     }
 }
 
+TEST_CASE("a column is moved block by block where this host's table says so",
+          "[datatype][profile]") {
+    PackTable table;
+    table.entry(PackKernel::columns, block_class(8), Distance::sparse) = Verdict::no;
+    const PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic, table);
+    PlanRoom room;
+    const auto kind_of = [&](int64_t bytes, int64_t row) {
+        return plan_copies(repeated(dense(bytes), 100, row), bytes, limits, room).kind;
+    };
+    CHECK(kind_of(8, 800) == Step::Kind::loop);
+    CHECK(kind_of(8, 8000) == Step::Kind::grid);
+    CHECK(kind_of(4, 800) == Step::Kind::grid);
+}
+
 TEST_CASE("a kind of kernel that was asked for is the only one beside blocks", "[datatype]") {
     const unsigned seed = std::random_device()();
     CAPTURE(seed);

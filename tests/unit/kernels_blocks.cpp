@@ -99,3 +99,68 @@ TEST_CASE("groups are read whole only within the span of the records", "[kernels
     CHECK(groups_within(window_of(tables), -8, 0, 4, 16) == 0);
     CHECK(groups_within(window_of(tables), -8, 0, 4, 17) == 1);
 }
+
+// ---- the host's table
+// ----------------------------------------------------------------------------
+
+TEST_CASE("which kernel: the user's word, then the host's table, then what is built in",
+          "[kernels][profile]") {
+    PackLimits limits;
+    for (const bool built_in : {true, false})
+        CHECK(is_chosen(limits, PackKernel::pack_permute, 8, 16, built_in) == built_in);
+    limits.table.entry(PackKernel::pack_permute, block_class(8), Distance::dense) = Verdict::no;
+    limits.table.entry(PackKernel::pack_gather, block_class(8), Distance::dense) = Verdict::yes;
+    CHECK_FALSE(is_chosen(limits, PackKernel::pack_permute, 8, 16, true));
+    CHECK(is_chosen(limits, PackKernel::pack_gather, 8, 16, false));
+    CHECK(is_chosen(limits, PackKernel::pack_permute, 8, 17, true));
+    CHECK(is_chosen(limits, PackKernel::pack_permute, 4, 8, true));
+    CHECK(is_chosen(limits, PackKernel::unpack_permute, 8, 16, true));
+    limits.any_way = false;
+    limits.only = PackWay::permute;
+    CHECK(is_chosen(limits, PackKernel::pack_permute, 8, 16, false));
+    CHECK_FALSE(is_chosen(limits, PackKernel::pack_gather, 8, 16, true));
+    limits.only = PackWay::block;
+    for (const PackKernel kernel : {PackKernel::pack_permute, PackKernel::pack_gather,
+                                    PackKernel::masked, PackKernel::columns})
+        CHECK_FALSE(is_chosen(limits, kernel, 8, 16, true));
+}
+
+TEST_CASE("copiers follow the host's table, and their bytes stay the same", "[kernels][profile]") {
+    const std::vector<Block> blocks{{0, 4}};
+    const std::vector<int64_t> offsets{0, 12, 20, 28};
+    PackLimits built_in, refused, wanted;
+    built_in.isa = refused.isa = wanted.isa = best_isa();
+    for (size_t kernel = 0; kernel < number_of_pack_kernels; ++kernel)
+        for (const Distance distance : {Distance::dense, Distance::open, Distance::sparse}) {
+            const auto of = static_cast<PackKernel>(kernel);
+            refused.table.entry(of, block_class(4), distance) = Verdict::no;
+            wanted.table.entry(of, block_class(4), distance) = Verdict::yes;
+        }
+    const auto ways = [&](const PackLimits& limits) {
+        std::vector<PackWay> found;
+        for (const Direction direction : {Direction::pack, Direction::unpack}) {
+            found.push_back(RecordCopier(blocks, 8, limits).way(direction));
+            found.push_back(TableCopier(offsets, 4, limits).way(direction));
+        }
+        return found;
+    };
+    CHECK(ways(refused) == std::vector<PackWay>(4, PackWay::block));
+    PackLimits permutes{best_isa(), false, PackWay::permute, {}};
+    PackLimits gathers{best_isa(), false, PackWay::gather, {}};
+    for (const Direction direction : {Direction::pack, Direction::unpack}) {
+        CHECK(RecordCopier(blocks, 8, wanted).way(direction) ==
+              RecordCopier(blocks, 8, permutes).way(direction));
+        CHECK(TableCopier(offsets, 4, wanted).way(direction) ==
+              TableCopier(offsets, 4, gathers).way(direction));
+    }
+
+    std::vector<char> memory(8 * 100);
+    for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<char>(i * 7);
+    const auto packed = [&](const PackLimits& limits) {
+        std::vector<char> stream(4 * 100);
+        RecordCopier(blocks, 8, limits).copy(Direction::pack, stream.data(), memory.data(), 100);
+        return stream;
+    };
+    CHECK(packed(refused) == packed(built_in));
+    CHECK(packed(wanted) == packed(built_in));
+}
