@@ -407,6 +407,7 @@ struct Agreement {
     bool twin_collectives = false;  // some node is oversubscribed and its library spins
     bool one_node = true;
     bool serves_jobs = false;  // jobs_are_served()
+    bool profile = false;      // all ranks have the same collective part of a profile, not empty
 };
 const Agreement& agreement() noexcept;
 
@@ -439,5 +440,6 @@ bool engine_runs() noexcept;  // false in a forked child, before start and after
 bool engine_has_thread() noexcept;
 int app_thread_level() noexcept;  // what MPI_Query_thread tells the program
 std::string engine_reason();      // why the thread is on or off, one line
+std::string library_version();    // first line of MPI_Get_library_version, tabs as blanks
 
 }  // namespace vecmpi

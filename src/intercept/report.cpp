@@ -7,6 +7,7 @@
 #include <string>
 
 #include "vecmpi/offload.hpp"
+#include "vecmpi/profile.hpp"
 
 namespace vecmpi {
 
@@ -47,17 +48,6 @@ bool leads_node() {
     real.Comm_rank(node, &rank);
     real.Comm_free(&node);
     return rank == 0;
-}
-
-std::string library_version() {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-    int length = 0;
-    real.Get_library_version(text, &length);
-    std::string line(text);
-    line.resize(std::min(line.find('\n'), line.size()));
-    for (char& letter : line)
-        if (letter == '\t') letter = ' ';
-    return line;
 }
 
 void write_report(const std::string& text) {
@@ -102,6 +92,8 @@ void print_report() noexcept {
     for (size_t call = 0; call < number_of_calls; ++call)
         facts.call_names.push_back(call_name(static_cast<Call>(call)));
     facts.notes.push_back("offload thread of rank 0 " + engine_reason());
+    if (const LoadedProfile& profile = process_profile(); !profile.file.empty())
+        facts.notes.push_back("profile of rank 0 " + profile.file);
     write_report(settings().report.kind == ReportTarget::Kind::json
                      ? format_json(facts, numbers)
                      : format_summary(facts, numbers));

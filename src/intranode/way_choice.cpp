@@ -12,6 +12,8 @@
 #include <memory>
 #include <new>
 
+#include "vecmpi/profile.hpp"
+
 namespace vecmpi {
 
 namespace {
@@ -173,6 +175,23 @@ class Trial {
     unsigned char *const from_, *const to_;
 };
 
+// What this host's profile says, if all ranks have the same one.
+uint32_t measured_before(LargeKind kind, int ranks, bool library) noexcept {
+    static_assert(tried_bytes.size() == number_of_node_sizes);
+    static_assert(number_of_large_kinds == number_of_node_kinds);
+    static_assert(number_of_candidates == number_of_node_ways);
+    const Profile& profile = process_profile().profile;
+    const NodeWays* const row =
+        agreement().profile ? profile.ways_of(static_cast<size_t>(kind), ranks) : nullptr;
+    if (row == nullptr) return not_known;
+    LargeChoice choice;
+    for (size_t i = 0; i < choice.at.size(); ++i) {
+        choice.at[i] = static_cast<Candidate>(row->at[i]);
+        if (choice.at[i] == Candidate::library && !library) return not_known;
+    }
+    return packed(choice, ranks);
+}
+
 // The first rank's, on all.
 uint32_t told_by_first(Bays& bays, uint32_t bits) noexcept {
     size_t told = 0;
@@ -199,8 +218,13 @@ Candidate LargeChoice::of(size_t bytes) const noexcept {
 
 LargeChoice choose_ways(Bays& bays, MPI_Comm comm, LargeKind kind, bool library) noexcept {
     std::atomic<uint32_t>& process_knows = known[static_cast<size_t>(kind)];
-    uint32_t bits = told_by_first(bays, process_knows.load(std::memory_order_relaxed));
-    if (bits >> ranks_shift != static_cast<uint32_t>(bays.ranks())) {
+    const auto are_of_so_many = [&](uint32_t bits) {
+        return bits >> ranks_shift == static_cast<uint32_t>(bays.ranks());
+    };
+    uint32_t bits = process_knows.load(std::memory_order_relaxed);
+    if (!are_of_so_many(bits)) bits = measured_before(kind, bays.ranks(), library);
+    bits = told_by_first(bays, bits);
+    if (!are_of_so_many(bits)) {
         const std::unique_ptr<unsigned char[]> memory(
             new (std::nothrow) unsigned char[2 * tried_bytes.back()]);
         if (number_of(bays, memory != nullptr) != bays.ranks()) return {};

@@ -33,9 +33,9 @@ struct LargeChoice {
 };
 
 // Collective over the bays' ranks, which are those of comm, inside a DirectCall. What the first
-// rank knows of this kind from another communicator of so many ranks holds for all; else some
-// milliseconds of trying. library: it is a
-// candidate. Without memory to try, in rounds.
+// rank knows of this kind, from another communicator of so many ranks or from the host's profile,
+// holds for all; else some milliseconds of trying. library: it is a candidate. Without memory to
+// try, in rounds.
 LargeChoice choose_ways(Bays& bays, MPI_Comm comm, LargeKind kind, bool library) noexcept;
 
 }  // namespace vecmpi

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
+
+#include "vecmpi/profile.hpp"
 
 namespace vecmpi {
 
@@ -23,6 +26,9 @@ enum Field : unsigned {
     some_rank_wants_twins,
     some_rank_serves_no_jobs,
     settings_problem,  // world size - rank where a setting is bad: the lowest such rank wins
+    profile_hash,      // of its collective part
+    profile_hash_inverse,
+    profile_problem,  // world size - rank where the profile does not fit
     number_of_fields
 };
 
@@ -100,6 +106,31 @@ void let_ranks_meet_in_finalize() noexcept {
     real.Comm_free_keyval(&key);  // once the attribute is gone
 }
 
+// Where profiles differ nobody uses a part that all ranks must have alike.
+void agree_on_profile(const uint64_t maximum[], int rank, int size) noexcept {
+    const LoadedProfile& own = process_profile();
+    if (rank == size - static_cast<int>(maximum[profile_problem]))
+        log_line(LogLevel::warn, "%s", own.problem.c_str());
+    agreed.profile = same_on_all(maximum, profile_hash) && maximum[profile_hash] != 0;
+    if (agreed.profile) adopt_network(own.profile.network);
+    if (rank != 0) return;
+    if (!same_on_all(maximum, profile_hash))
+        log_line(LogLevel::info,
+                 "the profiles of the ranks differ: none uses its network and its ways on a node");
+    if (!own.file.empty())
+        log_line(LogLevel::info, "profile %s: %zu measured entries", own.file.c_str(),
+                 own.profile.entries);
+}
+
+// Without memory to reckon with it, there is no collective part.
+uint64_t hash_of_own_profile() noexcept {
+    try {
+        return hash_of_collective_part(process_profile().profile);
+    } catch (const std::bad_alloc&) {
+        return 0;
+    }
+}
+
 }  // namespace
 
 const Agreement& agreement() noexcept { return agreed; }
@@ -112,14 +143,20 @@ void agree_over_world(bool wants_twins, bool serves_jobs, const WaitPolicy& poli
     real.Comm_size(MPI_COMM_WORLD, &size);
     const SettingsResult& own = process_settings();
     const uint64_t node = hash_of_node_name();
-    const uint64_t mine[number_of_fields] = {
-        own.agreement_hash,
-        ~own.agreement_hash,
-        node,
-        ~node,
-        wants_twins,
-        !serves_jobs,
-        own.problem.empty() ? 0 : static_cast<uint64_t>(size - rank)};
+    const uint64_t profile = hash_of_own_profile();
+    const auto speaks = [&](const std::string& problem) {
+        return problem.empty() ? 0 : static_cast<uint64_t>(size - rank);
+    };
+    const uint64_t mine[number_of_fields] = {own.agreement_hash,
+                                             ~own.agreement_hash,
+                                             node,
+                                             ~node,
+                                             wants_twins,
+                                             !serves_jobs,
+                                             speaks(own.problem),
+                                             profile,
+                                             ~profile,
+                                             speaks(process_profile().problem)};
     uint64_t maximum[number_of_fields];
     std::copy(mine, mine + number_of_fields, maximum);
     if (size > 1) maximum_over_world(mine, maximum, rank, policy);
@@ -133,6 +170,7 @@ void agree_over_world(bool wants_twins, bool serves_jobs, const WaitPolicy& poli
     agreed.valid = true;
     if (!agreed.one_node) let_ranks_meet_in_finalize();
     set_log_rank(rank);
+    agree_on_profile(maximum, rank, size);
     if (rank == 0)
         for (const std::string& warning : own.warnings)
             log_line(LogLevel::warn, "%s", warning.c_str());

@@ -56,6 +56,14 @@ bool enabled = false;  // written before other threads may call
 Isa cap = Isa::scalar;
 OpFunction library_functions[last_op + 1]{};  // the library's own, where its table was found
 
+// What this host's profile allows of it, where the user named no set.
+Isa cap_for(ReduceOp op, ElementType type) noexcept {
+    const auto family = static_cast<size_t>(reduce_family(op, type));
+    const IsaChoice measured = process_profile().profile.reduce[family];
+    const bool counts = settings().isa == IsaChoice::automatic && measured != IsaChoice::automatic;
+    return counts ? std::min(cap, cap_of(measured)) : cap;
+}
+
 ReduceOp kernel_op(MPI_Op op) noexcept { return static_cast<ReduceOp>(op_index(op) - first_op); }
 
 void store_ready(MPI_Op op, size_t index, const ReduceKernel& kernel) noexcept {
@@ -111,7 +119,9 @@ void compare_once(MPI_Op op, MPI_Datatype type) noexcept {
     if (done.load(std::memory_order_acquire)) return;
     const std::lock_guard lock(comparing);
     if (done.load(std::memory_order_relaxed)) return;
-    const ReduceKernel kernel = reduce_kernel(kernel_op(op), reducible_types.element[index], cap);
+    const ElementType element = reducible_types.element[index];
+    const ReduceKernel kernel =
+        reduce_kernel(kernel_op(op), element, cap_for(kernel_op(op), element));
     if (kernel.into != nullptr && agrees_with_library(op, type, kernel.into))
         store_ready(op, index, kernel);
     else if (kernel.into != nullptr)
@@ -350,7 +360,10 @@ void adopt_arithmetic(const BoundLibrary& library, bool others_are_inside) noexc
     signed_order.keep();
     enabled = true;
     log_line(LogLevel::info, "arithmetic: %s, %s",
-             isa_name(reduce_kernel(ReduceOp::sum, ElementType::f32, cap).isa), where);
+             isa_name(reduce_kernel(ReduceOp::sum, ElementType::f32,
+                                    cap_for(ReduceOp::sum, ElementType::f32))
+                          .isa),
+             where);
 }
 
 bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype type,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Start and stop of the engine, in MPI_Init and MPI_Finalize.
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 
 #include "agreement.hpp"
 #include "arithmetic.hpp"
 #include "engine.hpp"
+#include "vecmpi/profile.hpp"
 
 namespace vecmpi {
 
@@ -113,6 +115,7 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     engine->library_rests = library_waits.rest;
     engine->library_locks = lib_provided == MPI_THREAD_MULTIPLE;
     read_tag_upper_bound();
+    load_profile(isa_name(best_isa()), library_version);
     adopt_arithmetic(bind_real_functions(), session_came_first);
     engine->reset_window();
     engine->expect_many_producers(app_level == MPI_THREAD_MULTIPLE);
@@ -123,6 +126,16 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
                      engine->has_thread() || library_waits.serve_jobs, engine->wait);
     running->store(1, std::memory_order_release);
     log_line(LogLevel::info, "offload thread %s", made.plan.reason.c_str());
+}
+
+std::string library_version() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    real.Get_library_version(text, &length);
+    std::string line(text);
+    line.resize(std::min(line.find('\n'), line.size()));
+    std::replace(line.begin(), line.end(), '\t', ' ');
+    return line;
 }
 
 void quiesce_engine() noexcept {
