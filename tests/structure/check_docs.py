@@ -31,7 +31,7 @@ REASON = re.compile(r"\b(?:decline|ran)_[a-z_]+\b")
 OF_OTHERS = {"--export", "--pid", "--cap-add", "--cpus"}
 FILES_OF_OTHERS = {"mpi.h"}
 MISSPELT = {"VECMPI_OFLOAD"}
-STARTED_BY_OTHERS = "vecmpi-bench-"  # programs that answer no --help
+STARTED_BY_OTHERS = ("vecmpi-bench-", "vecmpi-tune-")  # programs that answer no --help
 # What a script takes stands in its source.
 SCRIPTS = ("preload.sh", "lab.sh", "demo.sh", "check.sh", "emulated.sh", "conformance.sh", "clients.sh",
            "run.py", "check_docs.py", "pictures.py")

@@ -9,6 +9,7 @@
 
 #include "explain.hpp"
 #include "output.hpp"
+#include "vecmpi/kernels.hpp"
 
 #ifndef VECMPI_VERSION
 #define VECMPI_VERSION "unknown"
@@ -54,6 +55,14 @@ Info collect_all() {
     info.is_oversubscribed = oversubscribed(info.host, info.plan);
     info.waiting = describe_waiting(wait_policy(settings.wait, info.is_oversubscribed));
     info.mpi_libraries = find_mpi_libraries();
+    const ProfileChoice& choice = settings.profile;
+    const bool is_off = !settings.enabled || choice.kind == ProfileChoice::Kind::off;
+    if (!is_off) load_profile(isa_name(best_isa()), nullptr);
+    info.profile = process_profile();
+    info.profile_origin =
+        is_off ? "off" : choice.kind == ProfileChoice::Kind::file ? "environment" : "auto";
+    info.profile_places = profile_places(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"),
+                                         profile_name(host_model()));
     return info;
 }
 
@@ -87,6 +96,8 @@ int explain(const std::vector<std::string>& words) {
         std::fprintf(stderr, "vecmpi-info: %s\n", result.problem.c_str());
         return EXIT_FAILURE;
     }
+    load_profile(isa_name(best_isa()), nullptr);
+    adopt_network(process_profile().profile.network);
     return print(request.as_json ? explain_json(request, result.settings)
                                  : explain_text(request, result.settings),
                  {});

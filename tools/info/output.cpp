@@ -74,6 +74,23 @@ std::string json_thread(const Info& info) {
            ", \"reason\": " + quote_json(info.plan.reason) + "}";
 }
 
+std::string profile_line(const Info& info) {
+    const LoadedProfile& profile = info.profile;
+    if (info.profile_origin == "off") return "off";
+    if (!profile.problem.empty()) return profile.problem;
+    if (profile.file.empty()) return "none, looked for " + join(info.profile_places, " and ");
+    return profile.file + " (" + info.profile_origin +
+           "): " + std::to_string(profile.profile.entries) + " measured entries";
+}
+
+std::string json_profile(const Info& info) {
+    return "{\"file\": " + quote_json(info.profile.file) +
+           ", \"origin\": " + quote_json(info.profile_origin) +
+           ", \"entries\": " + std::to_string(info.profile.profile.entries) +
+           ", \"problem\": " + quote_json(info.profile.problem) +
+           ", \"places\": " + json_list(info.profile_places) + "}";
+}
+
 }  // namespace
 
 std::string describe_waiting(const WaitPolicy& policy) {
@@ -93,7 +110,8 @@ std::string format_text(const Info& info) {
                                               std::to_string(info.host.cpus_of_node) + ")") +
                        row("ranks here", ranks_of_node(info.host)) +
                        row("threads per rank", std::to_string(info.host.threads_per_rank)) +
-                       row("offload thread", info.plan.reason) + row("blocked calls", info.waiting);
+                       row("offload thread", info.plan.reason) +
+                       row("blocked calls", info.waiting) + row("profile", profile_line(info));
     for (const MpiLibrary& library : info.mpi_libraries)
         text += row("MPI library", library_line(library));
     if (info.mpi_libraries.empty()) text += row("MPI library", "none found by the loader");
@@ -128,6 +146,7 @@ std::string format_json(const Info& info) {
            ",\n  \"host\": " + json_host(info) + ",\n  \"offload_thread\": " + json_thread(info) +
            ",\n  \"waiting\": " + quote_json(info.waiting) +
            ",\n  \"mpi_libraries\": " + json_libraries(info) +
+           ",\n  \"profile\": " + json_profile(info) +
            ",\n  \"settings\": " + json_settings(info) +
            ",\n  \"problem\": " + quote_json(info.problem) +
            ",\n  \"warnings\": " + json_list(info.warnings) + "\n}\n";

@@ -8,6 +8,7 @@
 #include "machine.hpp"
 #include "mpi_libraries.hpp"
 #include "vecmpi/base.hpp"
+#include "vecmpi/profile.hpp"
 
 namespace vecmpi::info {
 
@@ -25,6 +26,9 @@ struct Info {
     bool is_oversubscribed = false;
     std::string waiting;  // how a blocked call waits here
     std::vector<MpiLibrary> mpi_libraries;
+    LoadedProfile profile;
+    std::string profile_origin;               // "off", "auto", or "environment"
+    std::vector<std::string> profile_places;  // where auto looks
     std::vector<SettingRow> settings;
     std::string problem;
     std::vector<std::string> warnings;

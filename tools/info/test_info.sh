@@ -5,6 +5,7 @@ set -eu
 info=$1
 page=$2
 for name in $(env | sed -n 's/^\(VECMPI[A-Z_]*\)=.*/\1/p'); do unset "$name"; done
+export XDG_CONFIG_HOME=/nowhere # no profile of whoever runs this
 
 fail() {
     echo "test_info: $1" >&2
@@ -14,6 +15,9 @@ fail() {
 "$info" --markdown | diff -u "$page" - || fail "$page is out of date: vecmpi-info --markdown > $page"
 "$info" | grep -q '^offload thread  *o[nf]' || fail "no word about the offload thread"
 "$info" | grep -q '^VECMPI_WAIT  *auto  *default' || fail "a default is not shown as one"
+"$info" | grep -q '^profile  *\(none, looked for /nowhere/vecmpi/\|/etc/vecmpi/\).*\.profile' || fail "no word about the profile"
+VECMPI_PROFILE=off "$info" | grep -q '^profile  *off$' || fail "a profile although it is off"
+VECMPI_PROFILE=/nowhere/x "$info" | grep -q '^profile  *profile /nowhere/x cannot be read' || fail "no word about a bad profile"
 VECMPI_WAIT=yield "$info" --settings | grep -q '^VECMPI_WAIT  *yield  *environment' ||
     fail "a value of the environment is not shown as one"
 VECMPI_SEGMENT=4 "$info" --settings | grep -q 'warning: VECMPI_SEGMENT: .*VECMPI_SEGMENTS?' ||
@@ -66,7 +70,8 @@ if command -v python3 >/dev/null; then
 import json, sys
 info = json.load(sys.stdin)
 assert {row["name"]: row["value"] for row in info["settings"]}["VECMPI_REPORT"] == "json:a\"b\\c"
-assert info["offload_thread"]["reason"]'
+assert info["offload_thread"]["reason"]
+assert info["profile"]["origin"] == "auto" and info["profile"]["places"][0].startswith("/nowhere/vecmpi/")'
     explain bcast --ranks 5 --json | python3 -c '
 import json, sys
 answer = json.load(sys.stdin)

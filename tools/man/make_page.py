@@ -5,7 +5,7 @@
     make_page.py --version VERSION SOURCE.in PAGE
 
 A line @SETTINGS@ becomes the rows of include/vecmpi/settings.def; @COMMON_OPTIONS@ and @MEASUREMENTS@ what the driver
-of vecmpi-bench knows; @VERSION@ the version. The rest of a source is roff, with the macros of man(7).
+of vecmpi-bench knows, @TUNE_OPTIONS@ what that of vecmpi-tune does; @VERSION@ the version. The rest of a source is roff, with the macros of man(7).
 """
 
 import argparse
@@ -111,6 +111,18 @@ def common_options_page():
         yield option_page(names, value, text)
 
 
+def tune_options_page():
+    driver_table()  # modules that both drivers have
+    sys.path.insert(0, str(TOP / "tools/tune/driver"))
+    import tune_options
+
+    recorder = Recorder()
+    tune_options.add_options(recorder)
+    yield option_page(("-h", "--help"), "", "the options")
+    for names, value, text in recorder.options:
+        yield option_page(names, value, text)
+
+
 def measurement_page(measurement):
     offload = ",".join(measurement.offload)
     sides = f"--offload {offload}" if offload else "plain runs only"
@@ -135,6 +147,7 @@ PARTS = {
     "@SETTINGS@": settings_page,
     "@COMMON_OPTIONS@": common_options_page,
     "@MEASUREMENTS@": measurements_page,
+    "@TUNE_OPTIONS@": tune_options_page,
 }
 
 

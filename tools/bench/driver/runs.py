@@ -11,6 +11,7 @@ import exec_cost
 import launch
 import values
 from failure import RunFailed
+from progress import Progress
 
 
 @dataclass(frozen=True)
@@ -33,30 +34,6 @@ class Outcome:
         default_factory=list
     )  # dicts: side, repeat, ranks, wall_s, header, threads, figures, skipped, wrong, hung
     failed: str = ""  # the first run that failed; nothing was run after it, or a result was wrong
-
-
-class Progress:
-    """One line a run; on a terminal it also shows the latest figure."""
-
-    def __init__(self, total):
-        self.total, self.done, self.begin = total, 0, time.monotonic()
-
-    def start(self, text):
-        self.text, self.run_begin = f"[{self.done + 1}/{self.total}] {text}", time.monotonic()
-        self.show("")
-
-    def show(self, detail):
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r\033[K{self.text} {detail}")
-            sys.stderr.flush()
-
-    def finish(self):
-        self.done += 1
-        took = time.monotonic() - self.run_begin
-        left = (time.monotonic() - self.begin) / self.done * (self.total - self.done)
-        end = "\r\033[K" if sys.stderr.isatty() else ""
-        note = f", about {left:.0f} s left" if self.done < self.total else ""
-        print(f"{end}{self.text}: {took:.1f} s{note}", file=sys.stderr)
 
 
 def make_sides(options):
