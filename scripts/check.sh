@@ -25,6 +25,7 @@ for name in $(env | sed -n 's/^\(VECMPI[A-Z_]*\)=.*/\1/p'); do
     [ "$name" = VECMPI_CACHE ] || unset "$name"
 done
 unset LD_PRELOAD
+export VECMPI_PROFILE=off  # nobody's own profile
 
 # step NAME COMMAND...: one test, or as many as the command's own last "N passed, N failed" line says.
 step() {
@@ -121,6 +122,7 @@ step 'virtual hosts' tests/demo/test_lab.sh
 step 'conformance runner' python3 -B tests/conformance/selftest.py
 step 'clients runner' python3 -B tests/clients/selftest.py
 step 'vecmpi-bench' tests/bench/test_bench.sh "$build/vecmpi-bench"
+step 'vecmpi-tune' tests/tune/test_tune.sh "$build"
 if [ $quick = no ]; then
     EMULATED_BUILD=$build/emulated step 'kernels on other CPUs' scripts/emulated.sh --x86-64 "$build/vecmpi_kernel_check"
     step 'unit tests, address+undefined' unit_with address,undefined '~[cost]'  # that is arithmetic alone

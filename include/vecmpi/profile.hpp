@@ -52,21 +52,21 @@ constexpr Distance distance_class(int64_t block_bytes, int64_t distance) noexcep
     return distance <= 4 * block_bytes ? Distance::open : Distance::sparse;
 }
 
-enum class Verdict : uint8_t { built_in, yes, no };
+enum class PackVerdict : uint8_t { built_in, yes, no };
 
 class PackTable {
   public:
-    Verdict at(PackKernel kernel, int64_t block_bytes, int64_t distance) const noexcept {
+    PackVerdict at(PackKernel kernel, int64_t block_bytes, int64_t distance) const noexcept {
         return rows_[static_cast<size_t>(kernel)][block_class(block_bytes)]
                     [static_cast<size_t>(distance_class(block_bytes, distance))];
     }
-    Verdict& entry(PackKernel kernel, size_t block, Distance distance) noexcept {
+    PackVerdict& entry(PackKernel kernel, size_t block, Distance distance) noexcept {
         return rows_[static_cast<size_t>(kernel)][block][static_cast<size_t>(distance)];
     }
     bool operator==(const PackTable&) const = default;
 
   private:
-    Verdict rows_[number_of_pack_kernels][number_of_block_classes][number_of_distances] = {};
+    PackVerdict rows_[number_of_pack_kernels][number_of_block_classes][number_of_distances] = {};
 };
 
 // ---- the profile

@@ -59,7 +59,7 @@ const char* read_pack_row(std::string_view key, std::string_view value, Profile&
                "a length (1, 2, 4, 8, 16, 32, long) and a distance (dense, open, sparse, far)";
     if (!find_word(value, verdict_words, verdict)) return "accepted are yes and no";
     profile.pack.entry(static_cast<PackKernel>(kernel), block, static_cast<Distance>(distance)) =
-        static_cast<Verdict>(verdict);
+        static_cast<PackVerdict>(verdict);
     return nullptr;
 }
 

@@ -66,8 +66,8 @@ bool is_chosen(const PackLimits& limits, PackKernel kernel, int64_t block_bytes,
     if (!limits.any_way)
         return (permutes && limits.only == PackWay::permute) ||
                (gathers && limits.only == PackWay::gather);
-    const Verdict verdict = limits.table.at(kernel, block_bytes, distance);
-    return verdict == Verdict::built_in ? built_in : verdict == Verdict::yes;
+    const PackVerdict verdict = limits.table.at(kernel, block_bytes, distance);
+    return verdict == PackVerdict::built_in ? built_in : verdict == PackVerdict::yes;
 }
 
 RecordCopier::RecordCopier(std::vector<Block> blocks, int64_t stride, const PackLimits& limits)

@@ -108,7 +108,9 @@ def arguments():
 
 
 def clean_environment():
-    return {name: value for name, value in os.environ.items() if not name.startswith("VECMPI")}
+    """Without settings, and without what this host's own profile says."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("VECMPI")}
+    return kept | {"VECMPI_PROFILE": "off"}
 
 
 def descendants(pid):

@@ -25,7 +25,7 @@ says() { # PATTERN COMMAND...
 
 holds_all() { # FOLDER
     local name
-    for name in libvecmpi.so libvecmpi_team.so team.h vecmpi-info vecmpi-bench vecmpi-preload vecmpi-team.pc \
+    for name in libvecmpi.so libvecmpi_team.so team.h vecmpi-info vecmpi-bench vecmpi-tune vecmpi-preload vecmpi-team.pc \
         vecmpi-config.cmake modulefiles/vecmpi settings.md troubleshooting.md man7/vecmpi.7 LICENSE; do
         find "$1" -path "*/$name*" | grep -q . || { echo "no $name"; return 1; }
     done

@@ -357,6 +357,19 @@ unknown_name() {
     fi
 }
 
+profile_refused() { # NAME TEXT WORDS : one line, from one rank, and the program runs as before
+    wanted "profile" || return 0
+    printf '%b' "$2" >profile
+    record plain ranks_of 2 -- ./mpi3_calls
+    record refused ranks_of 2 LD_PRELOAD="$library" VECMPI_PROFILE="$work/profile" -- ./mpi3_calls
+    if cmp -s plain.out refused.out && [ "$(cat refused.rc)" = 0 ] && [ "$(lines_of_vecmpi refused.err)" = 1 ] &&
+        grep -q "$3" refused.err; then
+        echo "ok profile, $1"
+    else
+        failed "profile, $1" "status $(cat refused.rc)" refused.err
+    fi
+}
+
 # ---- other MPI libraries ----------------------------------------------------------------------------------------------
 
 # Without and with the library, once by the launcher alone and once in the environment of everything.
@@ -436,6 +449,9 @@ off_on_one_rank
 bad_value VECMPI_SEGMENTS banana
 bad_value VECMPI maybe
 unknown_name
+profile_refused "of another host" 'version = 1\ncpu = Other\nisa = none\n' 'is for Other with none, this is'
+profile_refused "malformed" 'version = 1\ncpu = x\nspeed = 3\n' 'profile:3: speed = 3: accepted keys are'
+profile_refused "empty" '' 'profile: empty'
 open_mpi
 fake_libraries
 [ $failures -eq 0 ]

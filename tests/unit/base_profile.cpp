@@ -77,11 +77,11 @@ TEST_CASE("profile: every key is read", "[base][profile]") {
     CHECK(profile.ways_of(3, 4) == nullptr);
     CHECK(profile.ways_of(2, 2) == nullptr);
     CHECK(profile.entries == 7);
-    CHECK(profile.pack.at(PackKernel::pack_gather, 5, 40) == Verdict::yes);
-    CHECK(profile.pack.at(PackKernel::pack_gather, 4, 40) == Verdict::built_in);
-    CHECK(profile.pack.at(PackKernel::unpack_gather, 5, 40) == Verdict::built_in);
-    CHECK(profile.pack.at(PackKernel::unpack_permute, 33, 50) == Verdict::no);
-    CHECK(profile.pack.at(PackKernel::columns, 1, 4097) == Verdict::no);
+    CHECK(profile.pack.at(PackKernel::pack_gather, 5, 40) == PackVerdict::yes);
+    CHECK(profile.pack.at(PackKernel::pack_gather, 4, 40) == PackVerdict::built_in);
+    CHECK(profile.pack.at(PackKernel::unpack_gather, 5, 40) == PackVerdict::built_in);
+    CHECK(profile.pack.at(PackKernel::unpack_permute, 33, 50) == PackVerdict::no);
+    CHECK(profile.pack.at(PackKernel::columns, 1, 4097) == PackVerdict::no);
 }
 
 TEST_CASE("profile: each malformed line is told with its number", "[base][profile]") {

@@ -201,7 +201,7 @@ TEST_CASE("the kernel follows from the layout", "[datatype]") {
 TEST_CASE("a column is moved block by block where this host's table says so",
           "[datatype][profile]") {
     PackTable table;
-    table.entry(PackKernel::columns, block_class(8), Distance::sparse) = Verdict::no;
+    table.entry(PackKernel::columns, block_class(8), Distance::sparse) = PackVerdict::no;
     const PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic, table);
     PlanRoom room;
     const auto kind_of = [&](int64_t bytes, int64_t row) {

@@ -108,8 +108,8 @@ TEST_CASE("which kernel: the user's word, then the host's table, then what is bu
     PackLimits limits;
     for (const bool built_in : {true, false})
         CHECK(is_chosen(limits, PackKernel::pack_permute, 8, 16, built_in) == built_in);
-    limits.table.entry(PackKernel::pack_permute, block_class(8), Distance::dense) = Verdict::no;
-    limits.table.entry(PackKernel::pack_gather, block_class(8), Distance::dense) = Verdict::yes;
+    limits.table.entry(PackKernel::pack_permute, block_class(8), Distance::dense) = PackVerdict::no;
+    limits.table.entry(PackKernel::pack_gather, block_class(8), Distance::dense) = PackVerdict::yes;
     CHECK_FALSE(is_chosen(limits, PackKernel::pack_permute, 8, 16, true));
     CHECK(is_chosen(limits, PackKernel::pack_gather, 8, 16, false));
     CHECK(is_chosen(limits, PackKernel::pack_permute, 8, 17, true));
@@ -133,8 +133,8 @@ TEST_CASE("copiers follow the host's table, and their bytes stay the same", "[ke
     for (size_t kernel = 0; kernel < number_of_pack_kernels; ++kernel)
         for (const Distance distance : {Distance::dense, Distance::open, Distance::sparse}) {
             const auto of = static_cast<PackKernel>(kernel);
-            refused.table.entry(of, block_class(4), distance) = Verdict::no;
-            wanted.table.entry(of, block_class(4), distance) = Verdict::yes;
+            refused.table.entry(of, block_class(4), distance) = PackVerdict::no;
+            wanted.table.entry(of, block_class(4), distance) = PackVerdict::yes;
         }
     const auto ways = [&](const PackLimits& limits) {
         std::vector<PackWay> found;

@@ -27,7 +27,7 @@ struct Effort {
     int rounds;
     double sample_ns;  // at least; shorter ones drown in the clock and in interrupts
 };
-constexpr Effort usual{15, 60e3}, quick{5, 10e3};
+constexpr Effort usual{31, 200e3}, quick{5, 10e3};
 Effort effort = usual;
 
 double now_ns() {

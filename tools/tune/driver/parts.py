@@ -20,6 +20,7 @@ KINDS = {
     "Bcast": "bcast",
     "Allgather": "allgather",
 }
+CALLS = "allreduce,reduce,reduce_scatter,bcast,allgather"  # of the ranks program
 SIZES = (64, 256, 1024)  # KiB
 WAYS = {"in rounds": "rounds", "in one copy": "copy", "the library": "library"}
 TRIED = re.compile(
@@ -134,7 +135,7 @@ def tried_ways(messages):
 
 def run_node(bench, mpirun, what):
     environment = {"LD_PRELOAD": bench.programs.library, "VECMPI_PROFILE": "off", "VECMPI_LOG": "info"}
-    options = ["--seconds", "0.01", "--sizes", str(SIZES[-1] << 10), "--ops", "sum"]
+    options = ["--seconds", "0.01", "--sizes", str(SIZES[-1] << 10), "--ops", "sum", "--calls", CALLS]
     lines, messages = bench.step(what, ranks_command(bench, mpirun, "allreduce", environment, options))
     return header_of(records_of(lines)), list(tried_ways(messages))
 
