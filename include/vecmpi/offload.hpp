@@ -411,6 +411,10 @@ struct Agreement {
 };
 const Agreement& agreement() noexcept;
 
+// In MPI_Init: MPI_Finalize will call `work` before anything else ends, but after the program's own
+// callbacks on MPI_COMM_SELF, which may wait for ranks that are not in there yet.
+void call_last_in_finalize(MPI_Comm_delete_attr_function* work) noexcept;
+
 // Thread level to ask the library for when the program asked for app_level: raised for the offload
 // thread.
 int level_to_request(int app_level) noexcept;

@@ -59,6 +59,7 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     if (session_first) note_earlier_requests();
     keep_questions_quiet();
     rest_in_library(library_wait_policy(app_thread_level()));
+    expect_report();
     bind_entries(true);
     return MPI_SUCCESS;
 }
@@ -236,7 +237,6 @@ int serve_Init_thread(int* argc, char*** argv, int required, int* provided) noex
 // engine outlives them.
 int serve_Finalize() noexcept {
     if (is_reentrant() || !engine_runs()) return real.Finalize();
-    print_report();
     free_private_comms();
     quiesce_engine();
     const int rc = real.Finalize();

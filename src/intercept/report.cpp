@@ -35,13 +35,19 @@ std::vector<uint64_t> reduce_over_world(const std::vector<uint64_t>& mine, MPI_O
     return result;
 }
 
+// As MPI_Init left it: the report comes when the engine has been stopped.
+struct AtStart {
+    bool has_thread = false, one_node = false;
+};
+AtStart at_start;
+
 // The first rank of its node? Collective over MPI_COMM_WORLD.
 bool leads_node() {
     MPI_Comm node = MPI_COMM_NULL;
     int rank = 0;
     const DirectCall scope(Call::Comm_split_type);
     real.Comm_rank(MPI_COMM_WORLD, &rank);
-    if (agreement().one_node) return rank == 0;
+    if (at_start.one_node) return rank == 0;
     if (real.Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node) !=
         MPI_SUCCESS)
         return false;
@@ -63,23 +69,14 @@ void write_report(const std::string& text) {
     if (file) std::fclose(file);
 }
 
-}  // namespace
-
-// MPI 4.0, 14.2.4. Other levels are other tools'.
-void obey_pcontrol(int level) noexcept {
-    if (level < 0 || level > 2) return;
-    count_for_report(level != 0);
-    if (level == 2) empty_report();
-}
-
+// Collective over MPI_COMM_WORLD.
 void print_report() noexcept {
-    if (!report_is_wanted() || !agreement().valid) return;
     ReportFacts facts;
     int rank = 0;
     real.Comm_rank(MPI_COMM_WORLD, &rank);
     real.Comm_size(MPI_COMM_WORLD, &facts.ranks);
     std::vector<uint64_t> mine = counter_snapshot();
-    mine.push_back(engine_has_thread());
+    mine.push_back(at_start.has_thread);
     mine.push_back(leads_node());
     ReportNumbers numbers{reduce_over_world(mine, MPI_SUM), reduce_over_world(mine, MPI_MAX)};
     if (rank != 0) return;
@@ -97,6 +94,26 @@ void print_report() noexcept {
     write_report(settings().report.kind == ReportTarget::Kind::json
                      ? format_json(facts, numbers)
                      : format_summary(facts, numbers));
+}
+
+int report_in_finalize(MPI_Comm, int, void*, void*) {
+    print_report();
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
+// MPI 4.0, 14.2.4. Other levels are other tools'.
+void obey_pcontrol(int level) noexcept {
+    if (level < 0 || level > 2) return;
+    count_for_report(level != 0);
+    if (level == 2) empty_report();
+}
+
+void expect_report() noexcept {
+    if (!report_is_wanted() || !agreement().valid) return;
+    at_start = {engine_has_thread(), agreement().one_node};
+    call_last_in_finalize(report_in_finalize);
 }
 
 }  // namespace vecmpi

@@ -5,9 +5,10 @@
 
 namespace vecmpi {
 
-// Collective over MPI_COMM_WORLD where VECMPI_REPORT is set (it is the same on all ranks), else
-// nothing.
-void print_report() noexcept;
+// In MPI_Init: where VECMPI_REPORT is set (it is the same on all ranks) MPI_Finalize will print the
+// report, after the program's own callbacks there, which may still communicate with ranks that are
+// not in it yet.
+void expect_report() noexcept;
 
 // MPI_Pcontrol(level) of the program, where there is a report: 0 stops counting on this rank, 1
 // goes on, 2 goes on from zero.

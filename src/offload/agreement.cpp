@@ -86,24 +86,13 @@ constexpr WaitPolicy patient{100, 100, 1000, 50, 1000};
     for (;;) pause();  // the launcher ends us
 }
 
+// Plain MPICH 4.0 over TCP can wait for ever in MPI_Finalize when one rank is through before
+// another one begins.
 int meet_in_finalize(MPI_Comm, int, void*, void*) {
     MPI_Request request = MPI_REQUEST_NULL;
     if (real.Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS)
         wait_for(&request, patient, []() noexcept {});
     return MPI_SUCCESS;
-}
-
-// Plain MPICH 4.0 over TCP can wait for ever in MPI_Finalize when one rank is through before
-// another one begins. The attributes of MPI_COMM_SELF are deleted first of all, the last one set
-// first (MPI 4.0, 11.2.4): ours comes after the program's, whose callbacks may wait for ranks that
-// are not in there yet.
-void let_ranks_meet_in_finalize() noexcept {
-    int key = MPI_KEYVAL_INVALID;
-    if (real.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, meet_in_finalize, &key, nullptr) !=
-        MPI_SUCCESS)
-        return;
-    real.Comm_set_attr(MPI_COMM_SELF, key, nullptr);
-    real.Comm_free_keyval(&key);  // once the attribute is gone
 }
 
 // Where profiles differ nobody uses a part that all ranks must have alike.
@@ -134,6 +123,15 @@ uint64_t hash_of_own_profile() noexcept {
 }  // namespace
 
 const Agreement& agreement() noexcept { return agreed; }
+
+// The attributes of MPI_COMM_SELF are deleted first of all, the last one set first (MPI 4.0,
+// 11.2.4).
+void call_last_in_finalize(MPI_Comm_delete_attr_function* work) noexcept {
+    int key = MPI_KEYVAL_INVALID;
+    if (real.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, work, &key, nullptr) != MPI_SUCCESS) return;
+    real.Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+    real.Comm_free_keyval(&key);  // once the attribute is gone
+}
 
 void forget_agreement() noexcept { agreed = Agreement{}; }
 
@@ -168,7 +166,7 @@ void agree_over_world(bool wants_twins, bool serves_jobs, const WaitPolicy& poli
     agreed.one_node = same_on_all(maximum, node_hash);
     agreed.serves_jobs = maximum[some_rank_serves_no_jobs] == 0;
     agreed.valid = true;
-    if (!agreed.one_node) let_ranks_meet_in_finalize();
+    if (!agreed.one_node) call_last_in_finalize(meet_in_finalize);
     set_log_rank(rank);
     agree_on_profile(maximum, rank, size);
     if (rank == 0)
