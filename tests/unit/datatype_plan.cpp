@@ -274,9 +274,9 @@ TEST_CASE("a plan of too large tables is declined", "[datatype]") {
     Counter why{};
     CHECK_FALSE(make_steps(at_places(dense(1), offsets), 1 << 30, {}, &why));
     CHECK(why == Counter::decline_table);
-    // Rows of more blocks than are listed, each with permutations of its own.
+    // Rows of more blocks than are listed: many records, with permutations of their own or without.
     std::vector<Layout> rows;
-    for (int64_t i = 0; i < 5000; ++i)
+    for (int64_t i = 0; i < 80000; ++i)
         rows.push_back(moved(repeated(dense(4), 100 + i % 90, 8), 4000 * i));
     const Layout layout = joined(rows);
     CHECK(layout.kind == Layout::Kind::sequence);
