@@ -141,20 +141,22 @@ def run_node(bench, mpirun, what):
 
 
 def node_row(kind, ranks, runs):
-    """runs: (times, chosen) by size in KiB, of each run."""
+    """runs: ((kind, size in KiB), times by way, chosen). A collective whose sizes are not all clear is left to jobs."""
     ways, built_in, figures = [], [], []
     for size in SIZES:
         tried = [(times, chosen) for key, times, chosen in runs if key == (kind, size)]
-        times = {
-            way: [one[way] for one, _ in tried if one[way] is not None] for way in WAYS.values()
-        }
-        ways.append(decide.way(times))
+        times = {way: [one[way] for one, _ in tried if one[way] is not None] for way in WAYS.values()}
+        ways.append(decide.way({way: numbers for way, numbers in times.items() if numbers}))
         chosen, often = Counter(chosen for _, chosen in tried).most_common(1)[0]
         built_in.append(f"{chosen} {often}/{len(tried)}")
         medians = (f"{statistics.median(of):.0f}" if of else "-" for of in times.values())
         figures.append("/".join(medians))
     key = f"node.{ranks}.{kind}"
-    return decide.Row(key, key, ", ".join(built_in), ", ".join(ways), " ".join(figures) + " us", ",".join(ways))
+    is_clear = None not in ways
+    text = ", ".join(ways) if is_clear else "tried in each job"
+    return decide.Row(
+        key, key, ", ".join(built_in), text, " ".join(figures) + " us", ",".join(ways) if is_clear else ""
+    )
 
 
 def node(bench):
