@@ -3,7 +3,7 @@
 # The project's one test command: installs what is missing, builds everything with warnings as errors, runs all tests.
 # The last line is "N passed, N failed". CI runs this and nothing else.
 #
-#   check.sh [--quick]        --quick: without sanitizers, emulated CPUs, MPICH's own tests and mpi4py's
+#   check.sh [--quick]        --quick: without sanitizers, emulated CPUs, MPICH's own tests, mpi4py's, other libraries
 #
 # CHECK_BUILD names the build folder (default build/check).
 set -uo pipefail
@@ -121,6 +121,7 @@ step 'installed' tests/packaging/test_installed.sh "$build" .
 step 'virtual hosts' tests/demo/test_lab.sh
 step 'conformance runner' python3 -B tests/conformance/selftest.py
 step 'clients runner' python3 -B tests/clients/selftest.py
+step 'libraries runner' tests/libraries/test_libraries.sh
 step 'vecmpi-bench' tests/bench/test_bench.sh "$build/vecmpi-bench"
 step 'vecmpi-tune' tests/tune/test_tune.sh "$build"
 if [ $quick = no ]; then
@@ -131,5 +132,8 @@ if [ $quick = no ]; then
         --modes off,on --timeout 60 --out "$build/conformance"
     step 'mpi4py tests, subset' scripts/clients.sh --only mpi4py --tests tests/clients/mpi4py_subset.txt --ranks 2 \
         --modes on --library "$build/libvecmpi.so" --out "$build/clients"
+    for library in mpich4 mpich5 ofi intel; do  # skipped where it cannot be fetched
+        step "MPI programs on $library" scripts/libraries.sh --subset --only $library --build "$build" --out "$build/libraries"
+    done
 fi
 finish

@@ -18,6 +18,7 @@ packages_of() {
             echo catch2 gfortran libfftw3-dev openmpi-bin libopenmpi-dev 'clang-format-14|clang-format' strace \
                 'pkgconf|pkg-config' environment-modules groff-base
             ;;
+        libraries) echo python3 python3-venv python3-pip ;;
         clients) echo dpkg-dev gcc g++ gfortran make mpich libmpich-dev python3-dev python3-venv python3-numpy ;;
         client-horovod)
             packages_of clients

@@ -99,9 +99,11 @@ enum class ElementType : uint8_t {
     f64_f64,
     // As f64 but for MAX and MIN under DAZ, where MPICH's MPI_DOUBLE flushes a subnormal result and
     // its MPI_DOUBLE_PRECISION and MPI_REAL8 do not.
-    f64_fortran
+    f64_fortran,
+    // As f32 but for MAX and MIN under DAZ, where MPICH from 4.3 on flushes a subnormal result.
+    f32_flushed
 };
-constexpr size_t number_of_element_types = 28;
+constexpr size_t number_of_element_types = 29;
 
 // inout = inout op in, element by element, as MPI_Reduce_local. No pointer need be aligned. `in`
 // and `inout` may be the same; otherwise they must not overlap. Padding of inout keeps its bytes.

@@ -153,6 +153,13 @@ int wait_some(int incount, MPI_Request requests[], int* outcount, int indices[],
 int test_some(int incount, MPI_Request requests[], int* outcount, int indices[],
               MPI_Status statuses[]) noexcept;
 int request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexcept;
+int request_get_status_all(int count, const MPI_Request requests[], int* flag,
+                           MPI_Status statuses[]) noexcept;
+int request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag,
+                           MPI_Status* status) noexcept;
+int request_get_status_some(int incount, const MPI_Request requests[], int* outcount, int indices[],
+                            MPI_Status statuses[]) noexcept;
+int request_is_complete(MPI_Request request) noexcept;  // MPICH's extension
 int request_free(MPI_Request* request) noexcept;
 int cancel(MPI_Request* request) noexcept;
 int start(MPI_Request* request) noexcept;
@@ -387,6 +394,8 @@ void forget_comm_traits() noexcept;
 void note_handler(MPI_Comm comm) noexcept;
 // From now on communicators may hold processes of other MPI_COMM_WORLDs (spawn, connect, sessions).
 void note_dynamic_processes() noexcept;
+// Calls on this new communicator of MPIX_Stream_comm_create go to the library as they are.
+void mark_stream_comm(MPI_Comm comm) noexcept;
 // A session is opened. It may outlive MPI_Finalize.
 void note_session() noexcept;
 

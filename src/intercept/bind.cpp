@@ -11,6 +11,7 @@
 
 #include "elsewhere.hpp"
 #include "entries.hpp"
+#include "imports.hpp"
 #include "report.hpp"
 #include "vecmpi/intercept.hpp"
 #include "vecmpi/offload.hpp"
@@ -138,6 +139,25 @@ void bind_unserved() noexcept {
         bind_if_unbound(entry, served_target(call_of(entry), false));
 }
 
+// ---- what the library lacks ---------------------------------------------------------------------
+
+// Entries that nothing was found for. Relaxed: whoever binds finds the same.
+constinit std::atomic<bool> missing[number_of_entries]{};
+
+void note_missing() {
+    for (size_t entry = 0; entry < number_of_entries; ++entry)
+        if (vecmpi_entry_slots[entry].load(std::memory_order_acquire) == first_call_of(entry) &&
+            dlsym(RTLD_NEXT, symbol_of(entry).c_str()) == nullptr)
+            missing[entry].store(true, std::memory_order_relaxed);
+}
+
+bool is_missing(const void* bound) noexcept {
+    const auto offset =
+        reinterpret_cast<uintptr_t>(bound) - reinterpret_cast<uintptr_t>(vecmpi_entries);
+    return offset < number_of_entries * bytes_per_entry &&
+           missing[offset / bytes_per_entry].load(std::memory_order_relaxed);
+}
+
 EntryFunction bind_first_call(size_t entry) {
     const BoundLibrary& library = bind_real_functions();
     if (!library.found) return target_without_library(entry);
@@ -147,6 +167,8 @@ EntryFunction bind_first_call(size_t entry) {
         if (settings().enabled) explain_once(library);
         bind_untouched(library);
     }
+    note_missing();
+    clear_weak_references(is_missing);
     EntryFunction target = vecmpi_entry_slots[entry].load(std::memory_order_acquire);
     if (target != first_call_of(entry)) return target;
     const std::string symbol = symbol_of(entry);
@@ -166,6 +188,7 @@ void bind_entries(bool served) noexcept {
         for (bool profiling : {false, true})
             vecmpi_entry_slots[entry_of(call, profiling)].store(target, std::memory_order_release);
     }
+    if (served) clear_weak_references(is_missing);  // of what came after the first call
 }
 
 void expect_error_handlers() noexcept {

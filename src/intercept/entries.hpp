@@ -36,6 +36,9 @@ extern "C" {
 // Where entry i jumps. Written with release by any thread; read by the entry's own load (entry.S).
 extern std::atomic<vecmpi::EntryFunction> vecmpi_entry_slots[vecmpi::number_of_entries];
 
+// First instruction of entry i, at i * bytes_per_entry.
+extern const char vecmpi_entries[];
+
 // First instruction of the code that entry i runs until it is bound, at i * bytes_per_first_call.
 extern const char vecmpi_first_calls[];
 
@@ -49,7 +52,7 @@ void vecmpi_pcontrol_entry();
 
 namespace vecmpi {
 
-constexpr size_t bytes_per_first_call = 16;
+constexpr size_t bytes_per_entry = 16, bytes_per_first_call = 16;
 
 static_assert(sizeof(std::atomic<EntryFunction>) == sizeof(void*));
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Macros for the entries MPI_X and PMPI_X: a jump through a slot, whatever the signature. Included by mpi_entries.S only.
 //
-// entry i:       jump to what slot i holds
+// entry i:       jump to what slot i holds; 16 bytes each
 // first call i:  number of the entry in a scratch register, jump to bind_first_call; 16 bytes each
 // slot i:        at load the address of first call i
 // bind_first_call saves every register that can carry an argument, asks vecmpi_bind_first_call(number, first argument)
@@ -62,6 +62,10 @@ vecmpi_entry_slots:
 
     .text
     bind_first_call
+    .balign 16
+    .globl vecmpi_entries
+    .hidden vecmpi_entries
+vecmpi_entries:
 .endm
 
 .macro end_entries

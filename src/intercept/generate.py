@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Joins mpi_functions.def with the installed mpi.h and writes the C++ and assembly of src/intercept.
+"""Joins mpi_functions.def with the installed mpi.h and later_functions.def, and writes the C++ and assembly of src/intercept.
 
-generate.py --table FILE --compiler CC --include DIR --out DIR
+generate.py --table FILE --later FILE --compiler CC --include DIR --out DIR
 """
 
 import argparse
@@ -11,7 +11,7 @@ import sys
 import emit_handlers
 import emit_tables
 from function_table import join, parse_table
-from prototypes import GeneratorError, parse_prototypes, preprocessed
+from prototypes import GeneratorError, parse_prototypes, preprocessed, without_comments
 
 
 def render(functions):
@@ -32,6 +32,13 @@ def render(functions):
     return files
 
 
+def read_prototypes(options):
+    """Those of mpi.h, and of functions that it is too old to have."""
+    known = parse_prototypes(preprocessed(options.compiler, options.include))
+    with open(options.later, encoding="utf-8") as later:
+        return parse_prototypes(without_comments(later.read())) | known
+
+
 def write(directory, files):
     for name, text in files.items():
         path = os.path.join(directory, name)
@@ -43,13 +50,13 @@ def write(directory, files):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", required=True)
+    parser.add_argument("--later", required=True)
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--include", action="append", default=[])
     parser.add_argument("--out", required=True)
     options = parser.parse_args()
     try:
-        prototypes = parse_prototypes(preprocessed(options.compiler, options.include))
-        functions = join(parse_table(options.table), prototypes, options.table)
+        functions = join(parse_table(options.table), read_prototypes(options), options.table)
         write(options.out, render(functions))
     except GeneratorError as problem:
         sys.exit(f"generate.py: {problem}")

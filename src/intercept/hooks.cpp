@@ -54,10 +54,10 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     if (rc != MPI_SUCCESS) return rc;
     const bool session_first = session_came_first.load();
     const bool raised = requested > app_level && !session_first;
+    keep_questions_quiet();
     start_engine(raised ? app_level : lib_provided, lib_provided, library_waits(lib_provided),
                  session_first, app_provided);
     if (session_first) note_earlier_requests();
-    keep_questions_quiet();
     rest_in_library(library_wait_policy(app_thread_level()));
     expect_report();
     bind_entries(true);
@@ -469,6 +469,23 @@ int serve_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
                                                  remote_leader, stringtag, info, errhandler,
                                                  newintercomm);
     });
+}
+
+// ---- MPICH's streams: communicators whose calls the program itself puts in order ----------------
+
+int serve_X_Stream_comm_create(MPI_Comm comm, int stream, MPI_Comm* newcomm) noexcept {
+    const DirectCall scope(Call::X_Stream_comm_create);
+    const int rc = real.X_Stream_comm_create(comm, stream, newcomm);
+    if (rc == MPI_SUCCESS) mark_stream_comm(*newcomm);
+    return rc;
+}
+
+int serve_X_Stream_comm_create_multiplex(MPI_Comm comm, int count, int array_of_streams[],
+                                         MPI_Comm* newcomm) noexcept {
+    const DirectCall scope(Call::X_Stream_comm_create_multiplex);
+    const int rc = real.X_Stream_comm_create_multiplex(comm, count, array_of_streams, newcomm);
+    if (rc == MPI_SUCCESS) mark_stream_comm(*newcomm);
+    return rc;
 }
 
 // ---- Reduce_local (MPI 4.0, 6.9.7) --------------------------------------------------------------

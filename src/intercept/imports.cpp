@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rewrites entries of a loaded object's global offset table. Must not touch any other object.
+// Rewrites entries of loaded objects' global offset tables.
 #include "imports.hpp"
 
 #include <dlfcn.h>
@@ -14,9 +14,11 @@ namespace vecmpi {
 namespace {
 
 #if defined(__x86_64__)
-constexpr unsigned jump_slot = R_X86_64_JUMP_SLOT, global_data = R_X86_64_GLOB_DAT;
+constexpr unsigned jump_slot = R_X86_64_JUMP_SLOT, global_data = R_X86_64_GLOB_DAT,
+                   word = R_X86_64_64;
 #elif defined(__aarch64__)
-constexpr unsigned jump_slot = R_AARCH64_JUMP_SLOT, global_data = R_AARCH64_GLOB_DAT;
+constexpr unsigned jump_slot = R_AARCH64_JUMP_SLOT, global_data = R_AARCH64_GLOB_DAT,
+                   word = R_AARCH64_ABS64;
 #endif
 
 // The dynamic section of an object, as far as imports need it.
@@ -30,12 +32,14 @@ struct Imports {
     uintptr_t base = 0;
 };
 
-Imports imports_of(const link_map& object) noexcept {
+Imports imports_of(uintptr_t base, const ElfW(Dyn) * dynamic) noexcept {
     Imports found;
-    found.base = object.l_addr;
-    for (const ElfW(Dyn)* entry = object.l_ld; entry->d_tag != DT_NULL; ++entry) {
-        // glibc has made these addresses of memory, on the architectures that vecmpi knows.
-        const auto address = entry->d_un.d_ptr;
+    found.base = base;
+    for (const ElfW(Dyn)* entry = dynamic; entry->d_tag != DT_NULL; ++entry) {
+        // glibc has made these addresses of memory, but not in the kernel's object, where the
+        // section is read-only.
+        const auto address =
+            entry->d_un.d_ptr < base ? base + entry->d_un.d_ptr : entry->d_un.d_ptr;
         switch (entry->d_tag) {
             case DT_SYMTAB:
                 found.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
@@ -104,7 +108,39 @@ bool write_entry(void** entry, const void* value) noexcept {
     return true;
 }
 
+// ---- weak references ----------------------------------------------------------------------------
+
+void clear_in(const Imports& imports, IsMissing is_missing) noexcept {
+    const size_t size = imports.data.bytes / sizeof(ElfW(Rela));
+    for (size_t i = 0; imports.data.first != nullptr && i < size; ++i) {
+        const ElfW(Rela)& relocation = imports.data.first[i];
+        const auto type = ELF64_R_TYPE(relocation.r_info);
+        if (type != global_data && type != word) continue;
+        const ElfW(Sym)& named = imports.symbols[ELF64_R_SYM(relocation.r_info)];
+        if (ELF64_ST_BIND(named.st_info) != STB_WEAK || named.st_shndx != SHN_UNDEF) continue;
+        auto** entry = reinterpret_cast<void**>(imports.base + relocation.r_offset);
+        void* bound = __atomic_load_n(entry, __ATOMIC_RELAXED);
+        if (is_missing(bound)) write_entry(entry, nullptr);
+    }
+}
+
+// Under the loader's lock: must not throw.
+int clear_in_object(dl_phdr_info* info, size_t, void* context) noexcept {
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr)& part = info->dlpi_phdr[i];
+        if (part.p_type != PT_DYNAMIC) continue;
+        const Imports imports = imports_of(
+            info->dlpi_addr, reinterpret_cast<const ElfW(Dyn)*>(info->dlpi_addr + part.p_vaddr));
+        if (imports.symbols != nullptr) clear_in(imports, *static_cast<IsMissing*>(context));
+    }
+    return 0;
+}
+
 }  // namespace
+
+void clear_weak_references(IsMissing is_missing) noexcept {
+    dl_iterate_phdr(clear_in_object, &is_missing);
+}
 
 bool replace_import(const void* inside, const char* symbol, const void* replacement) noexcept {
     Dl_info unused;
@@ -112,7 +148,7 @@ bool replace_import(const void* inside, const char* symbol, const void* replacem
     if (dladdr1(inside, &unused, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0 ||
         object == nullptr || object->l_ld == nullptr)
         return false;
-    const Imports imports = imports_of(*object);
+    const Imports imports = imports_of(object->l_addr, object->l_ld);
     if (imports.symbols == nullptr || imports.names == nullptr) return false;
     void** entry = find_entry(imports, imports.calls, jump_slot, symbol);
     if (entry == nullptr) entry = find_entry(imports, imports.data, global_data, symbol);

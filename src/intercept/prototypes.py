@@ -56,6 +56,11 @@ def preprocessed(compiler, include_directories):
     return run.stdout
 
 
+def without_comments(header_text):
+    """For a header that is not preprocessed."""
+    return re.sub(r"/\*.*?\*/", "", header_text, flags=re.DOTALL)
+
+
 def tidy_type(text):
     text = re.sub(r"\s+", " ", text).strip()
     return re.sub(r"\s*\*\s*", "*", text)

@@ -35,9 +35,9 @@ struct Min {
     }
 };
 
-// The same by MAXPD and MINPD, which is what MPICH has for MPI_DOUBLE on x86: of these operands in
-// this order it returns what the selection does, but under DAZ a subnormal one as zero. Arm's FMAX
-// treats NaNs and zeros otherwise.
+// The same by MAXPD and MINPD, which is what MPICH has for MPI_DOUBLE on x86, and from 4.3 on by
+// MAXPS and MINPS for MPI_FLOAT: of these operands in this order it returns what the selection
+// does, but under DAZ a subnormal one as zero. Arm's FMAX treats NaNs and zeros otherwise.
 struct MaxInstruction {
     template <class D, class V>
     HWY_INLINE V operator()(D d, V inout, V in) const {
@@ -98,6 +98,7 @@ template <class Op>
 ReduceKernel either_sign(ElementType type) noexcept {
     switch (type) {
         case ElementType::f32:
+        case ElementType::f32_flushed:
             return by_lane<Op, float>();
         case ElementType::f64:
         case ElementType::f64_fortran:
@@ -107,7 +108,7 @@ ReduceKernel either_sign(ElementType type) noexcept {
     }
 }
 
-template <class Op, class OpOfDouble>
+template <class Op, class Instruction>
 ReduceKernel each_type(ElementType type) noexcept {
     switch (type) {
         case ElementType::i8:
@@ -128,8 +129,10 @@ ReduceKernel each_type(ElementType type) noexcept {
             return by_lane<Op, uint64_t>();
         case ElementType::f32:
             return by_lane<Op, float>();
+        case ElementType::f32_flushed:
+            return by_lane<Instruction, float>();
         case ElementType::f64:
-            return by_lane<OpOfDouble, double>();
+            return by_lane<Instruction, double>();
         case ElementType::f64_fortran:
             return by_lane<Op, double>();
         default:

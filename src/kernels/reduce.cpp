@@ -119,6 +119,7 @@ size_t element_bytes(ElementType type) noexcept {
         case ElementType::i32:
         case ElementType::u32:
         case ElementType::f32:
+        case ElementType::f32_flushed:
             return 4;
         case ElementType::i64:
         case ElementType::u64:

@@ -93,6 +93,8 @@ ReduceKernel extremum(ElementType type) noexcept {
             return kernel<Select<ScalarBFloat16>, Plain<uint16_t>>();
         case ElementType::f32:
             return kernel<Select<ScalarFloat32>, Plain<uint32_t>>();
+        case ElementType::f32_flushed:
+            return kernel<Instruction, Plain<float>>();
         case ElementType::f64:
             return kernel<Instruction, Plain<double>>();
         case ElementType::f64_fortran:
@@ -112,6 +114,7 @@ ReduceKernel of_number(ElementType type) noexcept {
         case ElementType::bf16:
             return kernel<OfHalf<ScalarBFloat16, Op>, Plain<uint16_t>>();
         case ElementType::f32:
+        case ElementType::f32_flushed:
             return kernel<Op, Plain<float>>();
         case ElementType::f64:
         case ElementType::f64_fortran:

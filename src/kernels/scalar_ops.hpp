@@ -147,8 +147,8 @@ struct SelectMin {
     }
 };
 
-// (a < b) ? a : b, of indices of pairs and of MPI_DOUBLE: see pairs.cpp and arithmetic.cpp for what
-// the instructions have of their own.
+// (a < b) ? a : b, of indices of pairs, of MPI_DOUBLE and of MPI_FLOAT: see pairs.cpp and
+// arithmetic.cpp for what the instructions have of their own.
 inline int32_t smaller(int32_t a, int32_t b) noexcept { return a < b ? a : b; }
 #if defined(__x86_64__)
 inline float smaller(float a, float b) noexcept {
@@ -159,6 +159,10 @@ inline double smaller(double a, double b) noexcept {
     asm("minsd %1, %0" : "+x"(a) : "x"(b));
     return a;
 }
+inline float larger(float a, float b) noexcept {
+    asm("maxss %1, %0" : "+x"(a) : "x"(b));
+    return a;
+}
 inline double larger(double a, double b) noexcept {
     asm("maxsd %1, %0" : "+x"(a) : "x"(b));
     return a;
@@ -166,14 +170,21 @@ inline double larger(double a, double b) noexcept {
 #else
 inline float smaller(float a, float b) noexcept { return a < b ? a : b; }
 inline double smaller(double a, double b) noexcept { return a < b ? a : b; }
+inline float larger(float a, float b) noexcept { return a > b ? a : b; }
 inline double larger(double a, double b) noexcept { return a > b ? a : b; }
 #endif
 
 struct InstructionMax {
-    double operator()(double a, double b) const noexcept { return larger(a, b); }
+    template <class Float>
+    Float operator()(Float a, Float b) const noexcept {
+        return larger(a, b);
+    }
 };
 struct InstructionMin {
-    double operator()(double a, double b) const noexcept { return smaller(a, b); }
+    template <class Float>
+    Float operator()(Float a, Float b) const noexcept {
+        return smaller(a, b);
+    }
 };
 
 // `in` is the first operand: see half.cpp.

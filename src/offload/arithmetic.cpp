@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace vecmpi {
@@ -28,6 +29,9 @@ using Ready = std::atomic<ReduceInto>;
 constinit Ready ready[last_op + 1][type_indices]{};
 // The same with a result of its own; stored before `ready`.
 constinit std::atomic<ReduceTo> ready_to[last_op + 1][type_indices]{};
+// What a type holds for an op, where that is not what reducible_types says; written before other
+// threads may call.
+constinit std::optional<ElementType> other_element[last_op + 1][type_indices]{};
 // Pairs that were compared, passed or not: not compared again. Stored with release after `ready`.
 constinit std::atomic<bool> compared[last_op + 1][type_indices]{};
 constinit std::mutex comparing;
@@ -119,7 +123,8 @@ void compare_once(MPI_Op op, MPI_Datatype type) noexcept {
     if (done.load(std::memory_order_acquire)) return;
     const std::lock_guard lock(comparing);
     if (done.load(std::memory_order_relaxed)) return;
-    const ElementType element = reducible_types.element[index];
+    const ElementType element =
+        other_element[op_index(op)][index].value_or(reducible_types.element[index]);
     const ReduceKernel kernel =
         reduce_kernel(kernel_op(op), element, cap_for(kernel_op(op), element));
     if (kernel.into != nullptr && agrees_with_library(op, type, kernel.into))
@@ -291,6 +296,90 @@ class SignedOrder {
     bool seen_[std::size(unsigned_types)];
 };
 
+// Under DAZ, which a program may ask for at any time, MAX and MIN of two subnormal numbers give one
+// of them, or zero: by the instructions that the library's compiler chose. Asked of the plain
+// library, type by type; where no kernel of ours does likewise, the pair stays with the library.
+class SubnormalOrder {
+  public:
+    SubnormalOrder() noexcept {
+        const FloatEnvironment environment = float_environment();
+        set_float_environment(flushing(environment));
+        for (const Float& row : float_types)
+            for (const MPI_Op op : {MPI_MAX, MPI_MIN}) found(op, row) = find(op, row);
+        set_float_environment(environment);
+    }
+    void keep() noexcept {
+        for (const Float& row : float_types)
+            for (const MPI_Op op : {MPI_MAX, MPI_MIN}) {
+                const size_t index = type_index(row.type);
+                other_element[op_index(op)][index] = found(op, row);
+                if (!found(op, row).has_value())
+                    compared[op_index(op)][index].store(true, std::memory_order_relaxed);
+            }
+    }
+
+  private:
+    struct Float {
+        MPI_Datatype type;
+        ElementType elements[2];  // by likelihood
+    };
+    static constexpr Float float_types[] = {
+        {MPI_FLOAT, {ElementType::f32, ElementType::f32_flushed}},
+        {MPI_REAL, {ElementType::f32, ElementType::f32_flushed}},
+        {MPI_REAL4, {ElementType::f32, ElementType::f32_flushed}},
+        {MPI_DOUBLE, {ElementType::f64, ElementType::f64_fortran}},
+        {MPI_DOUBLE_PRECISION, {ElementType::f64_fortran, ElementType::f64}},
+        {MPI_REAL8, {ElementType::f64_fortran, ElementType::f64}}};
+
+    // Nothing traps either.
+    static FloatEnvironment flushing(FloatEnvironment environment) noexcept {
+#if defined(__x86_64__)
+        environment.vector |= 0x8040u | 0x1f80u;
+#else
+        environment.vector = (environment.vector | 1u << 24) & ~0x9f00u;
+#endif
+        return environment;
+    }
+
+    std::optional<ElementType>& found(MPI_Op op, const Float& row) noexcept {
+        return found_[op == MPI_MIN][&row - float_types];
+    }
+
+    // Every pair of some subnormal numbers and zero, one pair at a time.
+    template <class Bits>
+    static bool agrees(MPI_Op op, MPI_Datatype type, ReduceInto kernel) noexcept {
+        constexpr Bits minus = Bits{1} << (8 * sizeof(Bits) - 1);
+        constexpr Bits numbers[] = {0, 3, 7, minus | 5, minus | 9};
+        for (const Bits in : numbers)
+            for (const Bits second : numbers) {
+                Bits expected = second, inout = second;
+                if (real.Reduce_local(&in, &expected, 1, type, op) != MPI_SUCCESS) return true;
+                kernel(&in, &inout, 1);
+                if (expected != inout) return false;
+            }
+        return true;
+    }
+
+    static std::optional<ElementType> find(MPI_Op op, const Float& row) noexcept {
+        const bool is_fortran = row.type != MPI_FLOAT && row.type != MPI_DOUBLE;
+        // A library may have been built without Fortran, and refuse it.
+        if (is_fortran && !errors_can_be_quiet()) return row.elements[0];
+        const QuietErrors question;
+        for (const ElementType element : row.elements) {
+            const ReduceInto kernel = reduce_kernel(kernel_op(op), element, cap).into;
+            if (element_bytes(element) == sizeof(uint32_t) ? agrees<uint32_t>(op, row.type, kernel)
+                                                           : agrees<uint64_t>(op, row.type, kernel))
+                return element;
+        }
+        log_line(LogLevel::info,
+                 "op %08x on type %08x stays with the library: other bits than ours",
+                 static_cast<unsigned>(op), static_cast<unsigned>(row.type));
+        return std::nullopt;
+    }
+
+    std::optional<ElementType> found_[2][std::size(float_types)];
+};
+
 // The library refuses pairs that MPI does not define, MPI_MAX on MPI_BYTE for example. It is asked
 // once, where that raises no error. Relaxed: who finds nothing asks again.
 enum class Accepted : uint8_t { unknown, yes, no };
@@ -350,6 +439,7 @@ void adopt_arithmetic(const BoundLibrary& library, bool others_are_inside) noexc
     cap = cap_of(settings().isa);
     const char* where = "";
     const SignedOrder signed_order;
+    SubnormalOrder subnormal_order;
     yaksa.leave_out();
     if (OpFunction* const table = find_op_table(library, &where)) {
         replace_functions(table, std::make_index_sequence<last_op>());
@@ -358,6 +448,7 @@ void adopt_arithmetic(const BoundLibrary& library, bool others_are_inside) noexc
         count(Counter::decline_op_table);
     }
     signed_order.keep();
+    subnormal_order.keep();
     enabled = true;
     log_line(LogLevel::info, "arithmetic: %s, %s",
              isa_name(reduce_kernel(ReduceOp::sum, ElementType::f32,

@@ -79,6 +79,29 @@ bool comm_in_world(MPI_Comm comm, bool inter, int size) noexcept {
     return inside;
 }
 
+// MPICH's extensions: ranks of a threadcomm are threads, and calls on a stream's communicator are
+// the program's to put in order, without the library's locks. All ranks made them together, some of
+// them perhaps without a stream.
+constinit std::atomic<int> stream_key{MPI_KEYVAL_INVALID};
+
+// The mark goes on with MPI_Comm_dup, as the streams do.
+int copy_mark(MPI_Comm, int, void*, void*, void* copied, int* flag) noexcept {
+    *static_cast<void**>(copied) = nullptr;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+bool is_extension(MPI_Comm comm) noexcept {
+    int threads = 0;
+    if (real.X_Comm_test_threadcomm != nullptr) real.X_Comm_test_threadcomm(comm, &threads);
+    if (threads != 0) return true;
+    const int key = stream_key.load(std::memory_order_acquire);
+    void* value = nullptr;
+    int marked = 0;
+    if (key != MPI_KEYVAL_INVALID) real.Comm_get_attr(comm, key, &value, &marked);
+    return marked != 0;
+}
+
 // The library raises no error meanwhile, where src/intercept can prevent it: "no" is an answer.
 bool is_communicator(MPI_Comm comm, int* inter) noexcept {
     const QuietErrors question;
@@ -94,7 +117,7 @@ CommTraits ask_library(MPI_Comm comm) noexcept {
     CommTraits traits = no_communicator;
     ++this_thread.inside;
     int inter = 0;
-    if (is_communicator(comm, &inter)) {
+    if (is_communicator(comm, &inter) && !is_extension(comm)) {
         traits.inter = inter != 0;
         if (traits.inter)
             real.Comm_remote_size(comm, &traits.size);
@@ -159,6 +182,17 @@ void note_handler(MPI_Comm comm) noexcept {
 
 void note_dynamic_processes() noexcept {
     if (!dynamic_processes.exchange(true)) forget_comm_traits();
+}
+
+void mark_stream_comm(MPI_Comm comm) noexcept {
+    int key = stream_key.load(std::memory_order_acquire);
+    if (key == MPI_KEYVAL_INVALID) {
+        int made = MPI_KEYVAL_INVALID;
+        real.Comm_create_keyval(copy_mark, MPI_COMM_NULL_DELETE_FN, &made, nullptr);
+        // Of two threads that come here at once, one has made a key that stays unused.
+        key = stream_key.compare_exchange_strong(key, made, std::memory_order_acq_rel) ? made : key;
+    }
+    real.Comm_set_attr(comm, key, nullptr);
 }
 
 void note_session() noexcept {

@@ -82,6 +82,17 @@ void Engine::let_callers_ask() noexcept {
     leave();
 }
 
+// Who owns the engine afterwards sees it, and nobody is in the library as the owner from before.
+void Engine::let_thread_stand_back() noexcept {
+    if (!has_thread_ || this_thread.inside != 0 || thread_stands_back()) return;
+    thread_stands_back_.store(true, std::memory_order_relaxed);
+    count(Counter::decline_operator_lock);
+    CallerInside inside(*this);
+    Ladder ladder(wait);
+    while (!try_own()) rest(ladder);
+    leave();
+}
+
 void Engine::wait_until_issued() noexcept {
     if (all_issued()) return;
     CallerInside inside(*this);
@@ -232,6 +243,7 @@ void Engine::forget(Slot* slot) noexcept {
 void Engine::reset_window() noexcept {
     active_count_.store(0, std::memory_order_relaxed);
     callers_ask.store(false, std::memory_order_relaxed);
+    thread_stands_back_.store(false, std::memory_order_relaxed);
     virtual_persistent.store(false, std::memory_order_relaxed);
     cursor_ = 0;
     posted_.store(0, std::memory_order_relaxed);
@@ -438,7 +450,7 @@ bool Engine::thread_turn() noexcept {
     if (floats != thread_floats_) set_float_environment(thread_floats_ = floats);
     {
         OwnerScope scope;
-        moved = step();
+        moved = thread_stands_back() ? !callers_serve_jobs && advance_jobs() : step();
     }
     release();
     return moved;

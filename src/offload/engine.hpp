@@ -155,8 +155,9 @@ class Engine {
     bool yields_at_once = false;             // oversubscribed: failing Tests give the CPU away
     uint32_t callers_with_cpu = UINT32_MAX;  // more blocked threads than these yield soon
     bool queues = false;  // virtual requests exist: a thread of its own, or MPI_THREAD_MULTIPLE
-    bool library_rests = false;  // the library's own waits follow our ladder
-    bool library_locks = false;  // it is at MPI_THREAD_MULTIPLE: it polls with its lock held
+    bool library_rests = false;       // the library's own waits follow our ladder
+    bool callers_serve_jobs = false;  // in waits of the library too, by its polls
+    bool library_locks = false;       // it is at MPI_THREAD_MULTIPLE: it polls with its lock held
     std::atomic<bool> persistent_requests{false};   // some were made: Testall may refuse them
     std::atomic<bool> generalized_requests{false};  // note_generalized_requests()
     std::atomic<bool> virtual_persistent{false};    // adopt_persistent() gave the program some
@@ -166,6 +167,17 @@ class Engine {
     // about its own requests, those in the window too, and the owner issues and makes progress, but
     // completes nothing. Stored by let_callers_ask(), never taken back while the engine runs.
     std::atomic<bool> callers_ask{false};
+    // The library holds its lock while it runs an operator of the program: MPICH 5 and Intel MPI
+    // do, MPICH 4 does not. Such an operator must not run on the offload thread, where it may wait
+    // for a lock that a thread of the program holds, who waits for the library's.
+    bool operators_lock_library = false;
+    // So from the first one on the offload thread stays out of the library; callers issue at once.
+    // It goes on with jobs where nobody else would. Any thread; never taken back while the engine
+    // runs.
+    void let_thread_stand_back() noexcept;
+    bool thread_stands_back() const noexcept {
+        return thread_stands_back_.load(std::memory_order_relaxed);
+    }
     int tag_upper_bound = 32767;
 
   private:
@@ -241,6 +253,7 @@ class Engine {
     CommandQueue queue_;
 
     bool has_thread_ = false;
+    std::atomic<bool> thread_stands_back_{false};  // seen by the next owner: stored before own()
     // The thread has its CPU to itself. It finds out otherwise, and tries again: both ways, at run
     // time.
     std::atomic<bool> spins_{false};

@@ -113,6 +113,8 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     if (!make_engine()) return;  // no memory: every call stays with the library
     apply_wait_policy();
     engine->library_rests = library_waits.rest;
+    engine->callers_serve_jobs = library_waits.serve_jobs;
+    engine->operators_lock_library = !library_is_mpich_4();
     engine->library_locks = lib_provided == MPI_THREAD_MULTIPLE;
     read_tag_upper_bound();
     load_profile(isa_name(best_isa()), library_version);

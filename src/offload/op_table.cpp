@@ -58,14 +58,6 @@ Image image_of(const BoundLibrary& library) {
     return image;
 }
 
-bool has_known_signature() noexcept {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    real.Get_library_version(version, &length);
-    const char* found = std::strstr(version, "MPICH Version:");
-    return found != nullptr && std::atoi(found + std::strlen("MPICH Version:")) == 4;
-}
-
 // ---- the proof ----------------------------------------------------------------------------------
 
 // What the probe saw; only while find_op_table() runs.
@@ -121,6 +113,15 @@ OpFunction* search(const BoundLibrary& library) {
 
 }  // namespace
 
+bool library_is_mpich_4() noexcept {
+    if (real.Get_library_version == nullptr) return false;
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    real.Get_library_version(version, &length);
+    const char* found = std::strstr(version, "MPICH Version:");
+    return found != nullptr && std::atoi(found + std::strlen("MPICH Version:")) == 4;
+}
+
 std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
                                         const std::vector<CodeRange>& code) {
     std::vector<size_t> places;
@@ -141,7 +142,7 @@ std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
 
 OpFunction* find_op_table(const BoundLibrary& library, const char** where) noexcept {
     *where = "in MPI_Reduce_local only: the library is not MPICH 4";
-    if (!library.found || !has_known_signature()) return nullptr;
+    if (!library.found || !library_is_mpich_4()) return nullptr;
     *where = "in MPI_Reduce_local only: the library's table of op functions was not found";
     try {
         OpFunction* const table = search(library);

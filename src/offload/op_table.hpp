@@ -26,6 +26,9 @@ struct CodeRange {
     uintptr_t begin, end;
 };
 
+// MPICH of this major version, by its own word. Not what others have made of it.
+bool library_is_mpich_4() noexcept;
+
 // Where in words[0..count) a null stands before last_op different addresses of code: what the table
 // looks like. Pure.
 std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,

@@ -99,7 +99,7 @@ bool is_small_message(const CallFacts& facts) noexcept {
 // A nonblocking call may be issued by the caller where no thread would do it better. Order is kept:
 // nothing may stand in the queue before it.
 bool may_issue_inline(const Operation& operation) noexcept {
-    if (!engine->has_thread()) return true;
+    if (!engine->has_thread() || engine->thread_stands_back()) return true;
     return is_small_message(operation.facts) && engine->nothing_queued();
 }
 

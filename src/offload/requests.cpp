@@ -52,6 +52,7 @@ void start_slot(Slot* slot) noexcept {
     slot->error = MPI_SUCCESS;
     slot->floats = float_environment();
     engine->push(slot);
+    if (engine->thread_stands_back()) engine->wait_until_issued();
 }
 
 }  // namespace
@@ -63,7 +64,9 @@ void note_generalized_requests() noexcept {
 }
 
 void note_op(MPI_Op op) noexcept {
-    if (is_op_handle(op) && !is_builtin_op(op)) engine->let_callers_ask();
+    if (!is_op_handle(op) || is_builtin_op(op)) return;
+    engine->let_callers_ask();
+    if (engine->operators_lock_library) engine->let_thread_stand_back();
 }
 
 void note_earlier_requests() noexcept {
@@ -169,6 +172,106 @@ int request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexc
         status->MPI_ERROR = kept;
     }
     return slot->error;
+}
+
+// ---- looks at several requests (MPI 4.1, 3.7.6) ------------------------------------------------
+
+namespace {
+
+// The program has found one of these functions in the library, which then has all three.
+bool holds_virtual(int count, const MPI_Request requests[]) noexcept {
+    for (int i = 0; requests && i < count; ++i)
+        if (slot_of(requests[i])) return true;
+    return false;
+}
+
+// Null and inactive ones are complete as well, and nobody waits for them.
+struct Look {
+    bool active, complete;
+    int error;
+};
+
+Look look_at(MPI_Request request, MPI_Status* status) noexcept {
+    int complete = 0, index = MPI_UNDEFINED;
+    const Slot* slot = slot_of(request);
+    const bool active = slot && state_of(slot) != SlotState::inactive;
+    if (slot) {
+        const int error = request_get_status(request, &complete, status);
+        return {active, complete != 0, error};
+    }
+    const int error = directly(Call::Request_get_status_any, [&]() noexcept {
+        return real.Request_get_status_any(1, &request, &index, &complete, status);
+    });
+    return {!complete || index != MPI_UNDEFINED, complete != 0, error};
+}
+
+MPI_Status* status_at(MPI_Status statuses[], int place) noexcept {
+    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + place;
+}
+
+}  // namespace
+
+int request_get_status_all(int count, const MPI_Request requests[], int* flag,
+                           MPI_Status statuses[]) noexcept {
+    if (!flag || !holds_virtual(count, requests))
+        return directly(Call::Request_get_status_all, [&]() noexcept {
+            return real.Request_get_status_all(count, requests, flag, statuses);
+        });
+    *flag = 1;
+    int first_error = MPI_SUCCESS;
+    for (int i = 0; i < count && *flag; ++i) {
+        const Look look = look_at(requests[i], status_at(statuses, i));
+        if (!look.complete) *flag = 0;
+        if (first_error == MPI_SUCCESS) first_error = look.error;
+    }
+    return first_error;
+}
+
+int request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag,
+                           MPI_Status* status) noexcept {
+    if (!index || !flag || !holds_virtual(count, requests))
+        return directly(Call::Request_get_status_any, [&]() noexcept {
+            return real.Request_get_status_any(count, requests, index, flag, status);
+        });
+    *index = MPI_UNDEFINED;
+    *flag = 1;  // as where none is active
+    for (int i = 0; i < count; ++i) {
+        const Look look = look_at(requests[i], status);
+        if (!look.active) continue;
+        *flag = look.complete;
+        if (!look.complete) continue;
+        *index = i;
+        return look.error;
+    }
+    return MPI_SUCCESS;
+}
+
+int request_get_status_some(int incount, const MPI_Request requests[], int* outcount, int indices[],
+                            MPI_Status statuses[]) noexcept {
+    if (!outcount || !indices || !holds_virtual(incount, requests))
+        return directly(Call::Request_get_status_some, [&]() noexcept {
+            return real.Request_get_status_some(incount, requests, outcount, indices, statuses);
+        });
+    bool any_active = false;
+    int found = 0, first_error = MPI_SUCCESS;
+    for (int i = 0; i < incount; ++i) {
+        const Look look = look_at(requests[i], status_at(statuses, found));
+        any_active |= look.active;
+        if (!look.active || !look.complete) continue;
+        indices[found++] = i;
+        if (first_error == MPI_SUCCESS) first_error = look.error;
+    }
+    *outcount = any_active ? found : MPI_UNDEFINED;
+    return first_error;
+}
+
+// MPICH's: 1 or 0, no error code.
+int request_is_complete(MPI_Request request) noexcept {
+    Slot* slot = slot_of(request);
+    if (!slot) return real.X_Request_is_complete(request);
+    int complete = 0;
+    request_get_status(request, &complete, MPI_STATUS_IGNORE);
+    return complete;
 }
 
 // ---- partitioned communication (MPI 4.0, 4.2): the request is started first, so these are issued

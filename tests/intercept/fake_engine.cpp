@@ -96,6 +96,16 @@ int test_some(int, MPI_Request[], int*, int[], MPI_Status[]) noexcept { return a
 int request_get_status(MPI_Request, int*, MPI_Status*) noexcept {
     return asked("request_get_status");
 }
+int request_get_status_all(int, const MPI_Request[], int*, MPI_Status[]) noexcept {
+    return asked("request_get_status_all");
+}
+int request_get_status_any(int, const MPI_Request[], int*, int*, MPI_Status*) noexcept {
+    return asked("request_get_status_any");
+}
+int request_get_status_some(int, const MPI_Request[], int*, int[], MPI_Status[]) noexcept {
+    return asked("request_get_status_some");
+}
+int request_is_complete(MPI_Request) noexcept { return asked("request_is_complete"); }
 int request_free(MPI_Request*) noexcept { return asked("request_free"); }
 int cancel(MPI_Request*) noexcept { return asked("cancel"); }
 int start(MPI_Request*) noexcept { return asked("start"); }

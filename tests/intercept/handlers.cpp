@@ -328,6 +328,13 @@ TEST_CASE("requests: each call reaches its function of the door", "[handlers]") 
     CHECK(reached(enter_Testsome(2, requests, &a, &b, statuses)) == "test_some");
     CHECK(reached(enter_Request_get_status(MPI_REQUEST_NULL, &a, statuses)) ==
           "request_get_status");
+    CHECK(reached(enter_Request_get_status_all(2, requests, &a, statuses)) ==
+          "request_get_status_all");
+    CHECK(reached(enter_Request_get_status_any(2, requests, &a, &b, statuses)) ==
+          "request_get_status_any");
+    CHECK(reached(enter_Request_get_status_some(2, requests, &a, list, statuses)) ==
+          "request_get_status_some");
+    CHECK(reached(enter_X_Request_is_complete(MPI_REQUEST_NULL)) == "request_is_complete");
     CHECK(reached(enter_Request_free(requests)) == "request_free");
     CHECK(reached(enter_Cancel(requests)) == "cancel");
     CHECK(reached(enter_Start(requests)) == "start");

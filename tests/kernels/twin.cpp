@@ -134,11 +134,12 @@ void reduce_float_at(ReduceOp op, const unsigned char* in, const unsigned char* 
     if (!keeps) std::memcpy(out, in, sizeof(T) == 16 ? long_double_bytes : sizeof(T));
 }
 
-void reduce_double_at(ReduceOp op, const unsigned char* in, const unsigned char* inout,
-                      unsigned char* out) {
+template <class T>
+void reduce_flushed_at(ReduceOp op, const unsigned char* in, const unsigned char* inout,
+                       unsigned char* out) {
     const bool is_choice = op == ReduceOp::max || op == ReduceOp::min;
-    reduce_float_at<double>(op, in, inout, out);
-    if (is_choice) write(as_returned(read<double>(out)), out);
+    reduce_float_at<T>(op, in, inout, out);
+    if (is_choice) write(as_returned(read<T>(out)), out);
 }
 
 bool is_c99(ElementType type) {
@@ -179,6 +180,8 @@ std::vector<Part> parts_of(ElementType type) {
             return {{Kind::f80, 0}, {Kind::i32, 16}};
         case ElementType::f64_fortran:
             return {{Kind::f64, 0}};
+        case ElementType::f32_flushed:
+            return {{Kind::f32, 0}};
         default:
             return {{static_cast<Kind>(type), 0}};
     }
@@ -208,8 +211,8 @@ bool is_pair(ElementType type) {
 
 bool is_legal(ReduceOp op, ElementType type) {
     const bool integer = type <= ElementType::u64;
-    const bool real =
-        (type >= ElementType::f16 && type <= ElementType::f80) || type == ElementType::f64_fortran;
+    const bool real = (type >= ElementType::f16 && type <= ElementType::f80) ||
+                      type == ElementType::f64_fortran || type == ElementType::f32_flushed;
     switch (op) {
         case ReduceOp::max:
         case ReduceOp::min:
@@ -249,9 +252,12 @@ void reduce_element(ReduceOp op, ElementType type, const unsigned char* in,
             if (op == ReduceOp::lxor) return exclusive_or_at<float>(in, inout, out);
             reduce_float_at<float>(op, in, inout, out);
             break;
+        case ElementType::f32_flushed:
+            reduce_flushed_at<float>(op, in, inout, out);
+            break;
         case ElementType::f64:
             if (op == ReduceOp::lxor) return exclusive_or_at<double>(in, inout, out);
-            reduce_double_at(op, in, inout, out);
+            reduce_flushed_at<double>(op, in, inout, out);
             break;
         case ElementType::f64_fortran:
             reduce_float_at<double>(op, in, inout, out);
@@ -285,10 +291,11 @@ const char* name_of(ReduceOp op) {
 
 const char* name_of(ElementType type) {
     static const char* const names[] = {
-        "i8",      "u8",      "i16",     "u16",     "i32",     "u32",     "i64",
-        "u64",     "f16",     "bf16",    "f32",     "f64",     "f80",     "c32",
-        "c64",     "c80",     "c32_c99", "c64_c99", "c80_c99", "i32_i32", "f32_i32",
-        "i64_i32", "f64_i32", "i16_i32", "f80_i32", "f32_f32", "f64_f64", "f64_fortran"};
+        "i8",      "u8",      "i16",     "u16",         "i32",        "u32",
+        "i64",     "u64",     "f16",     "bf16",        "f32",        "f64",
+        "f80",     "c32",     "c64",     "c80",         "c32_c99",    "c64_c99",
+        "c80_c99", "i32_i32", "f32_i32", "i64_i32",     "f64_i32",    "i16_i32",
+        "f80_i32", "f32_f32", "f64_f64", "f64_fortran", "f32_flushed"};
     return names[static_cast<size_t>(type)];
 }
 

@@ -36,6 +36,7 @@ CASES = [
     Case("many_requests"),
     Case("mixed_all"),
     Case("truncation"),
+    Case("later"),
     Case("bad_arguments", ranks=(1, 2, 4), schedules=True),
     Case("error_handlers", ranks=(1, 2, 4), schedules=True),
     Case("handler_calls", "calls", ranks=(1, 2, 4)),

@@ -102,6 +102,8 @@ def arguments():
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one mpirun")
     parser.add_argument("--where-plain-passes", action="store_true",
                         help="leave out, with a line, what fails with the plain library")
+    parser.add_argument("--other-library", action="store_true",
+                        help="not MPICH 4.0: rounded sums need not have its bits, so their cases run on up to two ranks")
     parser.add_argument("--gdb", action="store_true", help="stacks of all ranks when one hangs")
     parser.add_argument("--mpirun", default=shutil.which("mpirun.mpich") or "mpirun")
     return parser.parse_args()
@@ -277,7 +279,7 @@ def main():
     for seed in range(first_seed, first_seed + options.loop):
         for case in chosen_cases(options):
             for ranks in map(int, (options.ranks or "1,2,3,4,5").split(",")):
-                if ranks in case.ranks:
+                if ranks in case.ranks and not (options.other_library and case.rounds and ranks > 2):
                     begun = time.monotonic()
                     run_case(options, tally, case, ranks, seed)
                     seconds[case.name] += time.monotonic() - begun

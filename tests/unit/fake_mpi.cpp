@@ -3,6 +3,7 @@
 #include "fake_mpi.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -65,6 +66,25 @@ int fake_Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
     }
     if (*flag) give_status(found, status);
     return error;
+}
+
+int fake_Request_get_status_any(int count, const MPI_Request handles[], int* index, int* flag,
+                                MPI_Status* status) {
+    *index = MPI_UNDEFINED;
+    *flag = 1;
+    for (int i = 0; i < count; ++i) {
+        {
+            const Locked lock;
+            const Request* request = request_of(handles[i]);
+            if (!request || request->state == State::inactive) continue;
+        }
+        const int error = fake_Request_get_status(handles[i], flag, status);
+        if (!*flag) continue;
+        *index = i;
+        return error;
+    }
+    if (*flag) give_status(empty_status(), status);
+    return MPI_SUCCESS;
 }
 
 int fake_Start(MPI_Request* handle) {
@@ -179,12 +199,18 @@ int fake_Grequest_complete(MPI_Request handle) {
     return MPI_SUCCESS;
 }
 
+int fake_Get_library_version(char* version, int* length) {
+    *length = std::snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "MPICH Version:      4.0.2");
+    return MPI_SUCCESS;
+}
+
 void fill_requests() {
     real.Grequest_start = fake_Grequest_start;
     real.Grequest_complete = fake_Grequest_complete;
     real.Request_free = fake_Request_free;
     real.Cancel = fake_Cancel;
     real.Request_get_status = fake_Request_get_status;
+    real.Request_get_status_any = fake_Request_get_status_any;
     real.Start = fake_Start;
     real.Startall = fake_Startall;
     real.Pready = fake_Pready;
@@ -209,6 +235,7 @@ void reset() {
     real = vecmpi::RealFunctions{};
     fill_completion();
     fill_requests();
+    real.Get_library_version = fake_Get_library_version;
     real.Iallreduce = fake_Iallreduce;
     real.Ibarrier = fake_Ibarrier;
     real.Comm_create_keyval = fake_Comm_create_keyval;

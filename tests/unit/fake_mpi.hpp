@@ -77,6 +77,7 @@ struct Communicator {
     bool inter = false;
     bool foreign = false;  // its last process is not in MPI_COMM_WORLD
     bool freed = false;    // the library refuses it
+    bool marked = false;   // has each attribute that is asked for
     MPI_Errhandler handler = MPI_ERRORS_ARE_FATAL;
 };
 

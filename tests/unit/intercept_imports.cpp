@@ -8,18 +8,30 @@
 
 #include "intercept/imports.hpp"
 
+// What tests/unit/refers_weakly.c finds in this program.
+extern "C" __attribute__((visibility("default"))) int vecmpi_test_one() { return 1; }
+extern "C" __attribute__((visibility("default"))) int vecmpi_test_other() { return 2; }
+
 namespace {
 
 int replaced() { return 42; }
 
 using Calls = int (*)();
 
-Calls load(const std::string& name) {
+void* load_library(const std::string& name) {
     void* library = dlopen((std::string(VECMPI_TEST_LIBRARIES "/lib") + name + ".so").c_str(),
                            RTLD_LAZY | RTLD_LOCAL);
     INFO(name << ": " << (library ? "loaded" : dlerror()));
     REQUIRE(library != nullptr);
-    return reinterpret_cast<Calls>(dlsym(library, "vecmpi_test_page_size"));
+    return library;
+}
+
+Calls load(const std::string& name) {
+    return reinterpret_cast<Calls>(dlsym(load_library(name), "vecmpi_test_page_size"));
+}
+
+bool is_one(const void* bound) noexcept {
+    return bound == reinterpret_cast<const void*>(vecmpi_test_one);
 }
 
 }  // namespace
@@ -49,4 +61,15 @@ TEST_CASE("an object without the import stays as it is", "[intercept]") {
     CHECK_FALSE(
         vecmpi::replace_import(nullptr, "getpagesize", reinterpret_cast<const void*>(replaced)));
     CHECK(calls() == getpagesize());
+}
+
+TEST_CASE("weak references to what is missing become null, others stay", "[intercept]") {
+    void* const library = load_library("refers_weakly");
+    const auto finds = reinterpret_cast<int (*)(int)>(dlsym(library, "vecmpi_test_finds"));
+    REQUIRE(finds != nullptr);
+    CHECK(finds(0) == 2);  // in code and in data
+    CHECK(finds(1) == 2);
+    vecmpi::clear_weak_references(is_one);
+    CHECK(finds(0) == 0);
+    CHECK(finds(1) == 2);
 }

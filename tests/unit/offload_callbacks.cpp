@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The owner of the engine inside a function of the program that waits for a lock: what the holder of the
-// lock may call without waiting for the owner.
+// The owner of the engine inside a function of the program that waits for a lock: what the holder
+// of the lock may call without waiting for the owner.
 #include <unistd.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "offload/queueing.hpp"
 #include "running_engine.hpp"
 
 using namespace vecmpi;
@@ -78,8 +79,10 @@ TEST_CASE("a direct call issues what is queued beside an owner that is inside a 
     lock.held = false;
     CHECK(wait_all(static_cast<int>(others.size()), others.data(), MPI_STATUSES_IGNORE) ==
           MPI_SUCCESS);
-    if (mode == Mode::callers) waiter.join();
-    else CHECK(wait_one(&first, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    if (mode == Mode::callers)
+        waiter.join();
+    else
+        CHECK(wait_one(&first, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     CHECK_FALSE(lock.starved);
     std::vector<int> in_order;
     for (int label = 1; label <= 101; ++label) in_order.push_back(label);
@@ -256,4 +259,35 @@ TEST_CASE("a direct call comes after everything that was posted before", "[offlo
         }
         CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     }
+}
+
+TEST_CASE("an operator that runs with the library's lock held keeps the offload thread out",
+          "[offload][callbacks]") {
+    constexpr auto users = static_cast<MPI_Op>(0x98000001u);
+    FreshLibrary library;
+    std::atomic<int> calls_of_thread{0};
+    const auto note = [&] { calls_of_thread += this_thread.is_offload_thread; };
+    fake::inside_issue = [&](int) { note(); };
+    fake::inside_test = fake::inside_testsome = note;
+    RunningEngine running(Mode::thread);
+    note_op(users);
+    CHECK_FALSE(engine->thread_stands_back());  // MPICH 4 runs it without
+    engine->operators_lock_library = true;
+    note_op(MPI_SUM);
+    CHECK_FALSE(engine->thread_stands_back());
+    note_op(users);
+    CHECK(engine->thread_stands_back());
+    calls_of_thread = 0;
+
+    MPI_Request request = MPI_REQUEST_NULL, persistent = made_persistent(2, {.looks = 5});
+    CHECK(post_fake(1, {.looks = 5}, &request) == MPI_SUCCESS);
+    CHECK(fake::is_active(1));
+    CHECK(start(&persistent) == MPI_SUCCESS);
+    CHECK(fake::is_active(2));
+    usleep(20000);  // the thread's chance
+    CHECK(calls_of_thread == 0);
+    CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(wait_one(&persistent, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(calls_of_thread == 0);
+    CHECK(request_free(&persistent) == MPI_SUCCESS);
 }

@@ -27,6 +27,29 @@ TEST_CASE("comm_traits: the library is asked once", "[offload][communicators]") 
     CHECK(comm_traits(comm).size == 8);
 }
 
+TEST_CASE("comm_traits: MPICH's threadcomms and streams are not served",
+          "[offload][communicators]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::alone);
+    const MPI_Comm comm = fake::communicator(1);
+    SECTION("a communicator whose ranks are threads") {
+        real.X_Comm_test_threadcomm = [](MPI_Comm asked, int* flag) {
+            *flag = asked == fake::communicator(1);
+            return int{MPI_SUCCESS};
+        };
+        CHECK(comm_traits(comm).size == 0);
+    }
+    SECTION("a communicator with streams") {
+        real.Comm_set_attr = [](MPI_Comm asked, int, void*) {
+            fake::facts_of(asked).marked = true;
+            return int{MPI_SUCCESS};
+        };
+        mark_stream_comm(comm);
+        CHECK(comm_traits(comm).size == 0);
+    }
+    CHECK(comm_traits(MPI_COMM_WORLD).size == 2);
+}
+
 TEST_CASE("comm_traits: kinds of communicators and handlers", "[offload][communicators]") {
     FreshLibrary library;
     RunningEngine running(Mode::alone);

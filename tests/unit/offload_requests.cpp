@@ -189,6 +189,48 @@ TEST_CASE("Request_get_status of null, real and inactive requests", "[offload][r
     CHECK(request_free(&inactive) == MPI_SUCCESS);
 }
 
+TEST_CASE("looks at several requests: virtual, real, null and inactive ones mix",
+          "[offload][requests]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    MPI_Request inactive = made_persistent(1), active = queued(2), own = library_request(3);
+    const MPI_Request requests[] = {MPI_REQUEST_NULL, inactive, active, own};
+    int index = 0, flag = 1, number = 0, indices[4] = {};
+    MPI_Status statuses[4] = {};
+    CHECK(request_get_status_any(4, requests, &index, &flag, statuses) == MPI_SUCCESS);
+    CHECK((flag == 0 && index == MPI_UNDEFINED));
+    CHECK(request_get_status_some(4, requests, &number, indices, statuses) == MPI_SUCCESS);
+    CHECK(number == 0);
+    CHECK(request_get_status_all(4, requests, &flag, statuses) == MPI_SUCCESS);
+    CHECK(flag == 0);
+    CHECK(request_is_complete(active) == 0);
+
+    REQUIRE(eventually([] { return fake::is_active(2); }));
+    fake::complete(2, MPI_ERR_TRUNCATE);
+    REQUIRE(eventually([active] { return request_is_complete(active) == 1; }));
+    CHECK(request_get_status_any(4, requests, &index, &flag, statuses) == MPI_ERR_TRUNCATE);
+    CHECK((flag == 1 && index == 2 && statuses[0].MPI_SOURCE == 2));
+    CHECK(request_get_status_some(4, requests, &number, indices, statuses) == MPI_ERR_TRUNCATE);
+    CHECK((number == 1 && indices[0] == 2));
+    CHECK(request_get_status_all(4, requests, &flag, MPI_STATUSES_IGNORE) == MPI_ERR_TRUNCATE);
+    CHECK(flag == 0);
+
+    fake::complete(3);
+    CHECK(request_get_status_some(4, requests, &number, indices, statuses) == MPI_ERR_TRUNCATE);
+    CHECK((number == 2 && indices[0] == 2 && indices[1] == 3));
+    CHECK((statuses[0].MPI_SOURCE == 2 && statuses[1].MPI_SOURCE == 3));
+    CHECK(request_get_status_all(4, requests, &flag, statuses) == MPI_ERR_TRUNCATE);
+    CHECK(flag == 1);
+    CHECK(wait_one(&active, MPI_STATUS_IGNORE) == MPI_ERR_TRUNCATE);  // nothing was taken
+    CHECK(wait_one(&own, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(request_get_status_any(2, requests, &index, &flag, statuses) == MPI_SUCCESS);
+    CHECK((flag == 1 && index == MPI_UNDEFINED));
+    CHECK(is_empty(statuses[0]));
+    CHECK(request_get_status_some(2, requests, &number, indices, statuses) == MPI_SUCCESS);
+    CHECK(number == MPI_UNDEFINED);
+    CHECK(request_free(&inactive) == MPI_SUCCESS);
+}
+
 TEST_CASE("partitioned: Pready goes to the started request, Parrived is true when all is there",
           "[offload][requests]") {
     FreshLibrary library;
