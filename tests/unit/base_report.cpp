@@ -202,6 +202,40 @@ TEST_CASE("MPI_Pcontrol's sections", "[base][report]") {
     CHECK(emptied[time_index(41, Path::direct)] <= emptied[run_time_index]);
 }
 
+TEST_CASE("MPI_Pcontrol of several threads, while others count", "[base][report]") {
+    const Counting on;
+    constexpr int calls = 2000;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i) {
+        threads.emplace_back([] {
+            for (int made = 0; made < calls; ++made) {
+                count(Counter::plans);
+                CallTimer timer(50, Path::direct, true);
+                timer.add_bytes(1);
+            }
+        });
+        threads.emplace_back([] {
+            for (int turn = 0; turn < 60; ++turn) {
+                count_for_report(turn % 2 != 0);
+                count_for_tools(turn % 2 == 0);
+                if (turn % 20 == 19) empty_report();
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    const auto mixed = counter_snapshot();
+    CHECK(mixed[calls_index(50, Path::direct)] <= 2 * calls);
+    CHECK(mixed[event_index(Counter::plans)] <= 2 * calls);
+    empty_report();
+    count_for_report(true);
+    { const CallTimer timer(50, Path::direct, true); }
+    CHECK(counter_snapshot()[calls_index(50, Path::direct)] == 1);
+    count(Counter::plans);
+    const uint64_t for_tools = counted_for_tools(Counter::plans);
+    count(Counter::plans);
+    CHECK(counted_for_tools(Counter::plans) == for_tools);  // as often off as on
+}
+
 TEST_CASE("What tools count is another matter", "[base][report]") {
     const uint64_t before = counted_for_tools(Counter::plans);
     count(Counter::plans);
