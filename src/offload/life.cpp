@@ -7,6 +7,7 @@
 #include "agreement.hpp"
 #include "arithmetic.hpp"
 #include "engine.hpp"
+#include "op_table.hpp"
 #include "vecmpi/profile.hpp"
 
 namespace vecmpi {
@@ -124,7 +125,10 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     start_offload_thread(lib_provided);
     engine->queues = engine->has_thread() || app_level == MPI_THREAD_MULTIPLE;
     // After the thread, which the system may have refused: what is agreed on must be true.
-    agree_over_world(oversubscribed(made.host, made.plan) && !library_waits.rest,
+    // Twins of collectives only on MPICH 4: with more ranks than CPUs they do not end on Intel MPI,
+    // and not always on MPICH 5 over libfabric.
+    agree_over_world(library_is_mpich_4() && !library_waits.rest &&
+                         oversubscribed(made.host, made.plan),
                      engine->has_thread() || library_waits.serve_jobs, engine->wait);
     running->store(1, std::memory_order_release);
     log_line(LogLevel::info, "offload thread %s", made.plan.reason.c_str());
