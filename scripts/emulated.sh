@@ -6,7 +6,7 @@
 #
 #   emulated.sh [--x86-64 PROGRAM]    PROGRAM: a vecmpi_kernel_check that was built already
 #
-# EMULATED_BUILD names the build folder (default build/emulated), EMULATED_JOBS the compilers at once (default 2).
+# EMULATED_BUILD names the build folder (default build/emulated), EMULATED_JOBS the compilers and emulators at once (default 2).
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$top" || exit 1
@@ -36,20 +36,33 @@ result() { # NAME STATUS TEXT
     printf '%-28s %s\n' "$1" "$3"
 }
 
-# check NAME EXPECTED_ISA COMMAND...: the battery's own counts are added.
+# check NAME EXPECTED_ISA COMMAND...: starts the battery beside the others; `counted` waits for them and adds their counts.
+declare -a names=() isas=() checks=()
 check() {
-    local name=$1 isa=$2 output counts begun=$SECONDS
-    shift 2
-    output=$("$@" --quick --expect "$isa" 2>&1)
-    counts=$(tail -n 1 <<<"$output")
-    if [[ $counts =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
-        passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
-        printf '%-28s %-8s %s (%d s)\n' "$name" "$isa" "$counts" $((SECONDS - begun))
-        ((BASH_REMATCH[2] > 0)) && sed 's/^/    | /' <<<"$output"
-    else
-        result "$name" 1 "FAILED: $counts"
-        sed 's/^/    | /' <<<"$output" | tail -n 20
-    fi
+    names+=("$1") isas+=("$2")
+    "${@:3}" --quick --expect "$2" >"$build/check-${#checks[@]}.log" 2>&1 &
+    checks+=($!)
+    while (($(jobs -rp | wc -l) >= jobs)); do sleep 0.2; done
+}
+
+counted() {
+    local i counts status log
+    for i in "${!checks[@]}"; do
+        wait "${checks[i]}"
+        status=$?
+        log=$build/check-$i.log
+        counts=$(tail -n 1 "$log")
+        if [[ $counts =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+            passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+            printf '%-28s %-8s %s\n' "${names[i]}" "${isas[i]}" "$counts"
+            ((status == 0 || BASH_REMATCH[2] > 0)) || result "${names[i]}" 1 "FAILED: exit status $status"
+            ((BASH_REMATCH[2] > 0)) && sed 's/^/    | /' "$log"
+        else
+            result "${names[i]}" 1 "FAILED: $counts"
+            sed 's/^/    | /' "$log" | tail -n 20
+        fi
+    done
+    names=() isas=() checks=()
 }
 
 x86_64() { # QEMU_CPU EXPECTED_ISA
@@ -71,12 +84,14 @@ x86_64 qemu64 scalar
 x86_64 Conroe scalar
 x86_64 Nehalem sse4
 x86_64 Haswell avx2
+counted
 
 if build_target "$build/aarch64" vecmpi_kernel_check "-DCMAKE_TOOLCHAIN_FILE=$top/cmake/aarch64.cmake"; then
     aarch64 cortex-a72 neon
     for bits in 128 256 512 2048; do # without a default length QEMU gives 512 at most, as Linux does
         aarch64 "max,sve-max-vq=$((bits / 128)),sve-default-vector-length=$((bits / 8))" "sve-$bits"
     done
+    counted
 else
     result 'aarch64 build' 1 FAILED
 fi

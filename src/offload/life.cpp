@@ -127,9 +127,9 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     // After the thread, which the system may have refused: what is agreed on must be true.
     // Twins of collectives only on MPICH 4: with more ranks than CPUs they do not end on Intel MPI,
     // and not always on MPICH 5 over libfabric.
-    agree_over_world(library_is_mpich_4() && !library_waits.rest &&
-                         oversubscribed(made.host, made.plan),
-                     engine->has_thread() || library_waits.serve_jobs, engine->wait);
+    agree_over_world(
+        library_is_mpich_4() && !library_waits.rest && oversubscribed(made.host, made.plan),
+        engine->has_thread() || library_waits.serve_jobs, engine->wait);
     running->store(1, std::memory_order_release);
     log_line(LogLevel::info, "offload thread %s", made.plan.reason.c_str());
 }

@@ -94,6 +94,8 @@ def arguments():
     parser.add_argument("--library", type=Path, default=here.parents[1] / "build" / "libvecmpi.so")
     parser.add_argument("--modes", default=",".join(MODES), help="of " + ",".join(MODES))
     parser.add_argument("--ranks", help="default: 1,2,3,4,5, fewer in modes that resemble others")
+    parser.add_argument("--sample", action="store_true",
+                        help="of each case in each mode a third of the numbers of ranks, drawn by the seed")
     parser.add_argument("--only", default="", help="cases whose name contains one of these, by comma")
     parser.add_argument("--seed", type=int, default=None, help="default: a random one, printed")
     parser.add_argument("--loop", type=int, default=1, help="repeat with the next seeds")
@@ -243,7 +245,24 @@ def run_preloaded(options, tally, case, mode, ranks, seed, plain):
     tally.note(f"{case.name} {mode} {ranks} (seed {seed})", why, preloaded)
 
 
-def run_case(options, tally, case, ranks, seed):
+def rank_numbers(options, case, mode, seed):
+    """The numbers of ranks that a case takes in a mode."""
+    if mode in SCHEDULES and not case.schedules or mode in SEGMENTED_MODES and case.rounds:
+        return []
+    if options.ranks:
+        wanted = [int(number) for number in options.ranks.split(",")]
+    else:
+        wanted = FEW_RANKS.get(mode, (1, 2, 3, 4, 5))
+    most = 2 if options.other_library and case.rounds else max(wanted)
+    numbers = [number for number in wanted if number in case.ranks and number <= most]
+    if not options.sample:
+        return numbers
+    drawn = random.Random(f"{seed} {case.name}")  # in all modes alike: one plain run serves them
+    order = {number: drawn.random() for number in sorted(case.ranks)}
+    return sorted(numbers, key=order.get)[: (len(numbers) + 2) // 3]
+
+
+def run_case(options, tally, case, ranks, modes, seed):
     helper = options.build_dir / "libvecmpi_yield.so"
     plain = run(options, case, ranks, seed, helper, {})
     label = f"{ranks} (seed {seed})"
@@ -254,13 +273,7 @@ def run_case(options, tally, case, ranks, seed):
     tally.note(f"{case.name} plain {label}", why, plain)
     if why:
         return
-    for mode in options.modes.split(","):
-        if options.ranks is None and ranks not in FEW_RANKS.get(mode, (ranks,)):
-            continue
-        if mode in SCHEDULES and not case.schedules:
-            continue
-        if mode in SEGMENTED_MODES and case.rounds:
-            continue
+    for mode in modes:
         for _ in range(options.repeats):
             run_preloaded(options, tally, case, mode, ranks, seed, plain)
 
@@ -278,11 +291,14 @@ def main():
     seconds = Counter()
     for seed in range(first_seed, first_seed + options.loop):
         for case in chosen_cases(options):
-            for ranks in map(int, (options.ranks or "1,2,3,4,5").split(",")):
-                if ranks in case.ranks and not (options.other_library and case.rounds and ranks > 2):
-                    begun = time.monotonic()
-                    run_case(options, tally, case, ranks, seed)
-                    seconds[case.name] += time.monotonic() - begun
+            begun = time.monotonic()
+            modes_of = {}  # number of ranks -> modes
+            for mode in options.modes.split(","):
+                for ranks in rank_numbers(options, case, mode, seed):
+                    modes_of.setdefault(ranks, []).append(mode)
+            for ranks in sorted(modes_of):
+                run_case(options, tally, case, ranks, modes_of[ranks], seed)
+            seconds[case.name] += time.monotonic() - begun
     longest = ", ".join(f"{name} {spent:.0f} s" for name, spent in seconds.most_common(5))
     print(f"took the longest: {longest}")
     print(f"{tally.passed} passed, {tally.failed} failed")

@@ -284,7 +284,8 @@ TEST_CASE("schedules: all algorithms, few ranks, all segments, lanes, counts and
     SUCCEED();
 }
 
-TEST_CASE("schedules: all algorithms, 1 to 64 ranks, cases by chance", "[pipeline][schedules]") {
+TEST_CASE("schedules: all algorithms, 1 to 64 ranks, cases by chance",
+          "[pipeline][schedules][long]") {
     Random random(first_seed() + 1);
     for (const Row& row : all_rows())
         for (int ranks = 1; ranks <= 64; ++ranks) {
@@ -297,7 +298,7 @@ TEST_CASE("schedules: all algorithms, 1 to 64 ranks, cases by chance", "[pipelin
     SUCCEED();
 }
 
-TEST_CASE("schedules: all algorithms, many ranks", "[pipeline][schedules]") {
+TEST_CASE("schedules: all algorithms, many ranks", "[pipeline][schedules][long]") {
     Random random(first_seed() + 2);
     for (const Row& row : all_rows())
         for (int ranks : {127, 256, 509, 1027, 4096}) {
