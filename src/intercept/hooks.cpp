@@ -471,6 +471,14 @@ int serve_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     });
 }
 
+// ---- MPICH's functions of the program that its progress calls
+// ------------------------------------
+
+int serve_X_Async_start(void* poll_fn, void* extra_state, int stream) noexcept {
+    note_poll_functions();
+    return real.X_Async_start(poll_fn, extra_state, stream);
+}
+
 // ---- MPICH's streams: communicators whose calls the program itself puts in order ----------------
 
 int serve_X_Stream_comm_create(MPI_Comm comm, int stream, MPI_Comm* newcomm) noexcept {

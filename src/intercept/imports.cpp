@@ -79,10 +79,9 @@ void** find_entry(const Imports& imports, const Imports::Relocations& relocation
     return nullptr;
 }
 
-// Read-only after relocation (PT_GNU_RELRO): the pages that mprotect can tell apart lie whole in
-// it.
+// Read-only after relocation: the whole pages in PT_GNU_RELRO, as the loader protects them.
 struct ReadOnly {
-    uintptr_t address;
+    uintptr_t address, page_size;
     bool found = false;
 };
 
@@ -90,16 +89,18 @@ int find_read_only(dl_phdr_info* info, size_t, void* context) noexcept {
     auto& place = *static_cast<ReadOnly*>(context);
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const ElfW(Phdr)& part = info->dlpi_phdr[i];
-        const uintptr_t begin = info->dlpi_addr + part.p_vaddr;
-        if (part.p_type == PT_GNU_RELRO && place.address - begin < part.p_memsz) place.found = true;
+        if (part.p_type != PT_GNU_RELRO) continue;
+        const uintptr_t begin = info->dlpi_addr + part.p_vaddr, end = begin + part.p_memsz;
+        if (place.address >= begin && place.address < (end & ~(place.page_size - 1)))
+            place.found = true;
     }
     return place.found;
 }
 
 bool write_entry(void** entry, const void* value) noexcept {
-    ReadOnly place{reinterpret_cast<uintptr_t>(entry)};
-    dl_iterate_phdr(find_read_only, &place);
     const auto page_size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    ReadOnly place{reinterpret_cast<uintptr_t>(entry), page_size};
+    dl_iterate_phdr(find_read_only, &place);
     void* page = reinterpret_cast<void*>(place.address & ~(page_size - 1));
     if (place.found && mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0) return false;
     // Other threads may be calling through it.

@@ -309,6 +309,23 @@ void Engine::look(Slot* slot) noexcept {
     }
 }
 
+bool Engine::is_complete(const Slot* slot) noexcept {
+    const SlotState state = slot->state.load(std::memory_order_acquire);
+    if (state == SlotState::done || state == SlotState::inactive) return true;
+    if (state != SlotState::active || slot->is_job) return false;
+    const auto library_says = [slot]() noexcept {
+        return slot->state.load(std::memory_order_acquire) == SlotState::done ||
+               real.X_Request_is_complete(slot->mpi_request) != 0;
+    };
+    // The library's request stays what it is while no other thread may complete it.
+    if (this_thread.owns_engine || callers_ask.load(std::memory_order_acquire))
+        return library_says();
+    if (!try_own()) return false;  // who owns the engine finds out
+    const bool complete = library_says();
+    leave();
+    return complete;
+}
+
 void Engine::ask(Slot* slot) noexcept {
     if (slot->is_job) return;  // beside_owner() has looked
     if (slot->state.load(std::memory_order_acquire) != SlotState::active) return;

@@ -90,7 +90,9 @@ class Engine {
     // --- any thread
     void push(Slot* slot) noexcept;
     void look(Slot* slot) noexcept;  // one look for the completion of this one
-    void ask(Slot* slot) noexcept;   // the same where callers ask, from beside_owner()
+    // Without progress, so that a function that the library's progress calls may ask.
+    bool is_complete(const Slot* slot) noexcept;
+    void ask(Slot* slot) noexcept;  // the same where callers ask, from beside_owner()
     // Where callers ask: attempt(true) beside the owner, after all that is queued, if no other
     // thread is issuing.
     template <class Attempt>

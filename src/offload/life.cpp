@@ -124,12 +124,15 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     engine->expect_many_producers(app_level == MPI_THREAD_MULTIPLE);
     start_offload_thread(lib_provided);
     engine->queues = engine->has_thread() || app_level == MPI_THREAD_MULTIPLE;
+    // A job on the offload thread makes progress there, and so would run the program's operators.
+    const bool serves_jobs =
+        library_waits.serve_jobs || (engine->has_thread() && !engine->operators_lock_library);
     // After the thread, which the system may have refused: what is agreed on must be true.
     // Twins of collectives only on MPICH 4: with more ranks than CPUs they do not end on Intel MPI,
     // and not always on MPICH 5 over libfabric.
     agree_over_world(
         library_is_mpich_4() && !library_waits.rest && oversubscribed(made.host, made.plan),
-        engine->has_thread() || library_waits.serve_jobs, engine->wait);
+        serves_jobs, engine->wait);
     running->store(1, std::memory_order_release);
     log_line(LogLevel::info, "offload thread %s", made.plan.reason.c_str());
 }

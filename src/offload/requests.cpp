@@ -63,6 +63,11 @@ void note_generalized_requests() noexcept {
     if (engine_runs()) engine->let_callers_ask();  // not for files: their functions wait for nobody
 }
 
+void note_poll_functions() noexcept {
+    note_generalized_requests();
+    if (engine_runs()) engine->let_thread_stand_back();
+}
+
 void note_op(MPI_Op op) noexcept {
     if (!is_op_handle(op) || is_builtin_op(op)) return;
     engine->let_callers_ask();
@@ -209,6 +214,12 @@ MPI_Status* status_at(MPI_Status statuses[], int place) noexcept {
     return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + place;
 }
 
+// Where several statuses come back, each has its error (MPI 4.1, 3.7.5).
+void note_error(MPI_Status* status, const Look& look, int* rc) noexcept {
+    if (status != MPI_STATUS_IGNORE && look.complete) status->MPI_ERROR = look.error;
+    if (look.error != MPI_SUCCESS) *rc = MPI_ERR_IN_STATUS;
+}
+
 }  // namespace
 
 int request_get_status_all(int count, const MPI_Request requests[], int* flag,
@@ -218,13 +229,14 @@ int request_get_status_all(int count, const MPI_Request requests[], int* flag,
             return real.Request_get_status_all(count, requests, flag, statuses);
         });
     *flag = 1;
-    int first_error = MPI_SUCCESS;
+    int rc = MPI_SUCCESS;
     for (int i = 0; i < count && *flag; ++i) {
         const Look look = look_at(requests[i], status_at(statuses, i));
+        if (!look.complete && look.error != MPI_SUCCESS) return look.error;  // no request
         if (!look.complete) *flag = 0;
-        if (first_error == MPI_SUCCESS) first_error = look.error;
+        note_error(status_at(statuses, i), look, &rc);
     }
-    return first_error;
+    return *flag ? rc : MPI_SUCCESS;  // else the statuses mean nothing
 }
 
 int request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag,
@@ -237,6 +249,7 @@ int request_get_status_any(int count, const MPI_Request requests[], int* index, 
     *flag = 1;  // as where none is active
     for (int i = 0; i < count; ++i) {
         const Look look = look_at(requests[i], status);
+        if (!look.complete && look.error != MPI_SUCCESS) return look.error;  // no request
         if (!look.active) continue;
         *flag = look.complete;
         if (!look.complete) continue;
@@ -253,25 +266,23 @@ int request_get_status_some(int incount, const MPI_Request requests[], int* outc
             return real.Request_get_status_some(incount, requests, outcount, indices, statuses);
         });
     bool any_active = false;
-    int found = 0, first_error = MPI_SUCCESS;
+    int found = 0, rc = MPI_SUCCESS;
     for (int i = 0; i < incount; ++i) {
         const Look look = look_at(requests[i], status_at(statuses, found));
+        if (!look.complete && look.error != MPI_SUCCESS) return look.error;  // no request
         any_active |= look.active;
         if (!look.active || !look.complete) continue;
+        note_error(status_at(statuses, found), look, &rc);
         indices[found++] = i;
-        if (first_error == MPI_SUCCESS) first_error = look.error;
     }
     *outcount = any_active ? found : MPI_UNDEFINED;
-    return first_error;
+    return rc;
 }
 
-// MPICH's: 1 or 0, no error code.
+// MPICH's: 1 or 0, no error code, and no progress: poll functions call it in the midst of that.
 int request_is_complete(MPI_Request request) noexcept {
-    Slot* slot = slot_of(request);
-    if (!slot) return real.X_Request_is_complete(request);
-    int complete = 0;
-    request_get_status(request, &complete, MPI_STATUS_IGNORE);
-    return complete;
+    const Slot* slot = slot_of(request);
+    return slot ? engine->is_complete(slot) : real.X_Request_is_complete(request);
 }
 
 // ---- partitioned communication (MPI 4.0, 4.2): the request is started first, so these are issued

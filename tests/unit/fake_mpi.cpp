@@ -87,6 +87,12 @@ int fake_Request_get_status_any(int count, const MPI_Request handles[], int* ind
     return MPI_SUCCESS;
 }
 
+int fake_Request_is_complete(MPI_Request handle) {
+    const Locked lock;
+    const Request* request = request_of(handle);
+    return !request || request->state != State::active;
+}
+
 int fake_Start(MPI_Request* handle) {
     const InsideLibrary inside;
     int label = 0;
@@ -211,6 +217,7 @@ void fill_requests() {
     real.Cancel = fake_Cancel;
     real.Request_get_status = fake_Request_get_status;
     real.Request_get_status_any = fake_Request_get_status_any;
+    real.X_Request_is_complete = fake_Request_is_complete;
     real.Start = fake_Start;
     real.Startall = fake_Startall;
     real.Pready = fake_Pready;
