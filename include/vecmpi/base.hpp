@@ -239,8 +239,10 @@ class CallTimer {
     bool counts_;
 };
 
-// From now on the report counts; time begins.
+// From now on the report counts.
 void begin_report() noexcept;
+// The run's time begins: at the end of MPI_Init.
+void begin_run() noexcept;
 // MPI_Pcontrol: the report stops to count, or goes on; forgets what it has counted.
 void count_for_report(bool on) noexcept;
 void empty_report() noexcept;

@@ -115,6 +115,11 @@ void begin_report() noexcept {
     count_for_report(true);
 }
 
+void begin_run() noexcept {
+    const std::lock_guard lock(switching);
+    counting_since.store(ticks(), std::memory_order_relaxed);
+}
+
 void count_for_report(bool on) noexcept {
     const std::lock_guard lock(switching);
     if (on == is_counted_for(CountedFor::report)) return;

@@ -243,7 +243,9 @@ def moves(function, count, datatype):
         return ""
     if base_name(function) in BLOCKS_FOR_EACH:
         return f"timing.moves_for_each({count}, {datatype}, comm);"
-    return f"timing.moves({count}, {datatype});"
+    # Between two groups the arguments of the rank that is MPI_ROOT, and of those that are MPI_PROC_NULL, may mean nothing.
+    given = count if function.prototype.parameter("root") is None else f"root >= 0 ? {count} : 0"
+    return f"timing.moves({given}, {datatype});"
 
 
 def bytes_of_two_sides(function):

@@ -61,6 +61,7 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     rest_in_library(library_wait_policy(app_thread_level()));
     expect_report();
     bind_entries(true);
+    if (report_is_wanted()) begin_run();
     return MPI_SUCCESS;
 }
 

@@ -63,10 +63,11 @@ void write_report(const std::string& text) {
         return;
     }
     std::FILE* file = std::fopen(target.file.c_str(), "w");
-    if (!file || std::fwrite(text.data(), 1, text.size(), file) != text.size())
+    bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (file && std::fclose(file) != 0) written = false;
+    if (!written)
         log_line(LogLevel::error, "VECMPI_REPORT=json:%s: the file cannot be written",
                  target.file.c_str());
-    if (file) std::fclose(file);
 }
 
 // Collective over MPI_COMM_WORLD.

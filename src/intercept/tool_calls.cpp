@@ -106,9 +106,9 @@ void release(CounterHandle& handle) noexcept {
     handle = {};
 }
 
+// The caller holds handles_lock.
 template <class Work>
 void for_all_of(MPI_T_pvar_session session, Work work) noexcept {
-    const std::lock_guard lock(handles_lock);
     for (CounterHandle& handle : pvar_handles)
         if (handle.session != nullptr && (session == nullptr || handle.session == session))
             work(handle);
@@ -160,7 +160,10 @@ int change(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
            void (*work)(CounterHandle& handle) noexcept, Library library) noexcept {
     if (is_ours(handle)) return with_handle(session, handle, work);
     const int rc = library(session, handle);
-    if (session != MPI_T_PVAR_SESSION_NULL && means_all(handle)) for_all_of(session, work);
+    if (session != MPI_T_PVAR_SESSION_NULL && means_all(handle)) {
+        const std::lock_guard lock(handles_lock);
+        for_all_of(session, work);
+    }
     return rc;
 }
 
@@ -303,8 +306,10 @@ int serve_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle* hand
     return rc;
 }
 
-// The library first: it knows whether the session is one.
+// The library first: it knows whether the session is one. Under the lock: another thread's next
+// session may get the address as soon as it is free, and must not get handles before ours are gone.
 int serve_T_pvar_session_free(MPI_T_pvar_session* session) noexcept {
+    const std::lock_guard lock(handles_lock);
     const MPI_T_pvar_session freed = session != nullptr ? *session : MPI_T_PVAR_SESSION_NULL;
     const int rc = real.T_pvar_session_free(session);
     if (rc == MPI_SUCCESS && freed != MPI_T_PVAR_SESSION_NULL) for_all_of(freed, release);
@@ -355,6 +360,7 @@ int serve_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
 // ---- begin and end (MPI 4.0, 15.3.4) ------------------------------------------------------------
 
 int serve_T_init_thread(int required, int* provided) noexcept {
+    const std::lock_guard lock(handles_lock);  // not while the last T_finalize drops handles
     const int rc = real.T_init_thread(required, provided);
     if (rc == MPI_SUCCESS) tools_initialised.fetch_add(1, std::memory_order_relaxed);
     return rc;
@@ -362,6 +368,7 @@ int serve_T_init_thread(int required, int* provided) noexcept {
 
 // With the last one the handles end too.
 int serve_T_finalize() noexcept {
+    const std::lock_guard lock(handles_lock);
     if (tools_initialised.load(std::memory_order_relaxed) == 0) return MPI_T_ERR_NOT_INITIALIZED;
     const int rc = real.T_finalize();
     if (rc == MPI_SUCCESS && tools_initialised.fetch_sub(1, std::memory_order_relaxed) == 1)

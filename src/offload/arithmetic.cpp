@@ -201,8 +201,10 @@ constexpr const char* yaksa_reduction = "MPIR_CVAR_ENABLE_YAKSA_REDUCTION";
 bool swap_control_variable(const char* name, int& value) noexcept {
     int provided = 0, index = 0, count = 0, before = 0;
     MPI_T_cvar_handle handle = nullptr;
+    // MPICH 4.0 takes the level of the last call for that of all: a lower one would switch the lock
+    // off that a tool's threads hold.
     if (real.T_init_thread == nullptr ||
-        real.T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+        real.T_init_thread(MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
         return false;
     bool swapped = false;
     if (real.T_cvar_get_index(name, &index) == MPI_SUCCESS &&
