@@ -95,8 +95,10 @@ const char* read_node_row(std::string_view key, std::string_view value, Profile&
     const char* const end = ranks.data() + ranks.size();
     const auto [rest, error] = std::from_chars(ranks.data(), end, row.ranks);
     constexpr int most_ranks = 1 << 20;
-    if (error != std::errc() || rest != end || row.ranks < 2 || row.ranks > most_ranks ||
-        key != "node" || !find_word(kind, kind_words, row.kind) || profile.ways.size() == most_ways)
+    // 02 would be a second key for the row of 2.
+    if (ranks.starts_with('0') || error != std::errc() || rest != end || row.ranks < 2 ||
+        row.ranks > most_ranks || key != "node" || !find_word(kind, kind_words, row.kind) ||
+        profile.ways.size() == most_ways)
         return "accepted are node., the number of ranks, and .allreduce, .reduce, .reduce_scatter, "
                ".bcast "
                "or .allgather";

@@ -108,6 +108,7 @@ TEST_CASE("profile: each malformed line is told with its number", "[base][profil
              {"node.1.bcast = rounds,rounds,rounds\n", "accepted are node."},
              {"node.-2.bcast = rounds,rounds,rounds\n", "accepted are node."},
              {"node.2x.bcast = rounds,rounds,rounds\n", "accepted are node."},
+             {"node.02.bcast = rounds,rounds,rounds\n", "accepted are node."},
              {"node.99999999999.bcast = rounds,rounds,rounds\n", "accepted are node."},
              {"node.x.2.bcast = rounds,rounds,rounds\n", "accepted are node."},
              {"node.2.bcast = rounds,rounds\n", "accepted are three of"},
