@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 
+#include "setting_values.hpp"
 #include "vecmpi/profile.hpp"
 
 #if defined(__x86_64__)
@@ -152,13 +153,14 @@ LoadedProfile read_profile(const std::string& file, const std::string& cpu, cons
         return refuse(line_text(parsed.line) + ": " + parsed.problem + fallback);
     read.profile = std::move(parsed.profile);
     if (read.profile.cpu != cpu || read.profile.isa != isa)
-        return refuse(" is for " + read.profile.cpu + " with " + read.profile.isa + ", this is " +
-                      cpu + " with " + isa + fallback + "; vecmpi-tune makes one for this host");
+        return refuse(" is for " + printable(read.profile.cpu) + " with " +
+                      printable(read.profile.isa) + ", this is " + cpu + " with " + isa + fallback +
+                      "; vecmpi-tune makes one for this host");
     const std::string mpi =
         read.profile.mpi.empty() || mpi_library == nullptr ? read.profile.mpi : mpi_library();
     if (mpi == read.profile.mpi) return read;
-    read.problem = "profile " + file + " was measured with " + read.profile.mpi + ", this is " +
-                   mpi + ": its network and its ways on a node are not used";
+    read.problem = "profile " + file + " was measured with " + printable(read.profile.mpi) +
+                   ", this is " + mpi + ": its network and its ways on a node are not used";
     read.profile.network = {};
     read.profile.ways.clear();
     return read;

@@ -165,6 +165,10 @@ TEST_CASE("profile: a file fits this host, or says why not", "[base][profile]") 
     CHECK(holds(library.problem, "was measured with MPICH 5, this is MPICH Version: 4.0.2"));
     CHECK(library.profile.ways.empty());
     CHECK(library.profile.reduce[1] == IsaChoice::sse4);
+    const std::string wild = "version = 1\ncpu = \x1b[31mX\nisa = \x07y\n";
+    CHECK(holds(problem_of_file(folder.file("cpu", wild)), "is for ?[31mX with ?y, this is "));
+    CHECK(holds(problem_of_file(folder.file("wild", head + "mpi = \x1b[31mX\n" + rows)),
+                "was measured with ?[31mX, this is "));
 
     CHECK(holds(problem_of_file(folder.file("bad", head + "speed = 3\n")), "/bad:4: speed = 3: "));
     CHECK(holds(problem_of_file(folder.file("empty", "")), "/empty: empty"));
