@@ -11,12 +11,12 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "pipeline/cost.hpp"
+#include "samples.hpp"
 #include "vecmpi/kernels.hpp"
 #include "vecmpi/profile.hpp"
 
@@ -139,7 +139,6 @@ void measure_reductions() {
 // --------------------------------------------------------------------------------
 
 constexpr size_t stream_bytes[] = {size_t{8} << 10, size_t{64} << 10};
-constexpr int64_t most_span = int64_t{16} << 20;
 constexpr const char* yes_and_no[] = {"no", "yes"};
 
 struct BlockClass {
@@ -149,11 +148,6 @@ struct BlockClass {
 constexpr BlockClass lengths[] = {{"1", 1},   {"2", 2},   {"4", 4},    {"8", 8},
                                   {"16", 16}, {"32", 32}, {"long", 96}};
 constexpr const char* distance_words[] = {"dense", "open", "sparse", "far"};
-// The middle of a class.
-int64_t distance_of(Distance distance, int64_t bytes) {
-    const int64_t distances[] = {2 * bytes, 3 * bytes, 8 * bytes, 4096 + 64 + bytes};
-    return distances[static_cast<size_t>(distance)];
-}
 
 std::string key_of(const char* kernel, const BlockClass& length, Distance distance) {
     return std::string(kernel) + "." + length.word + "." +
@@ -204,20 +198,6 @@ void measure_records(const BlockClass& length, Distance distance_class) {
     }
 }
 
-// Gaps drawn at random, in rising order or in none.
-std::vector<int64_t> offsets_of(int64_t bytes, int64_t distance, size_t stream, bool rising) {
-    std::minstd_rand random(7);
-    const auto most = static_cast<size_t>(most_span / distance);
-    const size_t number = std::min(std::max<size_t>(stream / static_cast<size_t>(bytes), 2), most);
-    std::vector<int64_t> offsets;
-    for (int64_t at = 0; offsets.size() < number;) {
-        offsets.push_back(at);
-        at += bytes + static_cast<int64_t>(random()) % (2 * (distance - bytes) + 1);
-    }
-    if (!rising) std::shuffle(offsets.begin(), offsets.end(), random);
-    return offsets;
-}
-
 void measure_table(const BlockClass& length, Distance distance_class) {
     const int64_t distance = distance_of(distance_class, length.bytes);
     const auto block_bytes = static_cast<size_t>(length.bytes);
@@ -258,11 +238,7 @@ void measure_masked(const BlockClass& length, Distance distance_class) {
     if (best_isa() != Isa::avx512 || length.bytes < 2 || length.bytes > 32) return;
     const int64_t distance = distance_of(distance_class, length.bytes);
     for (const size_t stream : stream_bytes) {
-        std::minstd_rand random(7);
-        std::vector<Block> blocks;
-        for (const int64_t offset : offsets_of(3 * length.bytes / 2, distance, stream, true))
-            blocks.push_back(
-                {offset, length.bytes / 2 + static_cast<int64_t>(random()) % (length.bytes + 1)});
+        const std::vector<Block> blocks = blocks_of(length.bytes, distance, stream);
         const TableCopier plain(blocks, only(PackWay::block)), masked(blocks, as_built_in());
         const size_t bytes = plain.packed_bytes();
         const Memory memory(static_cast<size_t>(blocks.back().offset + 2 * length.bytes));
