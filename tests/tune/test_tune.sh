@@ -191,6 +191,18 @@ ended_by() { # SIGNAL STATUS
 }
 check "SIGTERM" ended_by TERM 143
 check "SIGINT" ended_by INT 130
+check "SIGHUP" ended_by HUP 129
+check "SIGQUIT" ended_by QUIT 131
+stub hangs_up <<'SCRIPT'
+kill -s HUP $PPID
+exit 3
+SCRIPT
+under_nohup() { # SIGHUP reaches the tool, which goes on until its run has failed
+    local status=0
+    nohup "$tune" --only node --mpirun "$work/hangs_up" --output "$work/made/ended" </dev/null || status=$?
+    [[ $status == 1 ]]
+}
+check "SIGHUP under nohup" under_nohup
 
 # ---- profiles in jobs ----------------------------------------------------------------------------------------------
 

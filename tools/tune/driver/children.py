@@ -13,11 +13,12 @@ import time
 import launch
 from failure import RunFailed
 
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 LAST_RECORD = f'{{"bench":"{launch.LAST_RECORD}"'  # what ranks print before MPI_Finalize, which may hang over TCP
 
 
 class Stopped(BaseException):
-    """SIGINT or SIGTERM."""
+    """One of ENDING_SIGNALS."""
 
     def __init__(self, number):
         super().__init__(number)
@@ -29,7 +30,7 @@ class Signals:
 
 
 def take_signal(number, _):
-    for one in (signal.SIGINT, signal.SIGTERM):
+    for one in ENDING_SIGNALS:
         signal.signal(one, lambda *_: None)  # one is enough: the rest is cleaning up
     if not Signals.held:
         raise Stopped(number)
@@ -37,8 +38,9 @@ def take_signal(number, _):
 
 
 def watch_signals():
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, take_signal)
+    for one in ENDING_SIGNALS:
+        if one != signal.SIGHUP or signal.getsignal(one) != signal.SIG_IGN:  # nohup
+            signal.signal(one, take_signal)
 
 
 @contextlib.contextmanager
