@@ -82,7 +82,7 @@ std::string file_to_read(const ProfileChoice& choice, const std::string& cpu) {
     if (choice.kind == ProfileChoice::Kind::off) return {};
     for (const std::string& place :
          profile_places(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"), profile_name(cpu)))
-        if (access(place.c_str(), R_OK) == 0) return place;
+        if (access(place.c_str(), F_OK) == 0) return place;
     return {};
 }
 

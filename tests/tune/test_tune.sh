@@ -75,6 +75,10 @@ check "output: a folder" refuses "no regular file" --output "$work/made"
 check "output: a pipe" refuses "no regular file" --output "$work/made/pipe"
 check "output: a link to a pipe" refuses "no regular file" --output "$work/made/to_pipe"
 check "output: a device" refuses "no regular file" --output /dev/null
+check "output: no name" refuses "--output: '' names no file" --output ''
+check "output: a folder that is not there" refuses "/newdir/' names no file" --output "$work/newdir/"
+check "it is not made" test ! -e "$work/newdir"
+check "library: no name" refuses "--library: '' names no file" --library ''
 check "output: no folder" refuses "$work/none/x: No such file" --output "$work/none/x"
 check "output: nobody may write there" refuses "/proc/x: " --output /proc/x
 if [[ $(id -u) != 0 ]]; then
@@ -85,6 +89,11 @@ fi
 check "the device is still one" test -c /dev/null
 check "the pipe is still one" test -p "$work/made/pipe"
 check "no profile to show" tunes 1 --show
+no_errors() { # without standard error there are none on standard output either
+    "$tune" --output "$work/none/x" 2>&- >"$work/text"
+    [[ $? == 2 && ! -s $work/text ]]
+}
+check "standard error is closed" no_errors
 check "it says where it looked" says "$work/err" "$work/config/vecmpi/"
 
 # ---- what is written ---------------------------------------------------------------------------------------------
@@ -157,6 +166,48 @@ check "those that differ" says "$work/made/canned" 'network = latency=2000ns,ban
 check "and the others" silent_on "$work/made/canned" overhead=
 check "ways of before" says "$work/made/canned" 'node.2.allreduce = copy,copy,copy'
 check "the library reads that" fits "$work/made/canned"
+# One figure of a network is none; the kernels are written all the same.
+stub no_figure <<'SCRIPT'
+echo '{"bench":"header","ranks":2,"mpi":"'"$MPI"'","places":["a:0-1","b:0-1"]}'
+echo '{"bench":"figure","name":"latency","at":8,"value":'"$FIGURE"'}'
+echo '{"bench":"figure","name":"bandwidth one way","at":8,"value":94123.4}'
+echo '{"bench":"figure","name":"overhead of a message","at":8,"value":800}'
+SCRIPT
+export MPI='MPICH Version: 4.0.2'
+for FIGURE in NaN Infinity -1 0 0.4 null '"fast"' true '[1]'; do
+    export FIGURE
+    check "no figure: $FIGURE" tunes 1 --quick --only kernels,network --mpirun "$work/no_figure" --output "$work/made/none"
+    check "one line: $FIGURE" test "$(grep -v '^\[' "$work/err" | grep -c .)" = 1
+    check "why: $FIGURE" says "$work/err" 'network: a run printed what is no figure'
+    check "what was measured: $FIGURE" fits "$work/made/none"
+done
+# Text of the MPI library that would break the file: the library's own reader says so, the old profile stays.
+export FIGURE=1999 MPI='MPICH\nnonsense'
+write_profile "$work/made/stays" 'reduce.half = scalar'
+cp "$work/made/stays" "$work/made/before"
+for output in "$work/made/stays" -; do
+    check "a profile that is refused" tunes 1 --only network --mpirun "$work/no_figure" --output "$output"
+    check "it is said" says "$work/err" "$output: not written: the new profile:6: nonsense: accepted is"
+done
+check "nothing of it on standard output" silent_on "$work/text" version
+check "the old one stays" cmp "$work/made/stays" "$work/made/before"
+# Another run writes its part meanwhile.
+stub meanwhile <<SCRIPT
+"$work/no_figure"
+grep -q reduce.pairs "$work/made/stays" || echo 'reduce.pairs = scalar' >>"$work/made/stays"
+SCRIPT
+export MPI='MPICH Version: 4.0.2'
+check "two at a time" tunes 0 --only network --mpirun "$work/meanwhile" --output "$work/made/stays"
+check "what was there is kept" says "$work/made/stays" 'reduce.half = scalar'
+check "what the other wrote is kept" says "$work/made/stays" 'reduce.pairs = scalar'
+check "and its own" says "$work/made/stays" 'network = latency=1999ns'
+write_profile "$work/made/latin" 'reduce.half = scalar'
+printf '# f\xfcr uns\n' >>"$work/made/latin"
+check "a comment in another encoding" tunes 0 --show --output "$work/made/latin"
+check "it is shown as it is" cmp <(tail -n +2 "$work/text") "$work/made/latin"
+write_profile "$work/made/wild" $'mpi = \e[31mX' 'network = latency=7us'
+check "over a profile of a strange library" tunes 0 --quick --only network --mpirun "$work/no_figure" --output "$work/made/wild"
+check "its control characters are not printed" says "$work/err" 'were of ?[31mX: not kept'
 check "nothing measured" tunes 1 --only node --mpirun false --output "$work/made/nothing"
 check "nothing written" test ! -e "$work/made/nothing"
 stub late <<'SCRIPT'
@@ -232,6 +283,17 @@ check "a pipe" one_line "$work/made/pipe" 'no regular file'
 check "VECMPI=off reads nothing" preloaded VECMPI=off VECMPI_PROFILE="$work/bad"
 check "VECMPI=off says nothing" silent_on "$work/lines" vecmpi
 write_profile "$work/library" 'mpi = Other MPI' 'network = latency=7us'
+if [[ $(id -u) == 0 ]] && command -v setpriv >/dev/null; then
+    unreadable() { # by who may look at the folder, but not at the file
+        setpriv --reuid 65534 --clear-groups test -x "$build/vecmpi-info" || return 0
+        "$tune" --quick --only kernels >/dev/null 2>&1
+        chmod 711 "$work" && chmod -R go+x "$work/config" && chmod 600 "$work/config/vecmpi/"*
+        setpriv --reuid 65534 --clear-groups "$build/vecmpi-info" >"$work/text"
+        chmod 700 "$work"
+        says "$work/text" 'cannot be read (Permission denied)'
+    }
+    check "a personal profile that may not be read" unreadable
+fi
 check "of another MPI library" one_line "$work/library" 'was measured with Other MPI, this is MPICH'
 
 # Every entry there is, for or against: the bytes stay the same.

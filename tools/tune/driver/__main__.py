@@ -18,7 +18,7 @@ import report
 import tune_options
 from failure import BadArgument, RunFailed
 from parts import MEASURE, Bench, Skipped
-from profile_text import HEAD, Output, is_replaced, profile, read_rows
+from profile_text import HEAD, Output, is_replaced, printable, profile, read_rows
 from progress import Progress
 
 
@@ -99,9 +99,9 @@ def show(kernels, places):
     if problem:
         print(f"vecmpi-tune: {problem}", file=sys.stderr)
         return 1
-    with open(path, encoding="utf-8") as file:
-        print(f"# {path}: fits this host")
-        sys.stdout.write(file.read())
+    print(f"# {path}: fits this host", flush=True)
+    with open(path, "rb") as file:  # comments may be in any encoding
+        sys.stdout.buffer.write(file.read())
     return 0
 
 
@@ -119,8 +119,10 @@ def measure(bench, parts):
         except Skipped as reason:
             print(f"{part}: not measured: {reason}", file=sys.stderr)
             failure = ""
-        except (RunFailed, OSError, ValueError, KeyError) as error:
+        except (RunFailed, OSError) as error:
             failure = str(error)
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+            failure = f"a run printed what is no figure ({type(error).__name__}: {error})"
         if failure:
             failed = True
             print(f"vecmpi-tune: {part}: {failure}", file=sys.stderr)
@@ -133,7 +135,7 @@ def merge(existing, found):
     rows = {key: value for key, value in existing.items() if key not in HEAD}
     if existing.get("mpi", mpi) != mpi:
         rows = {key: value for key, value in rows.items() if not key.startswith(("node.", "network"))}
-        print(f"ways on a node and network were of {existing['mpi']}: not kept", file=sys.stderr)
+        print(f"ways on a node and network were of {printable(existing['mpi'])}: not kept", file=sys.stderr)
     for one in found:
         rows = {key: value for key, value in rows.items() if not is_replaced(key, one.replaces)}
         rows |= {row.key: row.value for row in one.rows if row.value}
@@ -156,29 +158,38 @@ def tune(options):
         return show(kernels, [options.output] if options.output else host["places"])
     output = Output(options.output or host["places"][0], makes_folder=not options.output)
     bench = make_bench(options, kernels, host)
-    existing = existing_rows(kernels, output)
     found, failed = measure(bench, options.only)
     to = sys.stderr if output.path == "-" else sys.stdout
     if not found:
         print("nothing was measured, nothing is written", file=to)
         return 1 if failed else 0
-    rows, mpi = merge(existing, found)
     print_table(found, to)
     with children.held_signals():
-        output.write(profile(host, mpi, rows))
+        # Read only now: another run may have written its part meanwhile.
+        rows, mpi = merge(existing_rows(kernels, output), found)
+        output.write(profile(host, mpi, rows), lambda file: what_is_wrong(kernels, file))
     if output.path != "-":
         print(f"written: {output.path}")
     return 1 if failed else 0
 
 
+def open_streams():
+    """A closed one is None here, and print would write errors to standard output then."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+        getattr(sys, name).reconfigure(errors="surrogateescape")  # names of files in any encoding
+
+
 def main(arguments):
+    open_streams()
     children.watch_signals()
     try:
         return tune(tune_options.parse(arguments))
     except BadArgument as error:
         print(f"vecmpi-tune: {error}", file=sys.stderr)
         return 2
-    except (RunFailed, OSError) as error:
+    except (RunFailed, OSError, subprocess.TimeoutExpired) as error:
         print(f"vecmpi-tune: {error}", file=sys.stderr)
         return 1
     except children.Stopped as signal:

@@ -5,6 +5,8 @@ import math
 import statistics
 from dataclasses import dataclass
 
+from failure import RunFailed
+
 LEAST_GAIN = 0.05
 LIBRARY_GAIN = 0.11  # of the library over ours on a node, as the library itself demands
 
@@ -19,6 +21,14 @@ class Row:
     tuned: str
     figures: str
     value: str = ""
+
+
+def figure(value, least=0.0):
+    """A time or a rate that was measured: a number above `least`. JSON may hold anything, NaN too."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not least < value < math.inf:
+        raise RunFailed(f"a run printed what is no figure: {str(value)[:40]!r}")
+    return float(value)
 
 
 def spread(numbers):

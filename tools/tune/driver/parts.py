@@ -72,7 +72,10 @@ class Bench:
 def cells_of(bench, part):
     quick = ["--quick"] if bench.quick else []
     lines, _ = bench.step(f"{part}, on one CPU", [bench.programs.kernels, part, *quick])
-    return decide.by_key(json.loads(line) for line in lines)
+    cells = [json.loads(line) for line in lines]
+    for cell in cells:
+        cell["ns"] = {name: [decide.figure(ns) for ns in times] for name, times in cell["ns"].items()}
+    return decide.by_key(cells)
 
 
 def kernels(bench):
@@ -123,13 +126,20 @@ def repeat(bench, what, first):
 # ---- ways on a node ------------------------------------------------------------------------------------------
 
 
+def number_of(text):
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def tried_ways(messages):
     """By kind and size: microseconds by way (None: not tried) and what the library chose."""
     for message in messages:
         match = TRIED.search(message)
         if match:
             kind, size, *times, chosen = match.groups()
-            numbers = [None if time == "-" else float(time) for time in times]
+            numbers = [None if time == "-" else decide.figure(number_of(time)) for time in times]
             yield (KINDS[kind], int(size)), dict(zip(WAYS.values(), numbers)), WAYS[chosen.strip()]
 
 
@@ -197,7 +207,8 @@ def run_network(bench, what):
     figures = {record["name"]: record["value"] for record in records if record["bench"] == "figure"}
     if not set(CONSTANTS.values()) <= figures.keys():
         raise RunFailed("a run printed no figures of the network")
-    return header, figures
+    # Half a ns or Mbit/s would round to 0 in the profile.
+    return header, {name: decide.figure(figures[name], least=0.5) for name in CONSTANTS.values()}
 
 
 def constant_text(name, value):

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The profile as a file: its lines, and writing it so that nothing is left half-written. Decides nothing."""
 
+import contextlib
 import os
 import stat
 import sys
 import tempfile
 import time
 
-from failure import BadArgument
+from failure import BadArgument, RunFailed
 
 VERSION = "1"
 HEAD = ("version", "cpu", "isa", "mpi")
@@ -23,6 +24,11 @@ def read_rows(path):
             if equals and not key.startswith("#"):
                 rows[key.strip()] = value.strip()
     return rows
+
+
+def printable(text):
+    """Of a profile, fit for one line of a message."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:80])
 
 
 def is_replaced(key, prefix):
@@ -77,19 +83,28 @@ class Output:
         os.umask(mask)
         return 0o666 & ~mask
 
-    def write(self, text):
-        if self.path == "-":
-            sys.stdout.write(text)
-            return
+    def write(self, text, problem_of):
+        """problem_of(file): why the library would not read it. Then what was there stays as it was."""
+        folder = None if self.path == "-" else self.folder
         with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=self.folder, prefix=".vecmpi-tune.", delete=False
+            "w", encoding="utf-8", errors="replace", dir=folder, prefix=".vecmpi-tune.", delete=False
         ) as file:
             try:
                 file.write(text)
                 file.flush()
-                os.fsync(file.fileno())
-                os.fchmod(file.fileno(), self.mode())
-                os.replace(file.name, self.file)
-            except BaseException:
-                os.unlink(file.name)
-                raise
+                problem = problem_of(file.name).replace(f"profile {file.name}", "the new profile")
+                if problem:
+                    raise RunFailed(f"{self.path}: not written: {problem}")
+                self.put(text, file)
+            finally:
+                with contextlib.suppress(FileNotFoundError):  # it has become the profile
+                    os.unlink(file.name)
+
+    def put(self, text, file):
+        if self.path == "-":
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            return
+        os.fsync(file.fileno())
+        os.fchmod(file.fileno(), self.mode())
+        os.replace(file.name, self.file)
