@@ -4,6 +4,7 @@
 Entry point of the zip application: from options to parts to the file. It knows no measurement by name.
 """
 
+import fcntl
 import json
 import os
 import shlex
@@ -174,9 +175,13 @@ def tune(options):
 
 
 def open_streams():
-    """A closed one is None here, and print would write errors to standard output then."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
+    """A closed one is None here, where print means standard output, or the tool's own file, opened in its place."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        try:
+            is_writable = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+        except OSError:
+            is_writable = False
+        if getattr(sys, name) is None or not is_writable:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
         getattr(sys, name).reconfigure(errors="surrogateescape")  # names of files in any encoding
 
