@@ -231,7 +231,9 @@ SCRIPT
 ended_by() { # SIGNAL STATUS
     local pid status=0 i
     rm -f "$work/child"
-    "$tune" --only node --mpirun "$work/slow" --output "$work/made/ended" >"$work/text" 2>"$work/err" &
+    # Under nohup, or in the background of a shell, a signal may be ignored.
+    env --default-signal=INT,HUP,QUIT,TERM "$tune" --only node --mpirun "$work/slow" --output "$work/made/ended" \
+        >"$work/text" 2>"$work/err" &
     pid=$!
     for ((i = 0; i < 300; i++)); do [[ -s $work/child ]] && break; sleep 0.1; done
     kill -s "$1" $pid
