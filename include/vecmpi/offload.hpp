@@ -178,7 +178,7 @@ void adopt_persistent(MPI_Comm comm, MPI_Request* app_request, MPI_Op op = MPI_S
 // calls match only if all ranks make progress with one request after the other.
 void note_generalized_requests() noexcept;
 // From now on the library's progress calls functions of the program (MPIX_Async_start of
-// MPICH 4.1): not on a thread that the program does not know.
+// MPICH 4.1): not on a thread that the program does not know. Nothing where no engine runs.
 void note_poll_functions() noexcept;
 // Such requests and persistent ones may exist from before the engine ran: a session made them.
 void note_earlier_requests() noexcept;

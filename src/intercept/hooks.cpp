@@ -42,6 +42,9 @@ LibraryWaits library_waits(int lib_provided) noexcept {
 // environment.
 std::atomic<bool> session_came_first{false};
 
+// The library's progress calls functions of the program, maybe from before MPI_Init: a session's.
+std::atomic<bool> poll_functions_came{false};
+
 // library_init(level, &provided): the program's own call, or MPI_Init_thread where the offload
 // thread needs a higher level than the program asked for. The program is then told its own.
 template <class LibraryInit>
@@ -58,6 +61,7 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     start_engine(raised ? app_level : lib_provided, lib_provided, library_waits(lib_provided),
                  session_first, app_provided);
     if (session_first) note_earlier_requests();
+    if (poll_functions_came.load()) note_poll_functions();
     rest_in_library(library_wait_policy(app_thread_level()));
     expect_report();
     bind_entries(true);
@@ -476,6 +480,7 @@ int serve_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
 // ------------------------------------
 
 int serve_X_Async_start(void* poll_fn, void* extra_state, int stream) noexcept {
+    poll_functions_came.store(true);
     note_poll_functions();
     return real.X_Async_start(poll_fn, extra_state, stream);
 }

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "engine.hpp"
+#include "statuses.hpp"
 
 namespace vecmpi {
 
@@ -25,10 +26,6 @@ void copy_status(const MPI_Status& from, MPI_Status* to) noexcept {
     const int kept = to->MPI_ERROR;  // only MPI_ERR_IN_STATUS may change it
     *to = from;
     to->MPI_ERROR = kept;
-}
-
-MPI_Status* status_at(MPI_Status statuses[], int i) noexcept {
-    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
 }
 
 // Beside an error of another request, those that have none say so.
@@ -185,29 +182,6 @@ class RealPart {
     std::unique_ptr<int[]> places_;
     std::unique_ptr<MPI_Request[]> handles_;
     std::unique_ptr<MPI_Status[]> statuses_;
-};
-
-// What a multiple completion returns, and MPI_ERROR of its statuses: set only where one of them
-// failed.
-class ErrorCollector {
-  public:
-    explicit ErrorCollector(MPI_Status statuses[]) noexcept : statuses_(statuses) {}
-    void add(int place, int error) noexcept {
-        if (error == MPI_SUCCESS) {
-            if (failed_ && statuses_ != MPI_STATUSES_IGNORE)
-                statuses_[place].MPI_ERROR = MPI_SUCCESS;
-            return;
-        }
-        if (!failed_ && statuses_ != MPI_STATUSES_IGNORE)
-            for (int i = 0; i < place; ++i) statuses_[i].MPI_ERROR = MPI_SUCCESS;
-        failed_ = true;
-        if (statuses_ != MPI_STATUSES_IGNORE) statuses_[place].MPI_ERROR = error;
-    }
-    int result() const noexcept { return failed_ ? MPI_ERR_IN_STATUS : MPI_SUCCESS; }
-
-  private:
-    MPI_Status* statuses_;
-    bool failed_ = false;
 };
 
 class Mixture {

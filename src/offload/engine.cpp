@@ -82,15 +82,24 @@ void Engine::let_callers_ask() noexcept {
     leave();
 }
 
-// Who owns the engine afterwards sees it, and nobody is in the library as the owner from before.
+// Who owns the engine afterwards sees it, nobody is in the library as the owner from before, and
+// what was queued for the thread is issued. From a callback only the first: the owner may wait for
+// us.
 void Engine::let_thread_stand_back() noexcept {
-    if (!has_thread_ || this_thread.inside != 0 || thread_stands_back()) return;
-    thread_stands_back_.store(true, std::memory_order_relaxed);
-    count(Counter::decline_operator_lock);
+    if (!has_thread_ || thread_stood_back_.load(std::memory_order_acquire)) return;
+    if (!thread_stands_back_.exchange(true, std::memory_order_seq_cst))
+        count(Counter::decline_operator_lock);
+    if (this_thread.inside != 0) return;
+    heavy_fence(asymmetric_);  // pairs with push(): we see the command, or its thread our word
     CallerInside inside(*this);
     Ladder ladder(wait);
     while (!try_own()) rest(ladder);
+    {
+        OwnerScope scope;
+        drain();
+    }
     leave();
+    thread_stood_back_.store(true, std::memory_order_release);
 }
 
 void Engine::wait_until_issued() noexcept {
@@ -244,6 +253,7 @@ void Engine::reset_window() noexcept {
     active_count_.store(0, std::memory_order_relaxed);
     callers_ask.store(false, std::memory_order_relaxed);
     thread_stands_back_.store(false, std::memory_order_relaxed);
+    thread_stood_back_.store(false, std::memory_order_relaxed);
     virtual_persistent.store(false, std::memory_order_relaxed);
     cursor_ = 0;
     posted_.store(0, std::memory_order_relaxed);

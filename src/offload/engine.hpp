@@ -256,6 +256,7 @@ class Engine {
 
     bool has_thread_ = false;
     std::atomic<bool> thread_stands_back_{false};  // seen by the next owner: stored before own()
+    std::atomic<bool> thread_stood_back_{false};   // it does, and has left nothing to issue
     // The thread has its CPU to itself. It finds out otherwise, and tries again: both ways, at run
     // time.
     std::atomic<bool> spins_{false};

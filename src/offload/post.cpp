@@ -134,6 +134,7 @@ int post(const Operation& operation, MPI_Request* app_request) noexcept {
     if (!queue_operation(operation, app_request)) return issue_unowned(operation, app_request);
     // The owner may have left before it saw our command: then it is ours to issue.
     if (!engine->has_thread() && engine->try_own()) engine->leave();
+    if (engine->thread_stands_back()) engine->wait_until_issued();  // nobody else would
     return MPI_SUCCESS;
 }
 

@@ -4,6 +4,7 @@
 #include "engine.hpp"
 #include "plausible.hpp"
 #include "queueing.hpp"
+#include "statuses.hpp"
 
 namespace vecmpi {
 
@@ -210,16 +211,6 @@ Look look_at(MPI_Request request, MPI_Status* status) noexcept {
     return {!complete || index != MPI_UNDEFINED, complete != 0, error};
 }
 
-MPI_Status* status_at(MPI_Status statuses[], int place) noexcept {
-    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + place;
-}
-
-// Where several statuses come back, each has its error (MPI 4.1, 3.7.5).
-void note_error(MPI_Status* status, const Look& look, int* rc) noexcept {
-    if (status != MPI_STATUS_IGNORE && look.complete) status->MPI_ERROR = look.error;
-    if (look.error != MPI_SUCCESS) *rc = MPI_ERR_IN_STATUS;
-}
-
 }  // namespace
 
 int request_get_status_all(int count, const MPI_Request requests[], int* flag,
@@ -228,15 +219,23 @@ int request_get_status_all(int count, const MPI_Request requests[], int* flag,
         return directly(Call::Request_get_status_all, [&]() noexcept {
             return real.Request_get_status_all(count, requests, flag, statuses);
         });
+    bool failed = false;
     *flag = 1;
-    int rc = MPI_SUCCESS;
-    for (int i = 0; i < count && *flag; ++i) {
+    for (int i = 0; i < count; ++i) {
         const Look look = look_at(requests[i], status_at(statuses, i));
         if (!look.complete && look.error != MPI_SUCCESS) return look.error;  // no request
         if (!look.complete) *flag = 0;
-        note_error(status_at(statuses, i), look, &rc);
+        failed |= look.error != MPI_SUCCESS;
     }
-    return *flag ? rc : MPI_SUCCESS;  // else the statuses mean nothing
+    if (!failed) return MPI_SUCCESS;
+    ErrorCollector errors(statuses);  // once more: what was pending may be complete by now
+    *flag = 1;
+    for (int i = 0; i < count; ++i) {
+        const Look look = look_at(requests[i], status_at(statuses, i));
+        if (!look.complete) *flag = 0;
+        errors.add(i, look.complete ? look.error : MPI_ERR_PENDING);
+    }
+    return errors.result();
 }
 
 int request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag,
@@ -266,17 +265,18 @@ int request_get_status_some(int incount, const MPI_Request requests[], int* outc
             return real.Request_get_status_some(incount, requests, outcount, indices, statuses);
         });
     bool any_active = false;
-    int found = 0, rc = MPI_SUCCESS;
+    int found = 0;
+    ErrorCollector errors(statuses);
     for (int i = 0; i < incount; ++i) {
         const Look look = look_at(requests[i], status_at(statuses, found));
         if (!look.complete && look.error != MPI_SUCCESS) return look.error;  // no request
         any_active |= look.active;
         if (!look.active || !look.complete) continue;
-        note_error(status_at(statuses, found), look, &rc);
+        errors.add(found, look.error);
         indices[found++] = i;
     }
     *outcount = any_active ? found : MPI_UNDEFINED;
-    return rc;
+    return errors.result();
 }
 
 // MPICH's: 1 or 0, no error code, and no progress: poll functions call it in the midst of that.

@@ -213,8 +213,11 @@ TEST_CASE("looks at several requests: virtual, real, null and inactive ones mix"
     CHECK(request_get_status_some(4, requests, &number, indices, statuses) == MPI_ERR_IN_STATUS);
     CHECK(statuses[0].MPI_ERROR == MPI_ERR_TRUNCATE);
     CHECK((number == 1 && indices[0] == 2));
-    CHECK(request_get_status_all(4, requests, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    CHECK(request_get_status_all(4, requests, &flag, MPI_STATUSES_IGNORE) == MPI_ERR_IN_STATUS);
     CHECK(flag == 0);
+    CHECK(request_get_status_all(4, requests, &flag, statuses) == MPI_ERR_IN_STATUS);
+    CHECK((flag == 0 && statuses[1].MPI_ERROR == MPI_SUCCESS));
+    CHECK((statuses[2].MPI_ERROR == MPI_ERR_TRUNCATE && statuses[3].MPI_ERROR == MPI_ERR_PENDING));
 
     fake::complete(3);
     CHECK(request_get_status_some(4, requests, &number, indices, statuses) == MPI_ERR_IN_STATUS);
@@ -229,6 +232,9 @@ TEST_CASE("looks at several requests: virtual, real, null and inactive ones mix"
     CHECK(request_get_status_any(2, requests, &index, &flag, statuses) == MPI_SUCCESS);
     CHECK((flag == 1 && index == MPI_UNDEFINED));
     CHECK(is_empty(statuses[0]));
+    statuses[1] = untouched_status();
+    CHECK(request_get_status_all(2, requests, &flag, statuses) == MPI_SUCCESS);
+    CHECK((flag == 1 && statuses[1].MPI_ERROR == -77));
     CHECK(request_get_status_some(2, requests, &number, indices, statuses) == MPI_SUCCESS);
     CHECK(number == MPI_UNDEFINED);
     CHECK(request_free(&inactive) == MPI_SUCCESS);
@@ -254,6 +260,31 @@ TEST_CASE("with poll functions the thread stands back, and asking makes no progr
     CHECK(post_fake(2, {.looks = 1}, &after) == MPI_SUCCESS);
     CHECK(fake::thread_of(fake::What::issue, 2) == std::this_thread::get_id());
     CHECK(wait_one(&after, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
+TEST_CASE("what was queued for the thread is issued when it stands back", "[offload][requests]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    std::atomic<bool> hold{false}, held{false};
+    fake::inside_testsome = [&] {
+        for (held = hold.load(); hold;) std::this_thread::yield();
+    };
+    MPI_Request requests[] = {queued(1), MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    REQUIRE(eventually([] { return fake::is_active(1); }));
+    hold = true;
+    REQUIRE(eventually([&] { return held.load(); }));
+    requests[1] = queued(2);
+    requests[2] = queued(3);
+    std::thread release([&] {
+        eventually([] { return engine->thread_stands_back(); });
+        hold = false;
+    });
+    engine->let_thread_stand_back();
+    release.join();
+    CHECK((fake::is_active(2) && fake::is_active(3)));
+    CHECK(fake::thread_of(fake::What::issue, 3) == std::this_thread::get_id());
+    for (int tag = 1; tag <= 3; ++tag) fake::complete(tag);
+    CHECK(wait_all(3, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
 }
 
 TEST_CASE("partitioned: Pready goes to the started request, Parrived is true when all is there",
