@@ -25,7 +25,8 @@ enum Field : unsigned {
     node_hash_inverse,
     some_rank_wants_twins,
     some_rank_serves_no_jobs,
-    settings_problem,  // world size - rank where a setting is bad: the lowest such rank wins
+    no_engine,         // world size - rank that has none: the lowest such rank wins
+    settings_problem,  // the same, where a setting is bad
     profile_hash,      // of its collective part
     profile_hash_inverse,
     profile_problem,  // world size - rank where the profile does not fit
@@ -135,26 +136,27 @@ void call_last_in_finalize(MPI_Comm_delete_attr_function* work) noexcept {
 
 void forget_agreement() noexcept { agreed = Agreement{}; }
 
-void agree_over_world(bool wants_twins, bool serves_jobs, const WaitPolicy& policy) noexcept {
+bool agree_over_world(const OwnMeans& means, const WaitPolicy& policy) noexcept {
     int rank = 0, size = 1;
     real.Comm_rank(MPI_COMM_WORLD, &rank);
     real.Comm_size(MPI_COMM_WORLD, &size);
     const SettingsResult& own = process_settings();
     const uint64_t node = hash_of_node_name();
     const uint64_t profile = hash_of_own_profile();
-    const auto speaks = [&](const std::string& problem) {
-        return problem.empty() ? 0 : static_cast<uint64_t>(size - rank);
+    const auto speaks = [&](bool problem) {
+        return problem ? static_cast<uint64_t>(size - rank) : 0;
     };
     const uint64_t mine[number_of_fields] = {own.agreement_hash,
                                              ~own.agreement_hash,
                                              node,
                                              ~node,
-                                             wants_twins,
-                                             !serves_jobs,
-                                             speaks(own.problem),
+                                             means.wants_twins,
+                                             !means.serves_jobs,
+                                             speaks(!means.has_engine),
+                                             speaks(!own.problem.empty()),
                                              profile,
                                              ~profile,
-                                             speaks(process_profile().problem)};
+                                             speaks(!process_profile().problem.empty())};
     uint64_t maximum[number_of_fields];
     std::copy(mine, mine + number_of_fields, maximum);
     if (size > 1) maximum_over_world(mine, maximum, rank, policy);
@@ -162,16 +164,25 @@ void agree_over_world(bool wants_twins, bool serves_jobs, const WaitPolicy& poli
         stop_job(rank, size - static_cast<int>(maximum[settings_problem]), own.problem.c_str());
     if (!same_on_all(maximum, settings_hash))
         stop_job(rank, 0, "VECMPI_ settings that all ranks must share differ between ranks");
+    set_log_rank(rank);
+    if (maximum[no_engine] != 0) {
+        if (rank == size - static_cast<int>(maximum[no_engine]))
+            log_line(LogLevel::warn,
+                     "rank %d has no memory for vecmpi's engine: every call of all ranks stays "
+                     "with the MPI library",
+                     rank);
+        return false;
+    }
     agreed.twin_collectives = size > 1 && maximum[some_rank_wants_twins] != 0;
     agreed.one_node = same_on_all(maximum, node_hash);
     agreed.serves_jobs = maximum[some_rank_serves_no_jobs] == 0;
     agreed.valid = true;
     if (!agreed.one_node) call_last_in_finalize(meet_in_finalize);
-    set_log_rank(rank);
     agree_on_profile(maximum, rank, size);
     if (rank == 0)
         for (const std::string& warning : own.warnings)
             log_line(LogLevel::warn, "%s", warning.c_str());
+    return true;
 }
 
 }  // namespace vecmpi

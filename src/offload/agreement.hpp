@@ -7,11 +7,18 @@
 
 namespace vecmpi {
 
+// What a rank brings to the agreement.
+struct OwnMeans {
+    bool has_engine = false;   // false: there was no memory for one
+    bool wants_twins = false;  // the library's own waits would keep the CPU from ranks that need it
+    bool serves_jobs = false;  // this rank goes on with jobs in whatever call it is
+};
+
 // Collective over MPI_COMM_WORLD. Ends the job with one line where a setting is bad or the ranks'
-// settings differ. wants_twins: the library's own waits would keep the CPU from ranks that need it.
-// serves_jobs: this rank goes on with jobs in whatever call it is. Over several nodes, ranks wait
-// for each other in MPI_Finalize from then on, behind the program's callbacks.
-void agree_over_world(bool wants_twins, bool serves_jobs, const WaitPolicy& policy) noexcept;
+// settings differ. False where some rank has no engine: then nothing is agreed on, and every call
+// of every rank has to stay with the library. Over several nodes, ranks wait for each other in
+// MPI_Finalize from then on, behind the program's callbacks.
+bool agree_over_world(const OwnMeans& own, const WaitPolicy& policy) noexcept;
 void forget_agreement() noexcept;
 
 }  // namespace vecmpi

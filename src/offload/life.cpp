@@ -111,7 +111,10 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     if (log_wants(LogLevel::debug))
         trace_calls([](size_t call) { return call_name(static_cast<Call>(call)); });
     if (report_is_wanted()) begin_report();
-    if (!make_engine()) return;  // no memory: every call stays with the library
+    if (!make_engine()) {  // no memory: every call stays with the library, on all ranks
+        agree_over_world({}, library_wait_policy(app_level));
+        return;
+    }
     apply_wait_policy();
     engine->library_rests = library_waits.rest;
     engine->callers_serve_jobs = library_waits.serve_jobs;
@@ -125,14 +128,18 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     start_offload_thread(lib_provided);
     engine->queues = engine->has_thread() || app_level == MPI_THREAD_MULTIPLE;
     // A job on the offload thread makes progress there, and so would run the program's operators.
-    const bool serves_jobs =
+    OwnMeans means{.has_engine = true};
+    means.serves_jobs =
         library_waits.serve_jobs || (engine->has_thread() && !engine->operators_lock_library);
     // After the thread, which the system may have refused: what is agreed on must be true.
     // Twins of collectives only on MPICH 4: with more ranks than CPUs they do not end on Intel MPI,
     // and not always on MPICH 5 over libfabric.
-    agree_over_world(
-        library_is_mpich_4() && !library_waits.rest && oversubscribed(made.host, made.plan),
-        serves_jobs, engine->wait);
+    means.wants_twins =
+        library_is_mpich_4() && !library_waits.rest && oversubscribed(made.host, made.plan);
+    if (!agree_over_world(means, engine->wait)) {
+        engine->stop_thread();
+        return;
+    }
     running->store(1, std::memory_order_release);
     log_line(LogLevel::info, "offload thread %s", made.plan.reason.c_str());
 }

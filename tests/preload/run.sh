@@ -218,6 +218,25 @@ one_rank() {
     if grep -q 'MPI_Send  *direct' report.err; then echo "ok one rank"; else failed "one rank" "" report.err; fi
 }
 
+# Where one rank has no engine, none uses its own: blocking collectives of some as nonblocking ones would be a hang.
+no_engine_on_one_rank() {
+    wanted "no engine on one rank" || return 0
+    build libno_wipe.so "${CC:-cc}" -shared -fPIC "$sources/no_wipe.c"
+    record plain ranks_of 4 -- ./mpi3_calls
+    local mode
+    for mode in off on; do
+        record preloaded ranks_of 4 LD_PRELOAD="$work/libno_wipe.so:$library" VECMPI_OFFLOAD=$mode -- ./mpi3_calls
+        if grep -q 'no_wipe: ' preloaded.err; then
+            echo "skip no engine on one rank: $(cat preloaded.err)"
+        elif [ "$(grep -c "rank 1 has no memory for vecmpi's engine" preloaded.err)" != 1 ]; then
+            failed "no engine on one rank, thread $mode" "one line of rank 1 expected" preloaded.err
+        else
+            sed -i "/rank 1 has no memory for vecmpi's engine/d" preloaded.err
+            compare "no engine on one rank, thread $mode" plain preloaded
+        fi
+    done
+}
+
 # ---- profilers -------------------------------------------------------------------------------------------------
 
 profiler_before() {
@@ -440,6 +459,7 @@ mpich_programs
 fortran
 late_mpi
 one_rank
+no_engine_on_one_rank
 profiler_before
 sections
 report_in_locale
