@@ -128,7 +128,7 @@ step 'vecmpi-tune' tests/tune/test_tune.sh "$build"
 if [ $quick = no ]; then
     EMULATED_BUILD=$build/emulated step 'kernels on other CPUs' scripts/emulated.sh --x86-64 "$build/vecmpi_kernel_check"
     step 'unit tests, address+undefined' unit_with address,undefined '~[cost]~[long]'  # those are arithmetic alone
-    step 'unit tests, thread' unit_with thread '~[schedules]~[cost]'  # pure functions of one thread
+    step 'unit tests, thread' unit_with thread '~[schedules]~[cost]~[kernels]~[layouts]'  # functions of one thread
     step 'MPICH tests, subset' scripts/conformance.sh --subset --library "$build/libvecmpi.so" \
         --modes off,on --timeout 60 --out "$build/conformance"
     step 'mpi4py tests, subset' scripts/clients.sh --only mpi4py --tests tests/clients/mpi4py_subset.txt --ranks 2 \

@@ -134,7 +134,7 @@ const std::vector<PackMode> modes = {PackMode::automatic, PackMode::on, PackMode
 
 }  // namespace
 
-TEST_CASE("random layouts are packed and unpacked, whole and in parts", "[datatype]") {
+TEST_CASE("random layouts are packed and unpacked, whole and in parts", "[datatype][layouts]") {
     const unsigned seed = std::random_device()();
     CAPTURE(seed);
     Random random(seed);
