@@ -105,6 +105,7 @@ step 'unit tests' "$build/tests/unit/vecmpi_unit"
 step 'handlers' "$build/tests/intercept/vecmpi_handlers"
 step 'generator' python3 -B tests/intercept/check_generator.py src/intercept
 step 'vecmpi-info' tools/info/test_info.sh "$build/vecmpi-info" docs/settings.md
+step 'preload.sh' tests/preload/test_preload_sh.sh "$build"
 step 'preload scenarios' tests/preload/run.sh "$build/libvecmpi.so"
 step 'MPI programs' python3 tests/mpi/run.py --library "$build/libvecmpi.so" --build-dir "$build/tests/mpi" --sample
 step 'schedules on 7 and 9 ranks' python3 tests/mpi/run.py --library "$build/libvecmpi.so" \
