@@ -92,7 +92,8 @@ bool library_surely_takes(const Operation& operation) noexcept;
 
 // True where blocking collectives on this communicator run as their nonblocking twins. Equal on all
 // ranks of the communicator: MPI does not match a blocking collective with a nonblocking one
-// (MPI 4.0, 6.12).
+// (MPI 4.0, 6.12). So also in a callback, where another rank may call outside of one: the library
+// does not hold its lock there. Declines only on the offload thread, which cannot wait for itself.
 bool collective_twin_serves(MPI_Comm comm) noexcept;
 
 // Whose calls come back to MPI from inside a call: the library's own (ROMIO), which go straight to
@@ -415,7 +416,7 @@ const BoundLibrary& bind_real_functions() noexcept;
 
 // What all ranks of MPI_COMM_WORLD found out together in MPI_Init.
 struct Agreement {
-    bool valid = false;             // false before MPI_Init and from MPI_Finalize on
+    bool valid = false;             // false before MPI_Init and after MPI_Finalize
     bool twin_collectives = false;  // some node is oversubscribed and its library spins
     bool one_node = true;
     bool serves_jobs = false;  // jobs_are_served()
@@ -447,8 +448,9 @@ struct LibraryWaits {
 // Collective over MPI_COMM_WORLD.
 void start_engine(int app_level, int lib_provided, const LibraryWaits& library_waits,
                   bool session_came_first, int* app_provided) noexcept;
-// Before the real MPI_Finalize: issues what is queued, forgets what rests on MPI_COMM_WORLD, joins
-// the thread. The engine still serves the library's callbacks, each call in its caller's thread.
+// Before the real MPI_Finalize: issues what is queued, joins the thread. The engine still serves
+// the library's callbacks, each call in its caller's thread, by the paths of the ranks that are not
+// in there yet.
 void quiesce_engine() noexcept;
 // After the real MPI_Finalize.
 void stop_engine() noexcept;

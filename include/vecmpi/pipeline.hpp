@@ -65,9 +65,7 @@ std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* s
 struct PrivateCommEntry;
 extern template class CommDeparture<PrivateCommEntry>;
 using PrivateCommDeparture = CommDeparture<PrivateCommEntry>;
-// Before MPI_Finalize: all that its callbacks cannot need.
-void free_private_comms() noexcept;
-// After it.
+// After MPI_Finalize, whose callbacks may use them until the end.
 void forget_private_comms() noexcept;
 
 }  // namespace vecmpi

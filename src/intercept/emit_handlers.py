@@ -392,21 +392,19 @@ def ask_pipeline(function):
     return ask_paths(function, "pipeline", function.pipeline, form)
 
 
+# The library's own calls (ROMIO) are its own on all ranks alike.
+CALLED_BY_LIBRARY = "is_mpi_library(reinterpret_cast<uintptr_t>(__builtin_return_address(0)))"
+
+
 def serve_post(function, operations):
     operation = function.prototype
-    signed, own = own_signature(function), "is_reentrant()"
-    if function.pipeline or function.intranode:
-        signed = inlined_signature(function)
-        own += " || is_mpi_library(reinterpret_cast<uintptr_t>(__builtin_return_address(0)))"
-    return (
-        signed
-        + " {\n"
-        + hand_on(function, refusal(function, own))
-        + ask_intranode(function)
-        + ask_pipeline(function)
-        + run_operation(function, operation, "post", "request")
-        + "}\n"
-    )
+    body = hand_on(function, refusal(function, "is_reentrant()"))
+    body += run_operation(function, operation, "post", "request")
+    if not function.pipeline and not function.intranode:
+        return own_signature(function) + " {\n" + body + "}\n"
+    # The paths are asked from a callback as well, as in serve_collective().
+    paths = ask_intranode(function) + ask_pipeline(function)
+    return inlined_signature(function) + " {\n" + hand_on(function, CALLED_BY_LIBRARY) + paths + body + "}\n"
 
 
 def serve_twin(function, operations):
@@ -427,9 +425,10 @@ def serve_collective(function, operations):
     # paths decline.
     operation = operations[function.columns[0]]
     return (
-        own_signature(function)
+        inlined_signature(function)
         + " {\n"
         + ask_intranode(function)
+        + hand_on(function, f"is_reentrant() && {CALLED_BY_LIBRARY}")
         + ask_pipeline(function)
         + hand_on(function, "!collective_twin_serves(comm)", message_scope(function))
         + run_operation(function, operation, "run_twin", "MPI_STATUS_IGNORE")
@@ -459,8 +458,8 @@ def serve_persistent(function, operations):
     return (
         own_signature(function)
         + " {\n"
-        + hand_on(function, "is_reentrant()")
         + ask_pipeline(function)
+        + hand_on(function, "is_reentrant()")
         + "    int error;\n    {\n"
         + direct_scope(function, "        ")
         + call
@@ -530,7 +529,7 @@ def handlers_source(functions, operations, kinds, pattern, purpose):
         includes += '#include "vecmpi/datatype.hpp"\n'
     if any(function.pipeline for function in chosen):
         includes += '#include "vecmpi/pipeline.hpp"\n'
-    if "post" in kinds:
+    if "post" in kinds or "collective" in kinds:
         includes += '#include "progress.hpp"\n'
     if any(function.intranode for function in chosen):
         includes += '#include "vecmpi/intranode.hpp"\n'

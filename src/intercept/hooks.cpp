@@ -242,14 +242,13 @@ int serve_Init_thread(int* argc, char*** argv, int required, int* provided) noex
 // engine outlives them.
 int serve_Finalize() noexcept {
     if (is_reentrant() || !engine_runs()) return real.Finalize();
-    free_private_comms();
     quiesce_engine();
     const int rc = real.Finalize();
+    stop_engine();  // first: what is forgotten after it asks the library for nothing
     forget_private_comms();
     forget_node_comms();
     forget_plans();
     bind_entries(false);
-    stop_engine();
     stop_resting_in_library();
     return rc;
 }

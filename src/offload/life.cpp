@@ -160,11 +160,11 @@ void quiesce_engine() noexcept {
     engine->jobs.end();
     engine->release_blocker();
     stop_polling();
-    forget_comm_traits();
-    forget_agreement();
 }
 
 void stop_engine() noexcept {
+    forget_comm_traits();
+    forget_agreement();
     if (engine_runs()) running->store(0, std::memory_order_release);
 }
 

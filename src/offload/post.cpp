@@ -187,9 +187,8 @@ bool library_surely_takes(const Operation& operation) noexcept {
 }
 
 bool collective_twin_serves(MPI_Comm comm) noexcept {
-    if (is_reentrant() || !engine_runs() || !agreement().twin_collectives || !is_comm_handle(comm))
-        return false;
-    return comm_traits(comm).world_only;
+    if (is_offload_thread() || !engine_runs() || !agreement().twin_collectives) return false;
+    return is_comm_handle(comm) && comm_traits(comm).world_only;
 }
 
 DirectCall::DirectCall(Call call, Reentry reentry) noexcept : marks_inside_(false) {

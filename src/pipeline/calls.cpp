@@ -26,7 +26,9 @@ bool may_be_refused(const CommTraits& traits, MPI_Datatype type, MPI_Comm comm) 
 
 std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type,
                                         MPI_Count count) noexcept {
-    if (is_reentrant() || !engine_runs() || count < 0 || !is_type_handle(type)) return std::nullopt;
+    // An error handler that the engine's thread calls cannot wait for that thread.
+    if (is_offload_thread() || !engine_runs() || count < 0 || !is_type_handle(type))
+        return std::nullopt;
     if (!is_comm_handle(comm)) return std::nullopt;
     const CommTraits traits = comm_traits(comm);
     if (!traits.inter && traits.world_only) {

@@ -299,26 +299,6 @@ bool private_comm_is_wanted(MPI_Comm comm) noexcept {
     return entry && entry->wanted.is_set();
 }
 
-namespace {
-// An entry that callbacks of MPI_Finalize do not need: another rank may make the call before
-// MPI_Finalize that this one makes in there.
-Table::Map::node_type take_needless_entry() noexcept {
-    const std::lock_guard lock(Table::mutex);
-    Table::Map& entries = Table::entries();
-    for (auto at = entries.begin(); at != entries.end(); ++at) {
-        PrivateCommEntry& entry = at->second;
-        entry.wanted.clear();
-        const bool is_needed = entry.calls != 0 || (entry.comm && entry.comm->has_node_parts());
-        if (!is_needed) return entries.extract(at);
-    }
-    return {};
-}
-}  // namespace
-
-void free_private_comms() noexcept {
-    while (take_needless_entry()) continue;
-}
-
 void forget_private_comms() noexcept { Table::forget_all(); }
 
 }  // namespace vecmpi

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Where a collective that vecmpi carries out itself could differ from the library's: persistent
 // ones started in another order on each rank, empty vectors, attributes of datatypes, operators
-// that wait for another thread, refused and truncated calls. Argument: a case of those below.
+// that wait for another thread, refused and truncated calls, calls from callbacks. Argument: a case
+// of those below.
+#include <algorithm>
 #include <condition_variable>
+#include <iterator>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -203,6 +207,139 @@ void operator_beside_others() {
     MPI_Op_free(&op);
 }
 
+// ---- one rank calls from a callback, its peers outside of one -----------------------------------
+
+std::vector<int> ours, result;
+MPI_Request kept = MPI_REQUEST_NULL;
+
+void blocking_sum() {
+    MPI_Allreduce(ours.data(), result.data(), elements, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+void rooted_ones() {
+    std::vector<int> copy = filled(world.rank == 0 ? sum_of_ranks() : -1);
+    MPI_Bcast(copy.data(), elements, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Reduce(ours.data(), result.data(), elements, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    std::copy(copy.begin(), copy.end(), result.begin());
+}
+
+void nonblocking_sum() {
+    MPI_Request request;
+    MPI_Iallreduce(ours.data(), result.data(), elements, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                   &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+void nonblocking_broadcast() {
+    MPI_Request request;
+    std::fill(result.begin(), result.end(), world.rank == 0 ? sum_of_ranks() : -1);
+    MPI_Ibcast(result.data(), elements, MPI_INT, 0, MPI_COMM_WORLD, &request);
+    for (int flag = 0; flag == 0;) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+}
+
+void small_nonblocking_sum() {
+    MPI_Request request;
+    int one = 1, sum = 0;
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    std::fill(result.begin(), result.end(), sum == world.size ? sum_of_ranks() : -1);
+}
+
+void persistent_sum() {
+    MPI_Request request;
+    MPI_Allreduce_init(ours.data(), result.data(), elements, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                       MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+}
+
+void persistent_sum_of_before() {
+    MPI_Start(&kept);
+    MPI_Wait(&kept, MPI_STATUS_IGNORE);
+}
+
+constexpr void (*calls[])() = {
+    blocking_sum,          rooted_ones,    nonblocking_sum,         nonblocking_broadcast,
+    small_nonblocking_sum, persistent_sum, persistent_sum_of_before};
+
+int call_as_deleted(MPI_Comm, int, void* call, void*) {
+    calls[*static_cast<int*>(call)]();
+    return MPI_SUCCESS;
+}
+
+int call_as_copied(MPI_Comm, int, void*, void* call, void*, int* flag) {
+    *flag = 0;
+    calls[*static_cast<int*>(call)]();
+    return MPI_SUCCESS;
+}
+
+int check_as_deleted(MPI_Comm self, int key, void* order, void* state) {
+    for (int i = 0; i < static_cast<int>(std::size(calls)); ++i) {
+        std::fill(result.begin(), result.end(), -1);
+        call_as_deleted(self, key, static_cast<int*>(order) + i, state);
+        for (const int value : result) check_equal(value, sum_of_ranks(), "sum");
+    }
+    MPI_Request_free(&kept);
+    return MPI_SUCCESS;
+}
+
+// What serves a call is chosen alike on all ranks, wherever each of them calls from.
+void one_rank_in_a_callback() {
+    int deleted = MPI_KEYVAL_INVALID, copied = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, call_as_deleted, &deleted, nullptr);
+    MPI_Comm_create_keyval(call_as_copied, MPI_COMM_NULL_DELETE_FN, &copied, nullptr);
+    ours = filled(world.rank + 1);
+    result = filled(-1);
+    blocking_sum();  // makes what nonblocking ones need
+    MPI_Allreduce_init(ours.data(), result.data(), elements, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                       MPI_INFO_NULL, &kept);
+    MPI_Comm self;
+    MPI_Comm_split(MPI_COMM_WORLD, world.rank, 0, &self);
+    for (int round = 0; round < 10; ++round)
+        for (int call = 0; call < static_cast<int>(std::size(calls)); ++call) {
+            std::fill(result.begin(), result.end(), -1);
+            if ((round + call) % world.size != world.rank) {
+                calls[call]();
+            } else if (round % 2 == 0) {
+                MPI_Comm_set_attr(self, deleted, &call);
+                MPI_Comm_delete_attr(self, deleted);
+            } else {
+                MPI_Comm copy;
+                MPI_Comm_set_attr(self, copied, &call);
+                MPI_Comm_dup(self, &copy);
+                MPI_Comm_delete_attr(self, copied);
+                MPI_Comm_free(&copy);
+            }
+            for (const int value : result) check_equal(value, sum_of_ranks(), "sum");
+        }
+    MPI_Comm_free(&self);
+    MPI_Request_free(&kept);
+    MPI_Comm_free_keyval(&deleted);
+    MPI_Comm_free_keyval(&copied);
+}
+
+// One rank is in MPI_Finalize already.
+void one_rank_in_finalize() {
+    static int order[std::size(calls)];
+    int deleted = MPI_KEYVAL_INVALID;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, check_as_deleted, &deleted, nullptr);
+    ours = filled(world.rank + 1);
+    result = filled(-1);
+    blocking_sum();
+    MPI_Allreduce_init(ours.data(), result.data(), elements, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                       MPI_INFO_NULL, &kept);
+    topic("done").add(1);
+    print_topics();
+    std::iota(order, std::end(order), 0);
+    if (world.rank == world.size - 1)
+        MPI_Comm_set_attr(MPI_COMM_SELF, deleted, order);
+    else
+        check_as_deleted(MPI_COMM_SELF, deleted, order, nullptr);
+    MPI_Comm_free_keyval(&deleted);
+    MPI_Finalize();
+}
+
 struct Row {
     const char* name;
     void (*run)();
@@ -213,12 +350,17 @@ constexpr Row rows[] = {{"order", persistent_in_any_order},
                         {"attributes", attributes_of_types},
                         {"operator", operator_waits_for_thread},
                         {"beside", operator_beside_others},
-                        {"free", refused_free}};
+                        {"free", refused_free},
+                        {"callback", one_rank_in_a_callback}};
 
 }  // namespace
 
 int main(int argc, char** argv) {
     begin(argc, argv, MPI_THREAD_MULTIPLE);
+    if (world.argument == "last") {
+        one_rank_in_finalize();
+        return 0;
+    }
     for (const Row& row : rows)
         if (world.argument == row.name) {
             row.run();
