@@ -13,10 +13,11 @@ class Case:
     schedules: bool = False  # also where every collective is a schedule of ours
     rounds: bool = False  # its sums are rounded: not where segments have the order of other algorithms
     says: str = ""  # what standard error then contains, where the launcher still passes it on
-    # Beginnings of names of events: the report must have counted some of each, where a path of ours is used from the
-    # first call on.
+    # Beginnings of names of events, or "path " and one of the report's paths: the report must have counted some of each,
+    # where a path of ours is used from the first call on.
     counts: tuple = ()
     counted: tuple = ("off", "on")  # the modes in which it must
+    counted_from: int = 1  # and the least number of ranks
 
     @property
     def name(self):
@@ -25,6 +26,8 @@ class Case:
 
 MANY = tuple(range(1, 10))
 PACKED = ("plans", "packed_by_")
+LINES = {"counts": ("node_comms", "path node"), "counted_from": 2}
+BAYS = {"counts": ("node_comms", "node_bays", "path node"), "counted_from": 2}
 
 CASES = [
     Case("p2p_random"),
@@ -58,7 +61,18 @@ CASES = [
     Case("neighbourhood"),
     Case("intercomm", ranks=(2, 3, 4, 5), schedules=True),
     Case("comm_order", schedules=True),
-    Case("derived_types", schedules=True),
+    Case("derived_types", ranks=(1,), schedules=True),
+    Case("derived_types", ranks=(2, 3, 4, 5), schedules=True, counts=("plan_messages",)),
+    Case("derived_collectives", "rooted", ranks=(1,), schedules=True),
+    Case("derived_collectives", "rooted", ranks=(2, 3, 4, 5), schedules=True, counts=("plan_messages",)),
+    Case("derived_collectives", "all", ranks=(1,), schedules=True),
+    Case("derived_collectives", "all", ranks=(2, 3, 4, 5), schedules=True, counts=("plan_messages",)),
+    Case("derived_collectives", "neighbours", ranks=(1,)),
+    Case("derived_collectives", "neighbours", ranks=(2, 3, 4, 5), counts=("plan_messages",)),
+    Case("derived_probes", ranks=(1,)),
+    Case("derived_probes", ranks=(2, 3, 4, 5), counts=("plan_messages",)),
+    Case("derived_truncation", ranks=(1,)),
+    Case("derived_truncation", ranks=(2, 3, 4, 5), counts=("plan_messages",)),
     Case("packed_collectives", ranks=(2, 3, 4, 5), schedules=True, counts=("plan_buffers",),
          counted=("off", "on", "segments", "ring", "halving-on")),
     Case("packed_collectives", "threads", ranks=(2,), schedules=True),
@@ -82,22 +96,24 @@ CASES = [
     Case("schedules", "operator", schedules=True),
     Case("schedules", "beside", schedules=True),
     Case("schedules", "free", schedules=True),
-    Case("small_collectives", "random", ranks=MANY),
-    Case("small_collectives", "ahead", ranks=MANY),
-    Case("small_collectives", "free"),
-    Case("small_collectives", "many", ranks=(2, 3)),
-    Case("small_collectives", "refused", ranks=(2, 3, 4, 5)),
+    Case("schedules", "callback", schedules=True),
+    Case("schedules", "last", schedules=True),
+    Case("small_collectives", "random", ranks=MANY, **BAYS),
+    Case("small_collectives", "ahead", ranks=MANY, **LINES),
+    Case("small_collectives", "free", **LINES),
+    Case("small_collectives", "many", ranks=(2, 3), **LINES),
+    Case("small_collectives", "refused", ranks=(2, 3, 4, 5), **LINES),
     Case("small_collectives", "killed", ranks=(2, 4), aborts=True),
-    Case("small_collectives", "last", ranks=(2, 3, 4)),
-    Case("small_collectives", "inside", ranks=(2, 3, 4, 5)),
-    Case("node_collectives", "random", ranks=MANY, rounds=True),
-    Case("node_collectives", "ahead", ranks=(2, 3, 5), rounds=True),
-    Case("node_collectives", "pending", ranks=MANY, rounds=True),
-    Case("node_collectives", "chain", ranks=(2, 3, 5)),
+    Case("small_collectives", "last", ranks=(2, 3, 4), **LINES),
+    Case("small_collectives", "inside", ranks=(2, 3, 4, 5), **LINES),
+    Case("node_collectives", "random", ranks=MANY, rounds=True, **BAYS),
+    Case("node_collectives", "ahead", ranks=(2, 3, 5), rounds=True, **BAYS),
+    Case("node_collectives", "pending", ranks=MANY, rounds=True, **BAYS),
+    Case("node_collectives", "chain", ranks=(2, 3, 5), **BAYS),
     Case("node_collectives", "beside", ranks=(2, 3, 4)),
-    Case("node_collectives", "many", ranks=(2, 3), rounds=True),
-    Case("node_collectives", "refused", ranks=(2, 3, 4, 5)),
-    Case("node_collectives", "uneven", ranks=(2, 3, 4, 5), rounds=True),
+    Case("node_collectives", "many", ranks=(2, 3), rounds=True, **BAYS),
+    Case("node_collectives", "refused", ranks=(2, 3, 4, 5), **BAYS),
+    Case("node_collectives", "uneven", ranks=(2, 3, 4, 5), rounds=True, **BAYS),
     Case("node_collectives", "killed", ranks=(2, 4), aborts=True),
     Case("same_bits", schedules=True),
     Case("reduce_bits"),

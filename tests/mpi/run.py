@@ -197,10 +197,11 @@ def difference(plain, preloaded):
 
 
 def missing_counts(case, report):
-    """Which events the report has none of, or an empty text."""
-    events = json.loads(Path(report).read_text())["events"]
-    missing = [beginning for beginning in case.counts
-               if not any(event["count"] for name, event in events.items() if name.startswith(beginning))]
+    """Which events and paths the report has none of, or an empty text."""
+    told = json.loads(Path(report).read_text())
+    counted = [name for name, event in told["events"].items() if event["count"]]
+    counted += ["path " + row["path"] for row in told["calls"]]
+    missing = [beginning for beginning in case.counts if not any(name.startswith(beginning) for name in counted)]
     return f"the report has no {', '.join(missing)}" if missing else ""
 
 
@@ -237,7 +238,7 @@ class Tally:
 
 def run_preloaded(options, tally, case, mode, ranks, seed, plain):
     missing = ""
-    if case.counts and mode in case.counted:
+    if case.counts and mode in case.counted and ranks >= case.counted_from:
         preloaded, missing = run_counted(options, case, ranks, seed, MODES[mode])
     else:
         preloaded = run(options, case, ranks, seed, options.library, MODES[mode])

@@ -11,21 +11,11 @@
 
 #include "collective.hpp"
 #include "completion.hpp"
-#include "type_maker.hpp"
+#include "typed_blocks.hpp"
 
 using namespace battery;
 
 namespace {
-
-std::vector<unsigned char> stream(uint64_t id, size_t bytes) {
-    std::vector<unsigned char> result(bytes + 8);
-    for (size_t i = 0; i < bytes; i += 8) {
-        const uint64_t word = mix(id + i);
-        std::memcpy(&result[i], &word, 8);
-    }
-    result.resize(bytes);
-    return result;
-}
 
 // A buffer of several messages of n units, one after the other, with the image that it should have.
 class Side {
