@@ -43,6 +43,27 @@ for run in document["runs"]:
 PYTHON
 }
 
+# After `pack` of the faces: the lines of cache that a layout touches, and the share of the limit that they set.
+check_limit_of_pack() {
+    grep -qE "^GB/s: plain  of the limit " "$work/text" || fail "pack: the table has no column of the limit"
+    grep -qE "^share of the limit of cache-line traffic, median, plain: 2 KiB [0-9.]+%, 32 KiB [0-9.]+%$" "$work/text" ||
+        fail "pack: no line of the shares"
+    python3 - "$work/out.json" <<'PYTHON' || fail "pack: JSON, limit"
+import json, math, sys
+
+for result in json.load(open(sys.argv[1]))["results"]:
+    plain = result["sides"]["plain"]
+    detail = plain["detail"]
+    assert math.isclose(detail["of_limit"], plain["median"] / detail["limit"], rel_tol=1e-3), result
+    side = {2048: 16, 32768: 64}[result["at"]]  # a face of side x side doubles
+    packed = 8 * side * side
+    # Rows of whole lines, or doubles with a line each; where memory begins within a line, one more for each row.
+    least, more = {"face normal to y": (packed, 64 * side), "face normal to x": (64 * side * side, 0)}[
+        result["labels"]["layout"]]
+    assert least + packed <= detail["lines"] <= least + packed + more + 64, result
+PYTHON
+}
+
 # words that the line must hold, then the arguments
 check_refusal() {
     local words=$1
@@ -325,7 +346,7 @@ import sys
 from types import SimpleNamespace
 
 sys.path.insert(0, sys.argv[1])
-import collectives, network, reduce_report, reduced_elements, report, values
+import collectives, network, pack_report, reduce_report, reduced_elements, report, values
 from runs import Side
 
 report_file = f"{sys.argv[2]}/report.json"
@@ -361,6 +382,18 @@ for line in ("geometric mean 3.82x, worst 0.90x (SUM LONG_DOUBLE)",
     assert line in text, text
 assert reduce_report.ratio_text(0.9996) == "0.999" and reduce_report.ratio_text(1.0) == "1.00"
 assert values.words("SUM, max") == ["sum", "max"]
+
+def face(at, plain, other):
+    return {"name": "pack face", "at": at, "sides": {
+        "plain": {"median": 1.0, "detail": {"of_limit": plain}},
+        side.name: {"median": 4.0, "gain": 4.0, "detail": {"of_limit": other}}}}
+faces, both = [face(2048, 0.004, 0.5), face(2048, 0.006, 0.7), face(4096, 0.1, 1.02)], [Side("plain", False, {}), side]
+assert pack_report.rates_text(faces[0], both) == "1.00 / 4.00  4.00x  50%"
+assert pack_report.rates_text(faces[0], both[:1]) == "1.00  0.4%"
+assert pack_report.limit_line(faces, both[0]).endswith("median, plain: 2 KiB 0.5%, 4 KiB 10%")
+assert pack_report.limit_line(faces, side).endswith("vecmpi auto: 2 KiB 60%, 4 KiB 102%")
+message = {"sides": {"plain": {"median": 1.0, "detail": {"contiguous": 2.0}}}}
+assert pack_report.rates_text(message, both[:1]) == "1.00"
 
 rates = {"500mbit": 62.5e6, "1gbit": 125e6, "1.5gbit": 187.5e6, "100mbps": 1e8, "0": 0}
 assert {text: values.rate_bytes(text) for text in rates} == rates
@@ -407,6 +440,7 @@ check_measurement reduce "MAX INT,SUM INT,SUM FLOAT,LXOR FLOAT,MINLOC 2INT,LXOR 
     --ops sum,MAX,minloc,lxor --types float,int,2int
 check_measurement pack "pack face normal to y,unpack face normal to y,pack face normal to x,unpack face normal to x" \
     --layouts face --sizes 2K,32K
+check_limit_of_pack
 check_measurement messages "message face normal to y,message face normal to x" --layouts face --sizes 2K,32K
 check_measurement reductions "2 ranks: Allreduce SUM FLOAT,2 ranks: Allreduce user float16 sum,\
 2 ranks: Reduce SUM FLOAT,2 ranks: Reduce user float16 sum,2 ranks: Reduce_scatter_block SUM FLOAT,\

@@ -151,28 +151,50 @@ def lines_over_bytes(pyplot, document):
     return figure
 
 
+def draw_gains(axes, rows, side):
+    """A dot for each layout, sorted by gain."""
+    for group, colour in GROUPS.items():
+        dots = [(i, row["sides"][side]["gain"]) for i, row in enumerate(rows) if row["labels"]["group"] == group]
+        axes.scatter(*zip(*dots), s=14, color=colour, label=group)
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set_yscale("log")
+    axes.set_yticks([0.5, 1, 2, 5, 10, 20, 50, 100], ["0.5", "1", "2", "5", "10", "20", "50", "100"])
+    axes.minorticks_off()
+    axes.set_xlabel(f"{len(rows)} layouts, by gain")
+    axes.grid(alpha=0.3, axis="y")
+
+
+def draw_shares(axes, rows, side):
+    """The share of the limit of cache-line traffic of both sides, in the order of the gains above."""
+    for name in ("plain", side):
+        shares = [row["sides"][name]["detail"]["of_limit"] for row in rows]
+        axes.scatter(range(len(rows)), shares, s=14, color=colour_of(name), label=name)
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(f"{len(rows)} layouts, by gain")
+    axes.grid(alpha=0.3, axis="y")
+
+
 def gains_by_layout(pyplot, document):
-    """A dot for each layout, pack and unpack apart, sorted by gain."""
+    """Pack and unpack apart; what was measured before there were shares of a limit has no second row."""
     side = next(side["name"] for side in document["sides"] if side["preloaded"])
-    calls = ("pack", "unpack")
-    figure, panels = pyplot.subplots(1, len(calls), sharey=True, figsize=(10, 4.6), layout="constrained")
-    for axes, call in zip(panels, calls):
+    has_shares = all("of_limit" in row["sides"][side]["detail"] for row in document["results"])
+    calls, lines = ("pack", "unpack"), 2 if has_shares else 1
+    figure, panels = pyplot.subplots(
+        lines, len(calls), sharey="row", squeeze=False, figsize=(10, 4.2 * lines), layout="constrained"
+    )
+    for i, call in enumerate(calls):
         rows = [row for row in document["results"] if row["labels"]["call"] == call]
         rows.sort(key=lambda row: row["sides"][side]["gain"])
-        for group, colour in GROUPS.items():
-            dots = [
-                (i, row["sides"][side]["gain"]) for i, row in enumerate(rows) if row["labels"]["group"] == group
-            ]
-            axes.scatter(*zip(*dots), s=14, color=colour, label=group)
-        axes.axhline(1, color="black", linewidth=0.8)
-        axes.set_yscale("log")
-        axes.set_yticks([0.5, 1, 2, 5, 10, 20, 50, 100], ["0.5", "1", "2", "5", "10", "20", "50", "100"])
-        axes.minorticks_off()
-        axes.set_title(f"MPI_{call.capitalize()}, {size_text(rows[0]['at'])} packed")
-        axes.set_xlabel(f"{len(rows)} layouts, by gain")
-        axes.grid(alpha=0.3, axis="y")
-    panels[0].set_ylabel("times as fast as plain")
-    panels[0].legend()
+        draw_gains(panels[0][i], rows, side)
+        panels[0][i].set_title(f"MPI_{call.capitalize()}, {size_text(rows[0]['at'])} packed")
+        if has_shares:
+            draw_shares(panels[1][i], rows, side)
+    panels[0][0].set_ylabel("times as fast as plain")
+    panels[0][0].legend()
+    if has_shares:
+        panels[1][0].set_ylabel("share of the limit of cache-line traffic")
+        panels[1][0].legend()
     return figure
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The text of `pack` and `messages`: a line for each layout and call with its rates by size, then gains by group.
 
+Of `pack` also the share of the limit that the traffic of cache lines sets.
+
 Works on the rows that report.py makes.
 """
 
@@ -22,11 +24,23 @@ def sizes_in(results):
     return sorted({int(result["at"]) for result in results})
 
 
+def share_of_limit(entry):
+    """The least time for the cache lines of both buffers over the time of the call; None for messages."""
+    return entry.get("detail", {}).get("of_limit")
+
+
 def rates_text(result, sides):
-    """GB/s of each side, and the gain of the last."""
+    """GB/s of each side, then gain and share of the limit of the last."""
     rates = [report.three_figures(result["sides"][side.name]["median"]) for side in sides]
-    gain = result["sides"][sides[-1].name].get("gain")
-    return " / ".join(rates) + (f"  {report.three_figures(gain)}x" if gain else "")
+    last = result["sides"][sides[-1].name]
+    gain, share = last.get("gain"), share_of_limit(last)
+    text = " / ".join(rates) + (f"  {report.three_figures(gain)}x" if gain else "")
+    return text + (f"  {percent(share)}" if share is not None else "")
+
+
+def percent(share):
+    """Three decimals of a share are too many: a plain struct is at 0.5 %."""
+    return f"{100 * share:.0f}%" if share >= 0.0995 else f"{100 * share:.1f}%"
 
 
 def rate_lines(results, sides):
@@ -35,6 +49,10 @@ def rate_lines(results, sides):
     names = list(dict.fromkeys(result["name"] for result in results))
     rows = [[name] + [cells.get((name, size), "") for size in sizes] for name in names]
     header = ["GB/s: " + " / ".join(side.name for side in sides)]
+    if sides[-1].preloaded:
+        header[0] += "  gain"
+    if any(share_of_limit(result["sides"][sides[-1].name]) is not None for result in results):
+        header[0] += "  of the limit"
     yield from report.align([header + [values.size_text(size) for size in sizes]] + rows)
 
 
@@ -50,6 +68,20 @@ def beside_line(results, side):
         for size in sorted(rates)
     ]
     return f"{BESIDE[what]}, GB/s: " + ", ".join(texts)
+
+
+def limit_line(results, side):
+    """The shares of the limit of one side, of all layouts and calls the median."""
+    shares = {}
+    for result in results:
+        share = share_of_limit(result["sides"][side.name])
+        if share is not None:
+            shares.setdefault(int(result["at"]), []).append(share)
+    texts = [
+        f"{values.size_text(size)} {percent(statistics.median(shares[size]))}"
+        for size in sorted(shares)
+    ]
+    return f"share of the limit of cache-line traffic, median, {side.name}: " + ", ".join(texts)
 
 
 def gain_row(title, results, side):
@@ -78,6 +110,9 @@ def print_view(outcome, results, file):
     for line in rate_lines(results, outcome.sides):
         print(line, file=file)
     print(beside_line(results, outcome.sides[0]), file=file)
+    for side in outcome.sides:
+        if any(share_of_limit(result["sides"][side.name]) is not None for result in results):
+            print(limit_line(results, side), file=file)
     for side in outcome.sides:
         if side.preloaded:
             print(file=file)

@@ -8,8 +8,10 @@
 
 namespace vecmpi::bench {
 
-Memory::Memory(std::size_t size) : bytes(new char[size + 64]) {
-    for (std::size_t i = 0; i < size + 64; i++) bytes[i] = static_cast<char>(i * 2654435761u >> 13);
+Memory::Memory(std::size_t wanted) : size(wanted + 64), bytes(new char[size]) { fill(); }
+
+void Memory::fill() {
+    for (std::size_t i = 0; i < size; i++) bytes[i] = static_cast<char>(i * 2654435761u >> 13);
 }
 
 std::size_t span_of(const Buffer& buffer) {
@@ -34,14 +36,17 @@ long warming_calls(MPI_Datatype type, std::size_t bytes) {
 }
 
 void print_cell(const Cell& cell, const char* call, const Samples& samples, const char* beside,
-                double beside_ns) {
+                double beside_ns, const LineLimit& limit) {
     const auto rate = [&](double ns) {
         return static_cast<double>(cell.bytes) / std::max(ns, 1e-3);
     };
     const double ns = samples.quantile(0.5);
-    char detail[96];
-    std::snprintf(detail, sizeof detail, "{\"%s\":%.6g,\"of_%s\":%.6g}", beside, rate(beside_ns),
+    char detail[96], lines[96] = "";
+    std::snprintf(detail, sizeof detail, "{\"%s\":%.6g,\"of_%s\":%.6g", beside, rate(beside_ns),
                   beside, beside_ns / std::max(ns, 1e-3));
+    if (limit.bytes != 0)
+        std::snprintf(lines, sizeof lines, ",\"lines\":%zu,\"limit\":%.6g,\"of_limit\":%.6g",
+                      limit.bytes, rate(limit.ns), limit.ns / std::max(ns, 1e-3));
     JsonLine line("figure");
     line.text("name", std::string(call) + " " + cell.row.name);
     line.number("at", static_cast<double>(cell.at)).text("unit", "GB/s").text("better", "higher");
@@ -51,7 +56,7 @@ void print_cell(const Cell& cell, const char* call, const Samples& samples, cons
     line.raw("labels", "{\"call\":" + json_quoted(call) +
                            ",\"layout\":" + json_quoted(cell.row.name) +
                            ",\"group\":" + json_quoted(cell.row.group) + "}");
-    line.raw("detail", detail).print();
+    line.raw("detail", std::string(detail) + lines + "}").print();
 }
 
 void print_problem(const Cell& cell, const char* kind, const char* why) {

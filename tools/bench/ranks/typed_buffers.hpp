@@ -13,6 +13,8 @@ namespace vecmpi::bench {
 
 struct Memory {
     explicit Memory(std::size_t bytes);
+    void fill();
+    const std::size_t size;
     std::unique_ptr<char[]> bytes;
 };
 
@@ -32,9 +34,15 @@ struct Cell {
     std::size_t span;   // in memory, from the buffer's address on
 };
 
+// The least time that moving the cache lines of a buffer and of its packed bytes takes.
+struct LineLimit {
+    std::size_t bytes = 0;  // of the lines; 0: not known
+    double ns = 0;
+};
+
 // Rates in GB/s. `beside`: what the time of `beside_ns` was for as many bytes.
 void print_cell(const Cell& cell, const char* call, const Samples& samples, const char* beside,
-                double beside_ns);
+                double beside_ns, const LineLimit& limit = {});
 void print_problem(const Cell& cell, const char* kind, const char* why);
 
 // measure(cell, buffer) of each layout and size that was asked for.
