@@ -4,8 +4,10 @@
 # NEON and with SVE of four lengths, by user-mode emulation. Also cross-compiles the whole library for Arm.
 # The last line is "N passed, N failed".
 #
-#   emulated.sh [--x86-64 PROGRAM]    PROGRAM: a vecmpi_kernel_check that was built already
+#   emulated.sh [--x86-64 PROGRAM] [--cpu NAME]
 #
+# PROGRAM: a vecmpi_kernel_check that was built already. NAME: one of the CPUs alone (qemu64 Conroe Nehalem Haswell cortex-a72
+# sve-128 sve-256 sve-512 sve-2048), or `library`, the cross-compilation alone.
 # EMULATED_BUILD names the build folder (default build/emulated), EMULATED_JOBS the compilers and emulators at once (default 2).
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -13,12 +15,20 @@ cd "$top" || exit 1
 # shellcheck source=scripts/packages.sh
 . scripts/packages.sh
 
-x86_check=''
-case ${1:-} in
-    '') ;;
-    --x86-64) x86_check=${2:?--x86-64 needs a program} ;;
-    *) echo "emulated.sh: '$1' is not an option (--x86-64 PROGRAM)" >&2; exit 2 ;;
-esac
+x86_cpus=(qemu64:scalar Conroe:scalar Nehalem:sse4 Haswell:avx2)
+arm_cpus=(cortex-a72 sve-128 sve-256 sve-512 sve-2048)
+x86_check='' cpu=''
+while (($# > 0)); do
+    case $1 in
+        --x86-64) x86_check=${2:?--x86-64 needs a program} ;;
+        --cpu)
+            cpu=${2:-}
+            [[ " ${x86_cpus[*]%%:*} ${arm_cpus[*]} library " == *" $cpu "* && -n $cpu ]] ||
+                { echo "emulated.sh: --cpu takes one of ${x86_cpus[*]%%:*} ${arm_cpus[*]} library, not '$cpu'" >&2; exit 2; } ;;
+        *) echo "emulated.sh: '$1' is not an option (--x86-64 PROGRAM, --cpu NAME)" >&2; exit 2 ;;
+    esac
+    shift 2
+done
 build=${EMULATED_BUILD:-$top/build/emulated}
 jobs=${EMULATED_JOBS:-2}
 passed=0 failed=0
@@ -76,30 +86,51 @@ aarch64() { # QEMU_CPU EXPECTED_ISA
 need_packages emulated || exit 1
 mkdir -p "$build"
 
-if [[ -z $x86_check ]]; then
-    x86_check=$build/x86_64/vecmpi_kernel_check
-    build_target "$build/x86_64" vecmpi_kernel_check || exit 1
-fi
-x86_64 qemu64 scalar
-x86_64 Conroe scalar
-x86_64 Nehalem sse4
-x86_64 Haswell avx2
-counted
+wanted() { # CPU
+    [[ -z $cpu || $cpu == "$1" ]]
+}
 
-if build_target "$build/aarch64" vecmpi_kernel_check "-DCMAKE_TOOLCHAIN_FILE=$top/cmake/aarch64.cmake"; then
-    aarch64 cortex-a72 neon
-    for bits in 128 256 512 2048; do # without a default length QEMU gives 512 at most, as Linux does
-        aarch64 "max,sve-max-vq=$((bits / 128)),sve-default-vector-length=$((bits / 8))" "sve-$bits"
+on_x86_64() {
+    local row
+    if [[ -z $x86_check ]]; then
+        x86_check=$build/x86_64/vecmpi_kernel_check
+        build_target "$build/x86_64" vecmpi_kernel_check || exit 1
+    fi
+    for row in "${x86_cpus[@]}"; do
+        wanted "${row%%:*}" && x86_64 "${row%%:*}" "${row#*:}"
     done
     counted
-else
-    result 'aarch64 build' 1 FAILED
-fi
-if build_target "$build/aarch64" vecmpi "-DCMAKE_TOOLCHAIN_FILE=$top/cmake/aarch64.cmake"; then
-    result 'aarch64 libvecmpi.so' 0 links
-else
-    result 'aarch64 libvecmpi.so' 1 FAILED
-fi
+}
+
+on_arm() {
+    local name bits
+    if ! build_target "$build/aarch64" vecmpi_kernel_check "-DCMAKE_TOOLCHAIN_FILE=$top/cmake/aarch64.cmake"; then
+        result 'aarch64 build' 1 FAILED
+        return
+    fi
+    for name in "${arm_cpus[@]}"; do
+        wanted "$name" || continue
+        bits=${name#sve-}
+        if [[ $bits == "$name" ]]; then
+            aarch64 "$name" neon
+        else # without a default length QEMU gives 512 at most, as Linux does
+            aarch64 "max,sve-max-vq=$((bits / 128)),sve-default-vector-length=$((bits / 8))" "$name"
+        fi
+    done
+    counted
+}
+
+arm_library() {
+    if build_target "$build/aarch64" vecmpi "-DCMAKE_TOOLCHAIN_FILE=$top/cmake/aarch64.cmake"; then
+        result 'aarch64 libvecmpi.so' 0 links
+    else
+        result 'aarch64 libvecmpi.so' 1 FAILED
+    fi
+}
+
+[[ -n $cpu && " ${x86_cpus[*]%%:*} " != *" $cpu "* ]] || on_x86_64
+[[ -n $cpu && " ${arm_cpus[*]} " != *" $cpu "* ]] || on_arm
+wanted library && arm_library
 
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -149,3 +149,23 @@ CASES = [
     Case("tools", "threads", ranks=(1, 2), counts=("elements_reduced",)),
     Case("finalize_active", ranks=(1, 2, 4), schedules=True),
 ]
+
+# What a program is about: labels of CTest, as the folders of src.
+MESSAGES, COLLECTIVES, NODE = ("offload",), ("pipeline", "intranode"), ("intranode",)
+AREAS = {
+    "p2p_random": MESSAGES, "probes": MESSAGES, "persistent": ("offload", "pipeline"), "partitioned": MESSAGES,
+    "cancel": MESSAGES, "generalized": MESSAGES, "many_requests": MESSAGES, "mixed_all": MESSAGES,
+    "truncation": MESSAGES, "later": ("intercept", "offload"), "bad_arguments": ("intercept", *COLLECTIVES),
+    "error_handlers": ("intercept", "offload"), "handler_calls": ("intercept", "offload"), "fatal": ("intercept",),
+    "collectives": COLLECTIVES, "neighbourhood": ("offload", "datatype"), "intercomm": COLLECTIVES,
+    "comm_order": COLLECTIVES, "derived_types": ("datatype", *COLLECTIVES),
+    "derived_collectives": ("datatype", *COLLECTIVES), "derived_probes": ("datatype",),
+    "derived_truncation": ("datatype",), "packed_collectives": ("datatype", *COLLECTIVES), "packing": ("datatype",),
+    "progress": ("offload", "pipeline"), "schedules": ("pipeline",), "small_collectives": NODE,
+    "node_collectives": NODE, "same_bits": ("kernels", *COLLECTIVES), "reduce_bits": ("kernels", "offload"),
+    "user_op": ("pipeline",), "rounding": ("kernels", "pipeline"), "large_count": ("intercept", *COLLECTIVES),
+    "threads_messages": MESSAGES, "threads_comms": ("offload", *COLLECTIVES), "callbacks": ("offload", *COLLECTIVES),
+    "locks": ("offload", "pipeline"), "rma": ("offload", "datatype"), "files": ("intercept",),
+    "levels": ("intercept", "offload"), "sessions": ("intercept", "offload"), "dynamic": ("intercept", *COLLECTIVES),
+    "forks": ("offload", "intranode"), "tools": ("intercept", "base"), "finalize_active": ("offload", "pipeline"),
+}

@@ -6,6 +6,8 @@ Exit status 1 when anything differs. Must not be used for timing: the plain run 
 """
 
 import argparse
+import dataclasses
+import hashlib
 import json
 import os
 import random
@@ -86,7 +88,7 @@ class Outcome:
     stacks: str = ""
 
 
-def arguments():
+def parser_of_arguments():
     here = Path(__file__).resolve().parent
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build-dir", type=Path, default=here.parents[1] / "build" / "tests" / "mpi",
@@ -97,7 +99,10 @@ def arguments():
     parser.add_argument("--sample", action="store_true",
                         help="of each case in each mode a third of the numbers of ranks, drawn by the seed")
     parser.add_argument("--only", default="", help="cases whose name contains one of these, by comma")
+    parser.add_argument("--case", default="", help="the case of exactly this name")
+    parser.add_argument("--nodes", type=int, help="MPI and vecmpi see so many nodes, all of them this machine")
     parser.add_argument("--seed", type=int, default=None, help="default: a random one, printed")
+    parser.add_argument("--plain-cache", type=Path, help="folder of plain runs of this seed, which modes share")
     parser.add_argument("--loop", type=int, default=1, help="repeat with the next seeds")
     parser.add_argument("--repeats", type=int, default=1, help="preloaded runs of one seed beside one plain run")
     parser.add_argument("--jobs", type=int, default=1, choices=[1], help="one mpirun at a time")
@@ -108,7 +113,33 @@ def arguments():
                         help="not MPICH 4.0: rounded sums need not have its bits, so their cases run on up to two ranks")
     parser.add_argument("--gdb", action="store_true", help="stacks of all ranks when one hangs")
     parser.add_argument("--mpirun", default=shutil.which("mpirun.mpich") or "mpirun")
-    return parser.parse_args()
+    return parser
+
+
+def default_options():
+    return parser_of_arguments().parse_args([])
+
+
+def arguments():
+    """What is not given comes from the run of scripts/check.sh that this one belongs to."""
+    options = parser_of_arguments().parse_args()
+    run_seed, run_sample = check_run(options.build_dir.parent / "check_run")
+    options.sample = options.sample or run_sample
+    if options.seed is None:
+        options.seed = run_seed if run_seed is not None else random.randrange(1, 1000000)
+    if options.nodes:
+        os.environ["NODES"] = str(options.nodes)
+        options.mpirun = str(Path(__file__).resolve().parent / "over_nodes.sh")
+    return options
+
+
+def check_run(path):
+    """Seed of the last run of scripts/check.sh in this build, and whether it takes a sample; None, False without one."""
+    try:
+        seed, share = path.read_text().split()
+    except (FileNotFoundError, ValueError):
+        return None, False
+    return int(seed), share == "sample"
 
 
 def clean_environment():
@@ -263,9 +294,29 @@ def rank_numbers(options, case, mode, seed):
     return sorted(numbers, key=order.get)[: (len(numbers) + 2) // 3]
 
 
-def run_case(options, tally, case, ranks, modes, seed):
+def run_plain(options, case, ranks, seed):
+    """The outcome without vecmpi: of this run of the check, one for all modes."""
     helper = options.build_dir / "libvecmpi_yield.so"
-    plain = run(options, case, ranks, seed, helper, {})
+    if not options.plain_cache:
+        return run(options, case, ranks, seed, helper, {})
+    program = options.build_dir / "bin" / case.program
+    facts = [case.name, ranks, seed, str(options.mpirun), options.nodes, program.stat().st_mtime_ns,
+             os.environ.get("LD_LIBRARY_PATH")]
+    kept = options.plain_cache / hashlib.sha256(repr(facts).encode()).hexdigest()[:24]
+    try:
+        return Outcome(**json.loads(kept.read_text()))
+    except (FileNotFoundError, ValueError, TypeError):
+        pass
+    outcome = run(options, case, ranks, seed, helper, {})
+    options.plain_cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=options.plain_cache, delete=False) as file:
+        json.dump(dataclasses.asdict(outcome), file)
+    os.replace(file.name, kept)
+    return outcome
+
+
+def run_case(options, tally, case, ranks, modes, seed):
+    plain = run_plain(options, case, ranks, seed)
     label = f"{ranks} (seed {seed})"
     why = ended_as_expected(case, plain)
     if why and options.where_plain_passes:
@@ -280,13 +331,20 @@ def run_case(options, tally, case, ranks, modes, seed):
 
 
 def chosen_cases(options):
+    if options.case:
+        return [case for case in CASES if case.name == options.case]
     words = options.only.split(",")
     return [case for case in CASES if any(word in case.name for word in words)]
 
 
 def main():
     options = arguments()
-    first_seed = options.seed if options.seed is not None else random.randrange(1, 1000000)
+    if not chosen_cases(options):
+        sys.exit(f"run.py: no case is called '{options.case or options.only}' (tests/mpi/cases.py)")
+    if options.nodes and subprocess.run([options.mpirun, "-n", "1", "true"], check=False).returncode == 77:
+        print("this user may not make namespaces, which name the nodes")
+        return 77
+    first_seed = options.seed
     print(f"seed {first_seed}")
     tally = Tally()
     seconds = Counter()
@@ -303,6 +361,9 @@ def main():
     longest = ", ".join(f"{name} {spent:.0f} s" for name, spent in seconds.most_common(5))
     print(f"took the longest: {longest}")
     print(f"{tally.passed} passed, {tally.failed} failed")
+    if tally.passed + tally.failed == 0:
+        print("plain MPI does not pass, or nothing was drawn")
+        return 77
     return 1 if tally.failed else 0
 
 

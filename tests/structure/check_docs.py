@@ -199,7 +199,7 @@ def missing_from_troubleshooting(text, facts):
 
 
 def examples_without_test(cmake, scripts):
-    """scripts: texts of the tests that check.sh runs."""
+    """scripts: texts of the tests that CTest knows."""
     for program in PROGRAMS_OF_EXAMPLES.findall(cmake):
         if program == "name":  # the function's own parameter
             continue
@@ -313,9 +313,9 @@ def facts_of(root, build):
 
 
 def tests_that_run(root):
-    """Texts of the scripts that scripts/check.sh names."""
-    check = (root / "scripts/check.sh").read_text("utf-8")
-    named = [name for name in re.findall(r"\btests/[\w/]+\.(?:sh|py)", check) if (root / name).exists()]
+    """Texts of the scripts that CTest is told of."""
+    table = (root / "tests/ctest/table.py").read_text("utf-8")
+    named = [name for name in re.findall(r"\btests/[\w/]+\.(?:sh|py)", table) if (root / name).exists()]
     return [(root / name).read_text("utf-8") for name in named]
 
 

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which of the tests that CTest knows a run takes. Pure: names, labels and a seed in, names out.
+
+A *group* of tests is what stands before the first colon of their names, a *stratum* of a group the tests that differ only
+in the word after the last comma (one case of the MPI battery in all modes).
+"""
+
+import math
+import random
+
+# Of each stratum in a run; at least one test. What is not named here: all.
+SHARES = {"mpi": 1 / 3, "many": 1 / 12, "nodes": 1 / 12, "bits": 1 / 4, "emulated": 1 / 9, "mpich": 1 / 8, "mpi4py": 1 / 9,
+          "thread": 1 / 3, "address": 1 / 3}
+STRATA_BY_MODE = ("mpi",)
+# What shares a costly preparation is drawn as a whole: one of these in a run.
+ALTERNATIVES = (("mpich4", "mpich5", "ofi", "intel"),)
+SHARE_OF_ALTERNATIVE = 1 / 2
+# Data races are found here or nowhere: always with the thread sanitizer.
+ALWAYS = {"thread": ("thread: offload_queue", "thread: offload_slots", "thread: offload_thread", "thread: offload_jobs",
+                     "thread: intranode_butterfly")}
+
+# A path of the repository begins so -> the labels whose tests it can break, a regular expression of CTest's.
+BROKEN_BY = (
+    ("src/base/", "base|kernels|offload|datatype|intranode|pipeline|intercept|info|tune"),
+    ("src/kernels/", "kernels|offload|datatype|intranode|pipeline|emulated"),
+    ("src/offload/", "offload|intranode|datatype|pipeline|intercept"),
+    ("src/datatype/", "datatype|intranode|pipeline"),
+    ("src/intranode/", "intranode|pipeline"),
+    ("src/pipeline/", "pipeline|info"),
+    ("src/intercept/", "intercept|offload|tools"),
+    ("src/team/", "intranode"),
+    ("include/vecmpi/", "base|kernels|offload|datatype|intranode|pipeline|intercept|info|tune|docs"),
+    ("tools/bench/", "bench|tune"),
+    ("tools/tune/", "tune"),
+    ("tools/info/", "info"),
+    ("tools/man/", "packaging|docs"),
+    ("examples/", "demo"),
+    ("packaging/", "packaging"),
+    ("cmake/", "packaging|structure"),
+    ("docs/", "docs"),
+    ("README.md", "docs"),
+    ("scripts/libraries.sh", "libraries"),
+    ("scripts/conformance.sh", "conformance"),
+    ("scripts/clients.sh", "clients"),
+    ("scripts/emulated.sh", "emulated"),
+    ("scripts/", "demo|packaging|lint"),
+    ("tests/bench/", "bench"),
+    ("tests/clients/", "clients"),
+    ("tests/conformance/", "conformance"),
+    ("tests/ctest/", "structure"),
+    ("tests/demo/", "demo"),
+    ("tests/intercept/", "intercept"),
+    ("tests/kernels/", "kernels"),
+    ("tests/libraries/", "libraries"),
+    ("tests/mpi/", "mpi"),
+    ("tests/packaging/", "packaging"),
+    ("tests/preload/", "preload"),
+    ("tests/structure/", "structure"),
+    ("tests/tune/", "tune"),
+    ("tests/unit/", "unit"),
+)
+
+
+def group_of(name):
+    return name.split(":")[0]
+
+
+def stratum_of(name):
+    group = group_of(name)
+    return name.rsplit(", ", 1)[0] if group in STRATA_BY_MODE else group
+
+
+def draw(names, share, seed):
+    """The part of one stratum that a seed takes: at least one."""
+    number = max(1, math.ceil(share * len(names) - 1e-9))
+    return random.Random(seed).sample(sorted(names), number)
+
+
+def chosen_alternatives(seed):
+    """Group -> the share of it that a run takes: of each row one group."""
+    shares = {}
+    for row in ALTERNATIVES:
+        taken = random.Random(f"{seed} {row}").choice(row)
+        shares |= {group: SHARE_OF_ALTERNATIVE if group == taken else 0 for group in row}
+    return shares
+
+
+def rotating(names, seed):
+    """The tests of a run among those with the label `rotating`."""
+    shares = SHARES | chosen_alternatives(seed)
+    strata = {}
+    for name in names:
+        strata.setdefault(stratum_of(name), []).append(name)
+    taken = set()
+    for stratum, members in strata.items():
+        group = group_of(members[0])
+        share = shares.get(group, 1)
+        if share > 0:
+            taken.update(draw(members, share, f"{seed} {stratum}"))
+        taken.update(set(ALWAYS.get(group, ())) & set(members))
+    return taken
+
+
+def choose(labels, mode, seed):
+    """labels: name -> set of labels. mode: quick, default or all."""
+    if mode == "all":
+        return set(labels)
+    taken = {name for name, words in labels.items() if "quick" in words}
+    if mode == "default":
+        taken |= {name for name, words in labels.items() if "default" in words}
+        taken |= rotating([name for name, words in labels.items() if "rotating" in words], seed)
+    return taken
+
+
+def labels_broken_by(paths):
+    """The labels of what changed files can break, as a regular expression; empty where they break nothing by name."""
+    words = set()
+    for path in paths:
+        for beginning, labels in BROKEN_BY:
+            if path.startswith(beginning):
+                words.update(labels.split("|"))
+                break
+    return "|".join(sorted(words))
