@@ -2,7 +2,7 @@
  * What vecmpi shows to tools, by the MPI tool information interface (MPI 4.0, chapter 15): its settings as control
  * variables, and its counters around an operation. Plain MPI: it also runs, and says so, where there are none.
  *
- *     mpirun -n 2 -genv LD_PRELOAD $PWD/build/libvecmpi.so build/examples/tool_counters --elements 1000
+ *     mpirun -n 2 -genv LD_PRELOAD $PWD/build/libvecmpi.so build/examples/tool_counters
  */
 #include "common.h"
 

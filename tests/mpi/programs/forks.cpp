@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // fork() amid communication, as data loaders do.
 //   (none)  amid messages; the child asks whether MPI is initialised and leaves
-//   node    amid collectives of all sizes, which ranks of a node may do through memory: from between the calls, and from
-//           a thread, in the middle of one; children leave, become another program, or live on
+//   node    amid collectives of all sizes, which ranks of a node may do through memory: between the
+//           calls, and from a thread in the middle of one; children leave, become another program,
+//           or live on
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -160,7 +160,7 @@ void call_in_handlers() {
     MPI_Comm_free(&first);
 }
 
-// ---- in callbacks: what the handler does must be seen there --------------------------------------
+// ---- in callbacks: what the handler does must be seen there -------------------------------------
 
 MPI_Comm used_in_callbacks;
 int caught = 0;

@@ -5,9 +5,9 @@
 //   ahead   roots that run ahead of ranks that lag
 //   many    more communicators than have memory for large data, which come and go
 //   refused calls that the library refuses on one rank
-//   pending Iallreduce under way beside other calls, completed in any order, on communicators that are freed meanwhile
+//   pending Iallreduce under way beside other calls, completed in any order, communicators freed
 //   chain   a rank posts its Iallreduce only when the one before it has posted
-//   beside  messages that another rank completes only where ours makes progress beside its Iallreduce
+//   beside  messages that end only where another rank makes progress beside its Iallreduce
 //   uneven  Reduce_scatter with blocks of any size, in place too
 //   killed  a rank that dies in the middle
 #include <signal.h>

@@ -141,7 +141,7 @@ void exercise_addresses(Random& random, MPI_Datatype type, Digest& digest) {
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
-// ---- types that Maker does not make --------------------------------------------------------------
+// ---- types that Maker does not make -------------------------------------------------------------
 
 MPI_Datatype distributed(Random& random, MPI_Datatype element) {
     int sizes[3], ways[3], blocks[3], places[3], processes = 1;
@@ -283,7 +283,7 @@ void random_types(int number) {
     }
 }
 
-// ---- matrices --------------------------------------------------------------------------------------
+// ---- matrices -----------------------------------------------------------------------------------
 
 // A column whose copies stand side by side.
 MPI_Datatype column(int rows, int row_elements, MPI_Datatype element) {
@@ -322,7 +322,7 @@ void columns(int number) {
     }
 }
 
-// ---- what is worth a plan --------------------------------------------------------------------------
+// ---- what is worth a plan -----------------------------------------------------------------------
 
 // 30 to 60 KiB: a plan of a vector pays after some 50 calls, and one of an indexed type of 1000
 // blocks after some 700.
@@ -361,7 +361,7 @@ void often() {
     }
 }
 
-// ---- what the library refuses --------------------------------------------------------------------
+// ---- what the library refuses -------------------------------------------------------------------
 
 void errors() {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -427,7 +427,7 @@ void errors() {
     MPI_Type_free(&uncommitted);
 }
 
-// ---- handles that come again -----------------------------------------------------------------------
+// ---- handles that come again --------------------------------------------------------------------
 
 MPI_Datatype every(int stride) {
     MPI_Datatype type;
