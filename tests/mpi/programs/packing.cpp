@@ -167,10 +167,9 @@ MPI_Datatype distributed(Random& random, MPI_Datatype element) {
 
 // Members with gaps inside, in any order; lengths of 0 among them.
 MPI_Datatype mixed(Random& random) {
-    constexpr MPI_Datatype members[] = {MPI_DOUBLE_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT,
-                                        MPI_FLOAT_INT,  MPI_LONG_INT,  MPI_CHAR,
-                                        MPI_SHORT,      MPI_2INT,      MPI_C_DOUBLE_COMPLEX,
-                                        MPI_LONG_DOUBLE};
+    constexpr MPI_Datatype members[] = {
+        MPI_DOUBLE_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT,  MPI_FLOAT_INT,  MPI_LONG_INT, MPI_CHAR,
+        MPI_SHORT,      MPI_2INT,      MPI_C_DOUBLE_COMPLEX, MPI_LONG_DOUBLE};
     std::vector<int> lengths;
     std::vector<MPI_Aint> displacements;
     std::vector<MPI_Datatype> types;
@@ -375,7 +374,8 @@ void errors() {
     std::vector<unsigned char> memory(4000), packed(4000);
     for (int i = 0; i < 5; ++i) {  // MPICH 4.0.2 packs what fits
         int position = 0;
-        const int rc = MPI_Pack(memory.data(), 3, type, packed.data(), 1000, &position, MPI_COMM_SELF);
+        const int rc =
+            MPI_Pack(memory.data(), 3, type, packed.data(), 1000, &position, MPI_COMM_SELF);
         digest.add(static_cast<uint64_t>(error_class(rc)));
         digest.add(static_cast<uint64_t>(position));
     }
@@ -416,8 +416,8 @@ void errors() {
     for (const int size : {1200, 1199, 600, 0, -1}) {
         std::vector<unsigned char> into(4000, 7);
         int position = 0;
-        const int rc = MPI_Unpack(packed.data(), size, &position, into.data(), 3, type,
-                                  MPI_COMM_WORLD);
+        const int rc =
+            MPI_Unpack(packed.data(), size, &position, into.data(), 3, type, MPI_COMM_WORLD);
         digest.add(static_cast<uint64_t>(error_class(rc)));
         if (rc == MPI_SUCCESS) digest.add_bytes(into.data(), into.size());
     }
@@ -552,8 +552,12 @@ int main(int argc, char** argv) {
     const struct {
         const char* word;
         void (*run)();
-    } modes[] = {{"columns", [] { columns(60); }}, {"often", often}, {"errors", errors}, {"handles", handles},
-                 {"fortran", fortran}, {"threads", threads}};
+    } modes[] = {{"columns", [] { columns(60); }},
+                 {"often", often},
+                 {"errors", errors},
+                 {"handles", handles},
+                 {"fortran", fortran},
+                 {"threads", threads}};
     const auto* const mode = std::find_if(std::begin(modes), std::end(modes),
                                           [&](const auto& m) { return argument == m.word; });
     const bool is_mode = mode != std::end(modes);
