@@ -12,10 +12,11 @@ cd "$top"
 # LINT: program and version (another version finds other faults); how it judges a file; how to repair one.
 declare -ra lints=(format tidy shell python)
 declare -rA tools=([format]='clang-format 14' [tidy]='clang-tidy 14' [shell]='shellcheck 0.9' [python]='ruff 0.17.6')
-declare -rA arguments=([format]='--dry-run -Werror' [tidy]='--quiet -p BUILD/lint' [shell]='--severity=style --format=gcc'
-    [python]='check --no-cache --quiet --output-format=concise')
+declare -rA arguments=([format]='--dry-run -Werror' [tidy]='--quiet -p BUILD/lint'
+    [shell]='--severity=style --format=gcc' [python]='check --no-cache --quiet --output-format=concise')
 declare -rA repairs=([format]='clang-format-14 -i FILE' [tidy]='by hand, or NOLINT(check) and the reason'
-    [shell]='by hand, or "# shellcheck disable=CODE" and the reason' [python]='ruff check --fix FILE, or "# noqa: CODE"')
+    [shell]='by hand, or "# shellcheck disable=CODE" and the reason'
+    [python]='ruff check --fix FILE, or "# noqa: CODE" and the reason')
 
 chosen=() changed='' sample='' seed='' jobs=2
 build=$top/build
@@ -89,7 +90,7 @@ parse_arguments() {
     seed=${seed:-$((RANDOM + 1))}
 }
 
-# ---- tools ------------------------------------------------------------------------------------------------------------
+# ---- tools ---------------------------------------------------------------------------------------
 
 # is_version PROGRAM VERSION: is it there, of this version or one that begins with it?
 is_version() {
@@ -130,7 +131,7 @@ install_tool() { # LINT
     [[ $1 != python ]] || fetch_ruff "${tools[python]#* }"
 }
 
-# ---- files ------------------------------------------------------------------------------------------------------------
+# ---- files ---------------------------------------------------------------------------------------
 
 # Files of the checkout, and those that are not committed yet.
 files_named() { # PATTERN...
@@ -206,7 +207,7 @@ configure() {
     } >"$log" 2>&1 </dev/null || fail "CMake does not configure $build (log: $log)"
 }
 
-# ---- judging ----------------------------------------------------------------------------------------------------------
+# ---- judging -------------------------------------------------------------------------------------
 
 # Judges files, each by a call of its own. What is found goes into a file beside others, of which one word is the name.
 judge() { # LINT PROGRAM: files on standard input
