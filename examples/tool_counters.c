@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
- * What vecmpi shows to tools, by the MPI tool information interface (MPI 4.0, chapter 15): its settings as control
- * variables, and its counters around an operation. Plain MPI: it also runs, and says so, where there are none.
+ * What vecmpi shows to tools, by the MPI tool information interface (MPI 4.0, chapter 15): its
+ * settings as control variables, and its counters around an operation. Plain MPI: it also runs, and
+ * says so, where there are none.
  *
- *     mpirun -n 2 -genv LD_PRELOAD $PWD/build/libvecmpi.so build/examples/tool_counters --elements 1000
+ *     mpirun -n 2 -genv LD_PRELOAD $PWD/build/libvecmpi.so build/examples/tool_counters
  */
 #include "common.h"
 
@@ -19,7 +20,8 @@ static int print_settings(void) {
         int name_length = sizeof name, no_text = 0, verbosity, bind, scope, count;
         MPI_Datatype type;
         MPI_T_enum values;
-        MPI_T_cvar_get_info(i, name, &name_length, &verbosity, &type, &values, NULL, &no_text, &bind, &scope);
+        MPI_T_cvar_get_info(i, name, &name_length, &verbosity, &type, &values, NULL, &no_text,
+                            &bind, &scope);
         if (!is_of_vecmpi(name)) continue;
         MPI_T_cvar_handle handle;
         MPI_T_cvar_handle_alloc(i, NULL, &handle, &count); /* count: letters, the end among them */
@@ -43,12 +45,13 @@ static int find_counters(MPI_T_pvar_session session, counter* counters) {
     int variables = 0, found = 0;
     MPI_T_pvar_get_num(&variables);
     for (int i = 0; i < variables && found < most_counters; i++) {
-        int length = longest_name, no_text = 0, verbosity, var_class, bind, readonly, continuous, atomic, count;
+        int length = longest_name, no_text = 0, verbosity, var_class, bind, readonly, continuous,
+            atomic, count;
         MPI_Datatype type;
         MPI_T_enum values;
         counter* next = &counters[found];
-        MPI_T_pvar_get_info(i, next->name, &length, &verbosity, &var_class, &type, &values, NULL, &no_text, &bind,
-                            &readonly, &continuous, &atomic);
+        MPI_T_pvar_get_info(i, next->name, &length, &verbosity, &var_class, &type, &values, NULL,
+                            &no_text, &bind, &readonly, &continuous, &atomic);
         if (!is_of_vecmpi(next->name)) continue;
         MPI_T_pvar_handle_alloc(session, i, NULL, &next->handle, &count); /* count is 1 */
         found++;
@@ -60,7 +63,8 @@ int main(int argc, char** argv) {
     int elements = 1000, rounds = 10, rank, provided;
     MPI_Init(&argc, &argv);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    const number_option options[] = {{"--elements", 1, 1 << 24, &elements}, {"--rounds", 1, 1 << 20, &rounds}, {NULL}};
+    const number_option options[] = {
+        {"--elements", 1, 1 << 24, &elements}, {"--rounds", 1, 1 << 20, &rounds}, {NULL}};
     read_options(argc, argv, "tool_counters", options);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 
@@ -68,10 +72,12 @@ int main(int argc, char** argv) {
     MPI_T_pvar_session session;
     MPI_T_pvar_session_create(&session);
     const int found = find_counters(session, counters);
-    if (rank == 0 && print_settings() == 0) printf("no variables of vecmpi: it is not preloaded, or off\n");
+    if (rank == 0 && print_settings() == 0)
+        printf("no variables of vecmpi: it is not preloaded, or off\n");
 
     double* numbers = calloc((size_t)elements, sizeof *numbers);
-    MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES); /* from here on they count, for this session */
+    MPI_T_pvar_start(session,
+                     MPI_T_PVAR_ALL_HANDLES); /* from here on they count, for this session */
     for (int i = 0; i < rounds; i++)
         MPI_Allreduce(MPI_IN_PLACE, numbers, elements, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     MPI_T_pvar_stop(session, MPI_T_PVAR_ALL_HANDLES);

@@ -15,10 +15,14 @@ packages_of() {
         test)
             packages_of build
             packages_of lab
-            echo catch2 gfortran libfftw3-dev openmpi-bin libopenmpi-dev 'clang-format-14|clang-format' strace \
+            echo catch2 gfortran libfftw3-dev openmpi-bin libopenmpi-dev strace \
                 'pkgconf|pkg-config' environment-modules groff-base
             ;;
         libraries) echo python3 python3-venv python3-pip ;;
+        lint)
+            packages_of libraries
+            echo git 'clang-format-14|clang-format' 'clang-tidy-14|clang-tidy' shellcheck
+            ;;
         clients) echo dpkg-dev gcc g++ gfortran make mpich libmpich-dev python3-dev python3-venv python3-numpy ;;
         client-horovod)
             packages_of clients

@@ -247,6 +247,7 @@ Layout joined(std::vector<Layout> parts) {
     if (std::all_of(flat.begin(), flat.end(),
                     [&](const Layout& part) { return is_same_but_moved(part, flat[0]); })) {
         std::vector<int64_t> offsets;
+        offsets.reserve(flat.size());
         for (const Layout& part : flat) offsets.push_back(part.offset);
         return at_places(moved(flat[0], -flat[0].offset), offsets);
     }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes the functions that serve MPI calls, one pattern a class. What a pattern means stands in offload.hpp.
 
-serve_X does it, noexcept but where the library calls functions of the program; enter_X is where the program comes in, and calls its error handler functions at the end; timed_X is the same for VECMPI_REPORT.
+serve_X does it, noexcept but where the library calls functions of the program; enter_X is where the program comes in,
+and calls its error handler functions at the end; timed_X is the same for VECMPI_REPORT.
 """
 
 from prototypes import GeneratorError
@@ -243,7 +244,8 @@ def moves(function, count, datatype):
         return ""
     if base_name(function) in BLOCKS_FOR_EACH:
         return f"timing.moves_for_each({count}, {datatype}, comm);"
-    # Between two groups the arguments of the rank that is MPI_ROOT, and of those that are MPI_PROC_NULL, may mean nothing.
+    # Between two groups the arguments of the rank that is MPI_ROOT, and of those that are MPI_PROC_NULL, may mean
+    # nothing.
     given = count if function.prototype.parameter("root") is None else f"root >= 0 ? {count} : 0"
     return f"timing.moves({given}, {datatype});"
 

@@ -60,8 +60,8 @@ def parse_row(line, where):
 def parse_table(path):
     rows = {}
     with open(path, encoding="utf-8") as table:
-        for number, line in enumerate(table, start=1):
-            line = line.strip()
+        for number, text in enumerate(table, start=1):
+            line = text.strip()
             if not line or line.startswith("//"):
                 continue
             row = parse_row(line, f"{path}:{number}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Joins mpi_functions.def with the installed mpi.h and later_functions.def, and writes the C++ and assembly of src/intercept.
+"""Joins mpi_functions.def with mpi.h and later_functions.def, and writes the C++ and assembly of src/intercept.
 
 generate.py --table FILE --later FILE --compiler CC --include DIR --out DIR
 """

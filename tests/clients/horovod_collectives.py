@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One rank of a check of all of Horovod's collectives on all of torch's types that it takes, beside its own tests.
 
-Values are small whole numbers, so that sums have one result in whatever order they are made and in every type. Each check
-compares with what a loop over the ranks' inputs gives, and its value is a digest of the result's bytes.
+Values are small whole numbers, so that sums have one result in whatever order they are made and in every type. Each
+check compares with what a loop over the ranks' inputs gives, and its value is a digest of the result's bytes.
 """
 from __future__ import annotations
 

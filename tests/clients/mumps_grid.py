@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints input for MUMPS' dsimpletest: a convection-diffusion matrix on a grid of N x N x N points, not symmetric.
 
-The right-hand side is that of the solution 1, 2, ... 7, 1, 2, ..., so that the output tells by itself whether it is right.
+The right-hand side is that of the solution 1, 2, ... 7, 1, 2, ..., so that the output tells by itself whether it is
+right.
 """
 from __future__ import annotations
 

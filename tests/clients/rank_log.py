@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What one rank says of its checks: a file of JSON lines. Also the pytest plugin (-p rank_log) that keeps it.
 
-A check that takes longer than its limit ends the rank, after the stacks of all threads have been printed: ranks wait for
-each other, so one that hangs would take the whole suite's time.
+A check that takes longer than its limit ends the rank, after the stacks of all threads have been printed: ranks wait
+for each other, so one that hangs would take the whole suite's time.
 """
 from __future__ import annotations
 

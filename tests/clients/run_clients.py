@@ -148,9 +148,10 @@ def python_suites(args: argparse.Namespace) -> dict[str, list[Suite]]:
 
 def clients(args: argparse.Namespace) -> list[Suite | Programs]:
     env = {"OMP_NUM_THREADS": "1"}
+    mumps = programs.mumps(args.cache / "mumps")
     libraries = {"LD_LIBRARY_PATH": str(args.cache / "mumps" / "lib")}
     known: dict[str, list] = python_suites(args) | {
-        "fortran": [Programs("mumps", programs.mumps(args.cache / "mumps"), env | libraries, compare.numbers_agree(1e-9))],
+        "fortran": [Programs("mumps", mumps, env | libraries, compare.numbers_agree(1e-9))],
         "cxx": [Programs("lammps", programs.lammps(args.cache / "lammps"), env)],
     }
     return [client for name in comma_list(args.only) for client in known[name]]
@@ -165,7 +166,9 @@ class Tally:
         self.passed += compare.passed(plain) - len(different)
 
 
-def timed(client, launcher: Launcher, mode: Mode, ranks: int, plain: dict[str, Check]) -> tuple[dict[str, Check], float]:
+def timed(
+    client, launcher: Launcher, mode: Mode, ranks: int, plain: dict[str, Check]
+) -> tuple[dict[str, Check], float]:
     begun = time.monotonic()
     checks = client.run(launcher, mode, ranks, plain)
     return checks, time.monotonic() - begun
@@ -190,7 +193,8 @@ def run_client(client, ranks: int, plain_mode: Mode, modes: list[Mode], launcher
         loaded, seconds = timed(client, launcher, mode, ranks, plain)
         different = compare.differing(plain, loaded, client.same)
         both = compare.passed(plain) - len(different)
-        print(f"{title}, {mode.name}: {compare.passed(plain)} passed plain, {both} preloaded ({seconds:.0f} s)", flush=True)
+        counts = f"{compare.passed(plain)} passed plain, {both} preloaded"
+        print(f"{title}, {mode.name}: {counts} ({seconds:.0f} s)", flush=True)
         for name, check in different.items():
             print(f"  passes plain, not preloaded: {name}: {check.outcome} {check.detail}", flush=True)
         tally.add(plain, loaded, different)

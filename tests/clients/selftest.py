@@ -30,7 +30,8 @@ class MergeRanks(unittest.TestCase):
         one = [begin("a"), end("a"), begin("b"), end("b", "skip"), begin("c"), end("c", "skip"), {"finished": True}]
         two = [begin("a"), end("a", "fail", detail="why"), begin("b"), end("b"), begin("c"), end("c", "skip")]
         progress = compare.merge_ranks([one, two])
-        self.assertEqual({name: check.outcome for name, check in progress.checks.items()}, dict(a="fail", b="pass", c="skip"))
+        self.assertEqual({name: check.outcome for name, check in progress.checks.items()},
+                         dict(a="fail", b="pass", c="skip"))
         self.assertEqual(progress.checks["a"].detail, "why")
         self.assertFalse(progress.finished)  # rank 1 did not say so
 
@@ -58,7 +59,8 @@ class Differing(unittest.TestCase):
     def test_another_value_differs(self):
         found = compare.differing({"a": Check("pass", "1\n2")}, {"a": Check("pass", "1\n3")})
         self.assertEqual((found["a"].outcome, found["a"].detail), ("fail", "another result: line 2 is '3', plain '2'"))
-        self.assertFalse(compare.differing({"a": Check("pass", "1.0")}, {"a": Check("pass", "1")}, compare.numbers_agree(0)))
+        agree = compare.numbers_agree(0)
+        self.assertFalse(compare.differing({"a": Check("pass", "1.0")}, {"a": Check("pass", "1")}, agree))
 
 
 class Text(unittest.TestCase):
@@ -107,7 +109,8 @@ class RunSuite(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.root = pathlib.Path(self.folder.name)
         self.mpirun = self.root / "mpirun"
-        self.launcher = run_clients.Launcher(types.SimpleNamespace(mpirun=str(self.mpirun), timeout=20, limit=10, out=self.root / "out"))
+        options = types.SimpleNamespace(mpirun=str(self.mpirun), timeout=20, limit=10, out=self.root / "out")
+        self.launcher = run_clients.Launcher(options)
 
     def tearDown(self):
         self.folder.cleanup()
@@ -132,7 +135,8 @@ class RunSuite(unittest.TestCase):
 
     def test_what_hung_plain_is_left_out(self):
         body = """log 0 '{"finished": true}'; cp $CLIENTS_LOG/skip $CLIENTS_LOG/../skip"""
-        self.run_with(body.replace("$CLIENTS_LOG/..", str(self.root)), dict(a=Check("hang"), b=Check("pass"), c=Check("crash")))
+        plain = dict(a=Check("hang"), b=Check("pass"), c=Check("crash"))
+        self.run_with(body.replace("$CLIENTS_LOG/..", str(self.root)), plain)
         self.assertEqual((self.root / "skip").read_text(), "a\nc")
 
     def test_nothing_begun(self):

@@ -18,7 +18,7 @@ def _make(directory: pathlib.Path, jobs: int, targets: list[str], log: pathlib.P
     command = ["make", "-k", f"-j{jobs}", "-C", str(directory), *targets]
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
-        return subprocess.run(command, stdout=output, stderr=subprocess.STDOUT).returncode
+        return subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
 
 
 def build_support(build: pathlib.Path, jobs: int, logs: pathlib.Path) -> None:

@@ -58,7 +58,8 @@ def choose_tests(suite: Suite, args: argparse.Namespace) -> list[Test]:
 
 
 def available_memory_gb() -> float:
-    fields = dict(line.split(":", 1) for line in open("/proc/meminfo"))
+    lines = pathlib.Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
+    fields = dict(line.split(":", 1) for line in lines)
     return int(fields["MemAvailable"].split()[0]) / 2**20
 
 
@@ -66,7 +67,7 @@ def check_launch(mode: Mode, settings: Settings) -> None:
     """A preload that the loader refuses would make the run a second plain one."""
     preload = ["-genv", "LD_PRELOAD", ":".join(mode.preload)] if mode.preload else []
     command = [settings.mpirun, *preload, "-n", "1", "cat", "/proc/self/maps"]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     if shown.returncode:
         raise SetupError(f"{settings.mpirun} starts nothing: {shown.stdout}{shown.stderr}")
     missing = [library for library in mode.preload if library not in shown.stdout]

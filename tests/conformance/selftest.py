@@ -14,6 +14,8 @@ import verdict
 from execute import Mode, Result, Settings, SetupError
 from testlist import Suite, Test, parse_line, read_subset
 
+PLAIN = Mode("plain", {}, ())
+
 
 class ParseLine(unittest.TestCase):
     def test_all_keys(self):
@@ -68,7 +70,7 @@ class WalkSuite(unittest.TestCase):
 
 
 class Judge(unittest.TestCase):
-    CASES = [  # resultTest, output, status, timed out -> outcome
+    CASES = (  # resultTest, output, status, timed out -> outcome
         ("", " No Errors\n", 0, False, "pass"),
         ("", "No errors\nTest Passed\n", 0, False, "pass"),
         ("", " No Errors\nFORTRAN STOP\n", 0, False, "pass"),
@@ -84,7 +86,7 @@ class Judge(unittest.TestCase):
         ("TestStatusNoErrors", " No Errors\n", 9, False, "pass"),
         ("TestStatusNoErrors", " No Errors\n", 0, False, "fail"),
         ("TestStatusNoErrors", "lost a rank\n", 9, False, "fail"),
-    ]
+    )
 
     def test_table(self):
         for kind, output, status, timed_out, expected in self.CASES:
@@ -118,7 +120,7 @@ class RunTest(unittest.TestCase):
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return path
 
-    def run_one(self, mode=Mode("plain", {}, ())):
+    def run_one(self, mode=PLAIN):
         return execute.run_test(Test("coll", "t", 8), mode, self.settings)
 
     def test_pass_and_cap(self):

@@ -87,9 +87,7 @@ void Digest::add_unordered(uint64_t item) {
 
 void Digest::add_bytes(const void* data, size_t bytes) { add(hash_bytes(data, bytes)); }
 
-void Digest::add_status(const MPI_Status& status, MPI_Datatype type) {
-    add(hash_of(status, type));
-}
+void Digest::add_status(const MPI_Status& status, MPI_Datatype type) { add(hash_of(status, type)); }
 
 Digest& topic(const std::string& name) {
     for (Digest& digest : topics)
@@ -141,8 +139,8 @@ void read_arguments(int argc, char** argv) {
 void begin(int argc, char** argv, int level) {
     read_arguments(argc, argv);
     int provided = level;
-    const int code = level < 0 ? MPI_Init(&argc, &argv)
-                               : MPI_Init_thread(&argc, &argv, level, &provided);
+    const int code =
+        level < 0 ? MPI_Init(&argc, &argv) : MPI_Init_thread(&argc, &argv, level, &provided);
     check_equal(code, MPI_SUCCESS, "MPI_Init");
     check_equal(provided, level, "provided thread level");
     MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every program of the MPI battery shares: seed, digests, checks, life. Plain MPI: the programs must not
-// know of vecmpi, because they are run with and without it and have to print the same.
+// What every program of the MPI battery shares: seed, digests, checks, life. Plain MPI: the
+// programs must not know of vecmpi, because they are run with and without it and have to print the
+// same.
 //
 // Glossary
 //   topic   a named digest of what one rank received; printed at the end, in rank order
@@ -30,7 +31,8 @@ class Random {
     uint64_t state_;
 };
 
-// Order counts in add(), not in add_unordered(). BATTERY_TRACE=1 prints each item to standard error.
+// Order counts in add(), not in add_unordered(). BATTERY_TRACE=1 prints each item to standard
+// error.
 class Digest {
   public:
     explicit Digest(std::string name = "") : name_(std::move(name)) {}
@@ -52,8 +54,8 @@ class Digest {
 struct World {
     int rank = 0;
     int size = 1;
-    uint64_t seed = 1;       // equal on all ranks
-    std::string argument;    // first argument of the program that is not the seed
+    uint64_t seed = 1;     // equal on all ranks
+    std::string argument;  // first argument of the program that is not the seed
 };
 extern World world;
 

@@ -13,8 +13,8 @@ class Case:
     schedules: bool = False  # also where every collective is a schedule of ours
     rounds: bool = False  # its sums are rounded: not where segments have the order of other algorithms
     says: str = ""  # what standard error then contains, where the launcher still passes it on
-    # Beginnings of names of events, or "path " and one of the report's paths: the report must have counted some of each,
-    # where a path of ours is used from the first call on.
+    # Beginnings of names of events, or "path " and one of the report's paths: the report must have counted some of
+    # each, where a path of ours is used from the first call on.
     counts: tuple = ()
     counted: tuple = ("off", "on")  # the modes in which it must
     counted_from: int = 1  # and the least number of ranks

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Chooses a family of collectives; Bcast and Barrier, the simplest ones. Must not communicate beyond the call.
+// Chooses a family of collectives; Bcast and Barrier, the simplest ones. Must not communicate
+// beyond the call.
 #include "collective.hpp"
 
 #include "layout.hpp"
@@ -17,9 +18,7 @@ class Bcast : public Collective {
           elements_(random_size(shared)),
           layout_(own, element_of(kind_), elements_) {}
 
-    void fill() override {
-        layout_.fill(group_.rank == root_ ? id_ : id_ + 1, elements_);
-    }
+    void fill() override { layout_.fill(group_.rank == root_ ? id_ : id_ + 1, elements_); }
 
     void issue() override {
         call<MPI_Bcast, MPI_Ibcast, MPI_Bcast_init>(form_, &request, layout_.address(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A random collective operation with its buffers and known result, in blocking, nonblocking or persistent form.
+// A random collective operation with its buffers and known result, in blocking, nonblocking or
+// persistent form.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The twelve ways to complete requests, chosen at random. Must not depend on which request completes first.
+// The twelve ways to complete requests, chosen at random. Must not depend on which request
+// completes first.
 #include "completion.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Completes requests by randomly chosen Wait and Test calls. Must not decide anything by the order of completion.
+// Completes requests by randomly chosen Wait and Test calls. Must not decide anything by the order
+// of completion.
 #pragma once
 
 #include <vector>

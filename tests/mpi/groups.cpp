@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes the communicators that collectives run on. Every rank is a member of one communicator of each shape.
+// Makes the communicators that collectives run on. Every rank is a member of one communicator of
+// each shape.
 #include "groups.hpp"
 
 namespace battery {
@@ -50,8 +51,7 @@ Groups::Groups() {
 
 Groups::~Groups() {
     for (Group& group : groups_)
-        if (group.comm != MPI_COMM_WORLD && group.comm != MPI_COMM_SELF)
-            MPI_Comm_free(&group.comm);
+        if (group.comm != MPI_COMM_WORLD && group.comm != MPI_COMM_SELF) MPI_Comm_free(&group.comm);
 }
 
 }  // namespace battery

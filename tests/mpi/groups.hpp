@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Intra-communicators of several shapes with the world ranks of their members. Must not know what runs on them.
+// Intra-communicators of several shapes with the world ranks of their members. Must not know what
+// runs on them.
 #pragma once
 
 #include <vector>

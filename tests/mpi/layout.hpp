@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A random derived datatype that carries a given number of elements, with its buffer. Must not communicate.
+// A random derived datatype that carries a given number of elements, with its buffer. Must not
+// communicate.
 #pragma once
 
 #include <vector>
@@ -18,7 +19,8 @@ inline Element element_of(int kind) {
     return {MPI_BYTE, 1};
 }
 
-// Element i lies at (i / block) * stride + i % block, so every constructor below describes the same kind of map.
+// Element i lies at (i / block) * stride + i % block, so every constructor below describes the same
+// kind of map.
 class Layout {
   public:
     Layout(Random& random, Element element, int elements, bool may_be_absolute = true);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Gather, Scatter, Allgather, Alltoall and their v and w forms with known blocks of ints. No reductions here.
+// Gather, Scatter, Allgather, Alltoall and their v and w forms with known blocks of ints. No
+// reductions here.
 #include <vector>
 
 #include "collective.hpp"
@@ -73,15 +74,24 @@ class Movement : public Collective {
 
     void issue() override {
         switch (kind_) {
-            case Kind::gather: return gather();
-            case Kind::gatherv: return gatherv();
-            case Kind::scatter: return scatter();
-            case Kind::scatterv: return scatterv();
-            case Kind::allgather: return allgather();
-            case Kind::allgatherv: return allgatherv();
-            case Kind::alltoall: return alltoall();
-            case Kind::alltoallv: return alltoallv();
-            case Kind::alltoallw: return alltoallw();
+            case Kind::gather:
+                return gather();
+            case Kind::gatherv:
+                return gatherv();
+            case Kind::scatter:
+                return scatter();
+            case Kind::scatterv:
+                return scatterv();
+            case Kind::allgather:
+                return allgather();
+            case Kind::allgatherv:
+                return allgatherv();
+            case Kind::alltoall:
+                return alltoall();
+            case Kind::alltoallv:
+                return alltoallv();
+            case Kind::alltoallw:
+                return alltoallw();
         }
     }
 
@@ -139,7 +149,8 @@ class Movement : public Collective {
         for (int i = 0; i < count; ++i) at[i] = value(from, to, i);
     }
 
-    // In place the rank's own contribution, or for Alltoall all of it, stands in the receive buffer.
+    // In place the rank's own contribution, or for Alltoall all of it, stands in the receive
+    // buffer.
     void fill_in_place() {
         for (size_t partner = 0; partner < in_.counts.size(); ++partner) {
             const int to = static_cast<int>(partner);
@@ -156,12 +167,12 @@ class Movement : public Collective {
 
     void gather() {
         call<MPI_Gather, MPI_Igather, MPI_Gather_init>(form_, &request, sendbuf(is_root()),
-                                                       uniform_, MPI_INT, in_.data.data(),
-                                                       uniform_, MPI_INT, root_, group_.comm);
+                                                       uniform_, MPI_INT, in_.data.data(), uniform_,
+                                                       MPI_INT, root_, group_.comm);
     }
     void gatherv() {
-        const void* from = in_place_ && is_root() ? MPI_IN_PLACE
-                                                  : out_.block(static_cast<size_t>(root_));
+        const void* from =
+            in_place_ && is_root() ? MPI_IN_PLACE : out_.block(static_cast<size_t>(root_));
         call<MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init>(
             form_, &request, from, out_count(), MPI_INT, in_.data.data(), in_.counts.data(),
             in_.displacements.data(), MPI_INT, root_, group_.comm);
@@ -179,9 +190,9 @@ class Movement : public Collective {
             MPI_INT, to, in_.counts[static_cast<size_t>(root_)], MPI_INT, root_, group_.comm);
     }
     void allgather() {
-        call<MPI_Allgather, MPI_Iallgather, MPI_Allgather_init>(
-            form_, &request, sendbuf(true), uniform_, MPI_INT, in_.data.data(), uniform_, MPI_INT,
-            group_.comm);
+        call<MPI_Allgather, MPI_Iallgather, MPI_Allgather_init>(form_, &request, sendbuf(true),
+                                                                uniform_, MPI_INT, in_.data.data(),
+                                                                uniform_, MPI_INT, group_.comm);
     }
     void allgatherv() {
         const void* from = in_place_ ? MPI_IN_PLACE : out_.block(0);

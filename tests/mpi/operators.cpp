@@ -10,28 +10,50 @@ namespace {
 MPI_Datatype matrix = MPI_DATATYPE_NULL;
 
 template <class T>
-T add(T a, T b) { return static_cast<T>(a + b); }
+T add(T a, T b) {
+    return static_cast<T>(a + b);
+}
 template <class T>
-T multiply(T a, T b) { return static_cast<T>(a * b); }
+T multiply(T a, T b) {
+    return static_cast<T>(a * b);
+}
 template <class T>
-T larger(T a, T b) { return std::max(a, b); }
+T larger(T a, T b) {
+    return std::max(a, b);
+}
 template <class T>
-T smaller(T a, T b) { return std::min(a, b); }
+T smaller(T a, T b) {
+    return std::min(a, b);
+}
 template <class T>
-T bit_and(T a, T b) { return static_cast<T>(a & b); }
+T bit_and(T a, T b) {
+    return static_cast<T>(a & b);
+}
 template <class T>
-T bit_or(T a, T b) { return static_cast<T>(a | b); }
+T bit_or(T a, T b) {
+    return static_cast<T>(a | b);
+}
 template <class T>
-T bit_xor(T a, T b) { return static_cast<T>(a ^ b); }
+T bit_xor(T a, T b) {
+    return static_cast<T>(a ^ b);
+}
 template <class T>
-T logical_and(T a, T b) { return static_cast<T>(a && b); }
+T logical_and(T a, T b) {
+    return static_cast<T>(a && b);
+}
 template <class T>
-T logical_or(T a, T b) { return static_cast<T>(a || b); }
+T logical_or(T a, T b) {
+    return static_cast<T>(a || b);
+}
 template <class T>
-T logical_xor(T a, T b) { return static_cast<T>(!a != !b); }
+T logical_xor(T a, T b) {
+    return static_cast<T>(!a != !b);
+}
 
 template <class T>
-T add_modulo(T a, T b) { return static_cast<T>((static_cast<int>(a) + static_cast<int>(b)) % 97); }
+T add_modulo(T a, T b) {
+    return static_cast<T>((static_cast<int>(a) + static_cast<int>(b)) % 97);
+}
 
 Matrix product(Matrix x, Matrix y) {
     return {{x.a[0] * y.a[0] + x.a[1] * y.a[2], x.a[0] * y.a[1] + x.a[1] * y.a[3],
@@ -60,20 +82,18 @@ void user_operator(void* in, void* inout, int* count, MPI_Datatype* type) {
 
 template <class T>
 std::vector<Operator<T>> arithmetic() {
-    return {{MPI_SUM, add<T>},
-            {MPI_SUM, add<T>},
-            {MPI_PROD, multiply<T>},
-            {MPI_MAX, larger<T>},
-            {MPI_MIN, smaller<T>},
-            {MPI_OP_NULL, add_modulo<T>, user_operator<T, add_modulo<T>>, 1}};
+    return {
+        {MPI_SUM, add<T>},       {MPI_SUM, add<T>},
+        {MPI_PROD, multiply<T>}, {MPI_MAX, larger<T>},
+        {MPI_MIN, smaller<T>},   {MPI_OP_NULL, add_modulo<T>, user_operator<T, add_modulo<T>>, 1}};
 }
 
 template <class T>
 std::vector<Operator<T>> integral() {
     std::vector<Operator<T>> all = arithmetic<T>();
-    const std::vector<Operator<T>> bits = {{MPI_BAND, bit_and<T>},     {MPI_BOR, bit_or<T>},
-                                           {MPI_BXOR, bit_xor<T>},     {MPI_LAND, logical_and<T>},
-                                           {MPI_LOR, logical_or<T>},   {MPI_LXOR, logical_xor<T>}};
+    const std::vector<Operator<T>> bits = {{MPI_BAND, bit_and<T>},   {MPI_BOR, bit_or<T>},
+                                           {MPI_BXOR, bit_xor<T>},   {MPI_LAND, logical_and<T>},
+                                           {MPI_LOR, logical_or<T>}, {MPI_LXOR, logical_xor<T>}};
     all.insert(all.end(), bits.begin(), bits.end());
     return all;
 }
@@ -104,15 +124,25 @@ void free_operator_types() {
 }
 
 template <>
-const std::vector<Operator<int>>& operators<int>() { return kept_integral<int>(); }
+const std::vector<Operator<int>>& operators<int>() {
+    return kept_integral<int>();
+}
 template <>
-const std::vector<Operator<int64_t>>& operators<int64_t>() { return kept_integral<int64_t>(); }
+const std::vector<Operator<int64_t>>& operators<int64_t>() {
+    return kept_integral<int64_t>();
+}
 template <>
-const std::vector<Operator<uint8_t>>& operators<uint8_t>() { return kept_integral<uint8_t>(); }
+const std::vector<Operator<uint8_t>>& operators<uint8_t>() {
+    return kept_integral<uint8_t>();
+}
 template <>
-const std::vector<Operator<float>>& operators<float>() { return kept_arithmetic<float>(); }
+const std::vector<Operator<float>>& operators<float>() {
+    return kept_arithmetic<float>();
+}
 template <>
-const std::vector<Operator<double>>& operators<double>() { return kept_arithmetic<double>(); }
+const std::vector<Operator<double>>& operators<double>() {
+    return kept_arithmetic<double>();
+}
 template <>
 const std::vector<Operator<Matrix>>& operators<Matrix>() {
     static const std::vector<Operator<Matrix>> all = {
@@ -121,8 +151,7 @@ const std::vector<Operator<Matrix>>& operators<Matrix>() {
 }
 template <>
 const std::vector<Operator<Located>>& operators<Located>() {
-    static const std::vector<Operator<Located>> all = {{MPI_MINLOC, least},
-                                                       {MPI_MAXLOC, greatest}};
+    static const std::vector<Operator<Located>> all = {{MPI_MINLOC, least}, {MPI_MAXLOC, greatest}};
     return all;
 }
 

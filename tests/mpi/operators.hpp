@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Element types and operators of the reductions, each with its scalar twin. Must not depend on MPI's own results.
+// Element types and operators of the reductions, each with its scalar twin. Must not depend on
+// MPI's own results.
 #pragma once
 
 #include <functional>
@@ -39,23 +40,39 @@ void free_operator_types();
 template <class T>
 MPI_Datatype type_of();
 template <>
-inline MPI_Datatype type_of<int>() { return MPI_INT; }
+inline MPI_Datatype type_of<int>() {
+    return MPI_INT;
+}
 template <>
-inline MPI_Datatype type_of<int64_t>() { return MPI_INT64_T; }
+inline MPI_Datatype type_of<int64_t>() {
+    return MPI_INT64_T;
+}
 template <>
-inline MPI_Datatype type_of<uint8_t>() { return MPI_UINT8_T; }
+inline MPI_Datatype type_of<uint8_t>() {
+    return MPI_UINT8_T;
+}
 template <>
-inline MPI_Datatype type_of<float>() { return MPI_FLOAT; }
+inline MPI_Datatype type_of<float>() {
+    return MPI_FLOAT;
+}
 template <>
-inline MPI_Datatype type_of<double>() { return MPI_DOUBLE; }
+inline MPI_Datatype type_of<double>() {
+    return MPI_DOUBLE;
+}
 template <>
-inline MPI_Datatype type_of<Matrix>() { return matrix_type(); }
+inline MPI_Datatype type_of<Matrix>() {
+    return matrix_type();
+}
 template <>
-inline MPI_Datatype type_of<Located>() { return MPI_DOUBLE_INT; }
+inline MPI_Datatype type_of<Located>() {
+    return MPI_DOUBLE_INT;
+}
 
 // Small integers: sums and products of a few ranks stay exact in every type.
 template <class T>
-T make_value(uint64_t hash) { return static_cast<T>(hash % 4); }
+T make_value(uint64_t hash) {
+    return static_cast<T>(hash % 4);
+}
 template <>
 inline Matrix make_value<Matrix>(uint64_t hash) {
     return {{static_cast<uint32_t>(hash), 1, static_cast<uint32_t>(hash >> 32), 3}};

@@ -31,8 +31,9 @@ constexpr bool is_early(SendMode mode) { return mode <= SendMode::ibsend; }
 
 constexpr int max_wild_elements = 20000;
 
-// Free of deadlock when every rank first posts its nonblocking receives and early sends in this order, and then
-// makes its blocking calls in any order: a blocking receive has an early send, a blocking send a posted receive.
+// Free of deadlock when every rank first posts its nonblocking receives and early sends in this
+// order, and then makes its blocking calls in any order: a blocking receive has an early send, a
+// blocking send a posted receive.
 inline Message random_message(Random& random, int ranks, int index) {
     Message message;
     message.id = random.next();
@@ -50,9 +51,12 @@ inline Message random_message(Random& random, int ranks, int index) {
     const bool early = message.blocking_receive || message.channel != Channel::exact;
     message.mode = static_cast<SendMode>(random.below(early ? 3 : 8));
     if (message.channel != Channel::exact) return message;
-    if (size >= 97) message.elements = random.between(100000, 4 << 20) / (message.kind == 1 ? 8 : 4);
-    if (random.chance(4)) message.to = MPI_PROC_NULL;
-    else if (random.chance(4)) message.from = MPI_PROC_NULL;
+    if (size >= 97)
+        message.elements = random.between(100000, 4 << 20) / (message.kind == 1 ? 8 : 4);
+    if (random.chance(4))
+        message.to = MPI_PROC_NULL;
+    else if (random.chance(4))
+        message.from = MPI_PROC_NULL;
     return message;
 }
 

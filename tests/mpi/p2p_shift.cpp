@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sendrecv, Sendrecv_replace, Isendrecv and Isendrecv_replace matching each other. Needs no other message on its tag.
+// Sendrecv, Sendrecv_replace, Isendrecv and Isendrecv_replace matching each other. Needs no other
+// message on its tag.
 #include "p2p_shift.hpp"
 
 #include <vector>
@@ -28,8 +29,8 @@ void exchange(const Shift& s, std::vector<int>& out, std::vector<int>& in, MPI_R
         MPI_Sendrecv(out.data(), s.elements, MPI_INT, s.right, tag, in.data(), s.elements, MPI_INT,
                      s.left, tag, s.comm, status);
     else
-        MPI_Isendrecv(out.data(), s.elements, MPI_INT, s.right, tag, in.data(), s.elements,
-                      MPI_INT, s.left, tag, s.comm, request);
+        MPI_Isendrecv(out.data(), s.elements, MPI_INT, s.right, tag, in.data(), s.elements, MPI_INT,
+                      s.left, tag, s.comm, request);
 }
 
 void replace(const Shift& s, std::vector<int>& data, MPI_Request* request, MPI_Status* status) {

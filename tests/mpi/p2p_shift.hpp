@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A ring shift in which each rank uses a combined send-receive call of its own choice. Collective over the world.
+// A ring shift in which each rank uses a combined send-receive call of its own choice. Collective
+// over the world.
 #pragma once
 
 #include "battery.hpp"

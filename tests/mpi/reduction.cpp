@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reduce, Allreduce, Reduce_scatter(_block), Scan and Exscan with exact values, so that any order of summation is right.
+// Reduce, Allreduce, Reduce_scatter(_block), Scan and Exscan with exact values, so that any order
+// of summation is right.
 #include <algorithm>
 #include <vector>
 
@@ -77,8 +78,10 @@ class Reduction : public Collective {
         for (int rank = 0; rank < group_.size; ++rank) {
             const uint64_t hash = mix(id_ + static_cast<uint64_t>(rank));
             int count = std::min(left, static_cast<int>(hash % 3) * (elements_ / 2 + 1) / 3);
-            if (kind_ == Kind::reduce_scatter_block) count = elements_ / group_.size;
-            else if (rank == group_.size - 1) count = left;
+            if (kind_ == Kind::reduce_scatter_block)
+                count = elements_ / group_.size;
+            else if (rank == group_.size - 1)
+                count = left;
             counts_.push_back(count);
             if (rank == group_.rank) first_ = elements_ - left;
             left -= count;
@@ -104,8 +107,8 @@ class Reduction : public Collective {
         const MPI_Comm comm = group_.comm;
         T* out = out_.data();
         if (kind_ == Kind::reduce)
-            call<MPI_Reduce, MPI_Ireduce, MPI_Reduce_init>(form_, &request, in, root ? out : nullptr,
-                                                           elements_, type, op, root_, comm);
+            call<MPI_Reduce, MPI_Ireduce, MPI_Reduce_init>(
+                form_, &request, in, root ? out : nullptr, elements_, type, op, root_, comm);
         if (kind_ == Kind::allreduce)
             call<MPI_Allreduce, MPI_Iallreduce, MPI_Allreduce_init>(form_, &request, in, out,
                                                                     elements_, type, op, comm);

@@ -11,7 +11,8 @@ struct Comm {
     int rank, size;
 };
 
-// 0: a duplicate of the world; 1: the world in reverse order; else the ranks of the same rest by `kind`.
+// 0: a duplicate of the world; 1: the world in reverse order; else the ranks of the same rest by
+// `kind`.
 Comm make_comm(int kind);
 
 // Sometimes this rank falls behind.

@@ -61,8 +61,11 @@ add_executable(client $checkout/examples/team_sum.c)
 target_link_libraries(client PRIVATE vecmpi::team OpenMP::OpenMP_C)
 message(STATUS "preload \${vecmpi_LIBRARY}")
 CMAKE
-    cmake -G Ninja -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$1" >"$work/cmake.log" 2>&1 &&
-        cmake --build "$work/project/build" >>"$work/cmake.log" 2>&1 || { cat "$work/cmake.log"; return 1; }
+    if ! cmake -G Ninja -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$1" >"$work/cmake.log" 2>&1 ||
+        ! cmake --build "$work/project/build" >>"$work/cmake.log" 2>&1; then
+        cat "$work/cmake.log"
+        return 1
+    fi
     grep -q "preload $1/lib.*/libvecmpi.so" "$work/cmake.log" && timeout 60 "$work/project/build/client"
 }
 

@@ -15,8 +15,8 @@ void tells(MPI::Comm& comm, int* code, ...) {
     const int out = 3;
     comm.Get_name(name, length);
     MPI::COMM_SELF.Sendrecv(&out, 1, MPI::INT, 0, 0, &in, 1, MPI::INT, 0, 0);
-    std::printf("handler %d %s %d\n", MPI_Comm(comm) == MPI_Comm(expected),
-                length > 0 ? name : "-", MPI::Get_error_class(*code) + in);
+    std::printf("handler %d %s %d\n", MPI_Comm(comm) == MPI_Comm(expected), length > 0 ? name : "-",
+                MPI::Get_error_class(*code) + in);
 }
 
 void throws(MPI::Comm&, int* code, ...) { throw MPI::Get_error_class(*code); }

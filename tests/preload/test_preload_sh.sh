@@ -28,6 +28,7 @@ expect() {
 
 # Stand-ins for launchers, which print how they were called. Links: the program beside one is a real one.
 stand_in() { # NAME VERSION
+    # shellcheck disable=SC2016 # the launcher expands it
     printf '#!/bin/sh\n[ "$1" = --version ] && echo "%s" && exit\necho "called: $* preload: $LD_PRELOAD"\n' "$2" >"$1"
     chmod +x "$1"
 }

@@ -34,7 +34,7 @@ MISSPELT = {"VECMPI_OFLOAD"}
 STARTED_BY_OTHERS = ("vecmpi-bench-", "vecmpi-tune-")  # programs that answer no --help
 # What a script takes stands in its source.
 SCRIPTS = ("preload.sh", "lab.sh", "demo.sh", "check.sh", "emulated.sh", "conformance.sh", "clients.sh",
-           "libraries.sh", "run.py", "check_docs.py", "pictures.py")
+           "libraries.sh", "lint.sh", "run.py", "check_docs.py", "pictures.py")
 # What they are given is a command of its own, with options of its own.
 WRAPPERS = ("vecmpi-preload", "preload.sh")
 PROGRAMS_OF_EXAMPLES = re.compile(r"add_(?:executable|example)\((\w+)")
@@ -283,7 +283,7 @@ def options_known(root, build, files):
     sources = {script: [name for name in files if name.endswith("/" + script)] for script in SCRIPTS}
     programs = PROGRAMS_OF_EXAMPLES.findall((root / "examples/CMakeLists.txt").read_text("utf-8"))
     of_examples = [name for name in files if re.match(r"examples/\w+\.(cpp|c)$", name)]
-    sources |= {program: of_examples for program in programs}
+    sources |= dict.fromkeys(programs, of_examples)
     for program, names in sources.items():
         help_of[program] = "\n".join((root / name).read_text("utf-8") for name in names)
     return {tool: set(OPTION.findall(text)) for tool, text in help_of.items()}

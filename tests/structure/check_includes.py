@@ -185,7 +185,7 @@ def selftest():
             path.write_text(text, encoding="utf-8")
         problems = check_tree(root)
         for name, _, expected in CASES:
-            found = [problem for problem in problems if problem.startswith((name + ":"))]
+            found = [problem for problem in problems if problem.startswith(name + ":")]
             as_expected = len(found) == 1 and expected in found[0] if expected else not found
             if not as_expected:
                 failures += 1

@@ -174,6 +174,7 @@ echo '{"bench":"figure","name":"bandwidth one way","at":8,"value":94123.4}'
 echo '{"bench":"figure","name":"overhead of a message","at":8,"value":800}'
 SCRIPT
 export MPI='MPICH Version: 4.0.2'
+# shellcheck disable=SC2089,SC2090 # the quotes are the figure's
 for FIGURE in NaN Infinity -1 0 0.4 null '"fast"' true '[1]'; do
     export FIGURE
     check "no figure: $FIGURE" tunes 1 --quick --only kernels,network --mpirun "$work/no_figure" --output "$work/made/none"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waitall and Testall where looking at one request must not wait for another: generalized requests beside
-// virtual ones, and failures beside pending requests (MPI 4.0, 3.7.5).
+// Waitall and Testall where looking at one request must not wait for another: generalized requests
+// beside virtual ones, and failures beside pending requests (MPI 4.0, 3.7.5).
 #include <catch2/catch.hpp>
 #include <thread>
 
@@ -67,8 +67,10 @@ TEST_CASE("Waitall beside generalized requests: errors of both kinds", "[offload
     CHECK(requests[1] == MPI_REQUEST_NULL);
 }
 
-TEST_CASE("Waitall beside generalized requests: the library looks at its own while a virtual one is pending",
-          "[offload][all]") {
+TEST_CASE(
+    "Waitall beside generalized requests: the library looks at its own while a virtual one is "
+    "pending",
+    "[offload][all]") {
     const Mode mode = GENERATE(Mode::callers, Mode::thread);
     FreshLibrary library;
     RunningEngine running(mode);
@@ -113,8 +115,9 @@ TEST_CASE("Testall reports a failure at once: what is pending stays", "[offload]
     const bool virtual_failed = GENERATE(false, true);
     const bool virtual_pending = GENERATE(false, true);
     MPI_Request requests[4] = {virtual_pending ? queued(1) : library_request(1),
-                               virtual_failed ? finished(2, MPI_ERR_TRUNCATE)
-                                              : library_request(2, {.looks = 1, .error = MPI_ERR_TRUNCATE}),
+                               virtual_failed
+                                   ? finished(2, MPI_ERR_TRUNCATE)
+                                   : library_request(2, {.looks = 1, .error = MPI_ERR_TRUNCATE}),
                                finished(3, MPI_SUCCESS), MPI_REQUEST_NULL};
     MPI_Status statuses[4] = {untouched_status(), untouched_status(), untouched_status(),
                               untouched_status()};

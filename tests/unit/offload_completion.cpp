@@ -217,8 +217,7 @@ TEST_CASE("Waitall beside generalized requests: the library waits for what is it
     RunningEngine running(mode);
     note_requests_of_files();
     MPI_Request requests[4] = {queued(1, {.looks = 3}), library_request(2, {.looks = 4}),
-                               MPI_REQUEST_NULL,
-                               queued(3, {.looks = 1, .error = MPI_ERR_OTHER})};
+                               MPI_REQUEST_NULL, queued(3, {.looks = 1, .error = MPI_ERR_OTHER})};
     MPI_Status statuses[4];
     CHECK(wait_all(4, requests, statuses) == MPI_ERR_IN_STATUS);
     for (MPI_Request request : requests) CHECK(request == MPI_REQUEST_NULL);

@@ -162,8 +162,9 @@ TEST_CASE("a communicator that gets another handler than MPI_COMM_WORLD while so
     if (persistent) CHECK(request_free(&request) == MPI_SUCCESS);
 }
 
-TEST_CASE("a handler function that MPI_COMM_WORLD gets later sees each error, on the program's thread",
-          "[offload][window]") {
+TEST_CASE(
+    "a handler function that MPI_COMM_WORLD gets later sees each error, on the program's thread",
+    "[offload][window]") {
     const bool own_cpu = GENERATE(false, true), blocking = GENERATE(false, true);
     FreshLibrary library;
     RunningEngine running(Mode::thread, own_cpu);

@@ -59,8 +59,9 @@ Info collect_all() {
     const bool is_off = !settings.enabled || choice.kind == ProfileChoice::Kind::off;
     if (!is_off) load_profile(isa_name(best_isa()), nullptr);
     info.profile = process_profile();
-    info.profile_origin =
-        is_off ? "off" : choice.kind == ProfileChoice::Kind::file ? "environment" : "auto";
+    info.profile_origin = is_off                                     ? "off"
+                          : choice.kind == ProfileChoice::Kind::file ? "environment"
+                                                                     : "auto";
     info.profile_places = profile_places(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"),
                                          profile_name(host_model()));
     return info;

@@ -146,8 +146,7 @@ std::string format_json(const Info& info) {
            ",\n  \"host\": " + json_host(info) + ",\n  \"offload_thread\": " + json_thread(info) +
            ",\n  \"waiting\": " + quote_json(info.waiting) +
            ",\n  \"mpi_libraries\": " + json_libraries(info) +
-           ",\n  \"profile\": " + json_profile(info) +
-           ",\n  \"settings\": " + json_settings(info) +
+           ",\n  \"profile\": " + json_profile(info) + ",\n  \"settings\": " + json_settings(info) +
            ",\n  \"problem\": " + quote_json(info.problem) +
            ",\n  \"warnings\": " + json_list(info.warnings) + "\n}\n";
 }

@@ -13,7 +13,7 @@ import math
 import subprocess
 import sys
 
-RANKS = sorted({2**k for k in range(1, 17)} | {3 * 2**k for k in range(0, 16)} | {100000})
+RANKS = sorted({2**k for k in range(1, 17)} | {3 * 2**k for k in range(16)} | {100000})
 SIZES = [2**k for k in range(10, 28)]
 CURVES = ((64 << 10, "64 KiB"), (1 << 20, "1 MiB"), (64 << 20, "64 MiB"))
 COLLECTIVES = ("allreduce", "reduce", "reduce_scatter", "bcast", "allgather")
@@ -119,8 +119,8 @@ def draw_curves(info, left, top, width, height):
         panel = Panel(left + number * (width + GAP), top, width, height, (2, 100000), y_range)
         ticks = [10.0**k for k in range(9) if y_range[0] <= 10.0**k <= y_range[1]]
         parts += frame(panel, f"MPI_Allreduce, {name}", ticks, time_text)
-        for path, points in lines.items():
-            points = [(p, us) for p, us in points if us <= y_range[1]]
+        for path, all_points in lines.items():
+            points = [(p, us) for p, us in all_points if us <= y_range[1]]
             is_library = path == "mpi"
             colour = "#444444" if is_library else COLOURS[path]
             parts.append(curve(panel, points, colour, 2, "6 4" if is_library else ""))

@@ -29,7 +29,7 @@ VECMPI_WAIT=fast "$info" --settings >/dev/null || status=$?
 status=0
 lines=$("$info" --nonsense 2>&1 | wc -l)
 "$info" --nonsense 2>/dev/null || status=$?
-[ "$status" = 2 ] && [ "$lines" = 1 ] || fail "an unknown option gave status $status, $lines lines"
+[ "$status $lines" = "2 1" ] || fail "an unknown option gave status $status, $lines lines"
 
 explain() { "$info" --explain "$@"; }
 explain allreduce --bytes 4M --ranks 64 --nodes 16 | grep -q '^hierarchical  *[0-9]* .*[0-9] ms$' ||
@@ -49,7 +49,7 @@ for words in '' gather '--ranks 4' 'bcast --bytes' 'bcast --bytes 1.5M' 'bcast -
     lines=$("$info" --explain $words 2>&1 >/dev/null | wc -l)
     # shellcheck disable=SC2086
     "$info" --explain $words >/dev/null 2>&1 || status=$?
-    [ "$status" = 2 ] && [ "$lines" = 1 ] || fail "--explain $words gave status $status, $lines lines"
+    [ "$status $lines" = "2 1" ] || fail "--explain $words gave status $status, $lines lines"
 done
 
 # What the launcher may use counts, not what a wrapper script that runs as the rank was bound to.

@@ -5,7 +5,8 @@
     make_page.py --version VERSION SOURCE.in PAGE
 
 A line @SETTINGS@ becomes the rows of include/vecmpi/settings.def; @COMMON_OPTIONS@ and @MEASUREMENTS@ what the driver
-of vecmpi-bench knows, @TUNE_OPTIONS@ what that of vecmpi-tune does; @VERSION@ the version. The rest of a source is roff, with the macros of man(7).
+of vecmpi-bench knows, @TUNE_OPTIONS@ what that of vecmpi-tune does; @VERSION@ the version. The
+rest of a source is roff, with the macros of man(7).
 """
 
 import argparse

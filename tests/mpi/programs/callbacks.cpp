@@ -97,7 +97,8 @@ void operators() {
         std::vector<int64_t> later(in.size());
         MPI_Request request;
         MPI_Allreduce(in.data(), out.data(), elements, MPI_INT64_T, op, MPI_COMM_WORLD);
-        MPI_Iallreduce(in.data(), later.data(), elements, MPI_INT64_T, op, MPI_COMM_WORLD, &request);
+        MPI_Iallreduce(in.data(), later.data(), elements, MPI_INT64_T, op, MPI_COMM_WORLD,
+                       &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         const int64_t sum = static_cast<int64_t>(world.size) * (world.size + 1) / 2;
         for (size_t i = 0; i < out.size(); ++i) {

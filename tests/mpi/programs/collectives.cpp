@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random collectives on several communicators. Argument: blocking, nonblocking, persistent or mixed.
+// Random collectives on several communicators. Argument: blocking, nonblocking, persistent or
+// mixed.
 #include <vector>
 
 #include "collective.hpp"
@@ -41,7 +42,8 @@ void run_nonblocking(const Groups& groups, Random& own, bool mixed) {
     }
 }
 
-// Testall, Waitany and Waitsome of MPICH 4.0.2 treat an inactive persistent collective as an active one.
+// Testall, Waitany and Waitsome of MPICH 4.0.2 treat an inactive persistent collective as an active
+// one.
 void wait_for_active(Random& own, std::vector<MPI_Request>& requests) {
     if (own.chance(50)) {
         MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
@@ -49,7 +51,8 @@ void wait_for_active(Random& own, std::vector<MPI_Request>& requests) {
     }
     for (size_t i = requests.size(); i > 0; --i) {
         int flag = 0;
-        if (own.chance(50)) MPI_Wait(&requests[i - 1], MPI_STATUS_IGNORE);
+        if (own.chance(50))
+            MPI_Wait(&requests[i - 1], MPI_STATUS_IGNORE);
         else
             while (!flag) MPI_Test(&requests[i - 1], &flag, MPI_STATUS_IGNORE);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators made and freed between posted collectives: the order on each communicator must be kept.
+// Communicators made and freed between posted collectives: the order on each communicator must be
+// kept.
 #include <array>
 #include <deque>
 #include <vector>

@@ -42,13 +42,13 @@ struct Row {
     Placing placing;  // of the blocks, where there are several
 };
 constexpr Row rows[] = {
-    {Flow::from_root, Placing::even}, {Flow::from_root, Placing::by_extent},
-    {Flow::to_root, Placing::even},   {Flow::to_root, Placing::by_extent},
-    {Flow::to_all, Placing::even},    {Flow::to_all, Placing::by_extent},
-    {Flow::pairs, Placing::even},     {Flow::pairs, Placing::by_extent},
-    {Flow::pairs, Placing::by_bytes}, {Flow::to_all, Placing::even},
+    {Flow::from_root, Placing::even},   {Flow::from_root, Placing::by_extent},
+    {Flow::to_root, Placing::even},     {Flow::to_root, Placing::by_extent},
+    {Flow::to_all, Placing::even},      {Flow::to_all, Placing::by_extent},
+    {Flow::pairs, Placing::even},       {Flow::pairs, Placing::by_extent},
+    {Flow::pairs, Placing::by_bytes},   {Flow::to_all, Placing::even},
     {Flow::to_all, Placing::by_extent}, {Flow::pairs, Placing::even},
-    {Flow::pairs, Placing::by_extent}, {Flow::pairs, Placing::by_bytes},
+    {Flow::pairs, Placing::by_extent},  {Flow::pairs, Placing::by_bytes},
 };
 
 // Whom this rank sends to and receives from, by their ranks in the world.
@@ -340,9 +340,9 @@ class Operation {
                                                         in.count, in.type, comm);
             case Kind::neighbor_alltoallv:
                 return make<MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv,
-                            MPI_Neighbor_alltoallv_init>(
-                    out.buffer, out.counts, out.displacements, out.type, in.buffer, in.counts,
-                    in.displacements, in.type, comm);
+                            MPI_Neighbor_alltoallv_init>(out.buffer, out.counts, out.displacements,
+                                                         out.type, in.buffer, in.counts,
+                                                         in.displacements, in.type, comm);
             default:
                 return make<MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw,
                             MPI_Neighbor_alltoallw_init>(out.buffer, out.counts, out.bytes,
@@ -388,7 +388,7 @@ int main(int argc, char** argv) {
     Random order = own_random(73);  // how often it is asked depends on the time
     const bool of_neighbours = world.argument == "neighbours";
     for (int round = 0; round < 8; ++round) {
-        Partners partners = of_neighbours                        ? neighbours(common)
+        Partners partners = of_neighbours                      ? neighbours(common)
                             : round % 3 == 2 && world.size > 1 ? other_side()
                                                                : everybody();
         for (int i = 0; i < 3; ++i) run_batch(partners, of_neighbours, common, own, order);

@@ -72,9 +72,7 @@ class PartOfRecord {
 class Sender {
   public:
     Sender(Random& own, int round, int to)
-        : round_(round),
-          to_(to),
-          blocks_(own, of(0).unit, units(), Placing::by_extent) {
+        : round_(round), to_(to), blocks_(own, of(0).unit, units(), Placing::by_extent) {
         for (int i = 0; i < letters; ++i)
             if (of(i).more == 0) blocks_.fill(static_cast<size_t>(i), of(i).id);
     }

@@ -47,16 +47,26 @@ class Round {
 
     void run() {
         switch (way_) {
-            case Way::wait: return by_wait();
-            case Way::test: return by_test();
-            case Way::recv: return by_recv();
-            case Way::sendrecv: return by_sendrecv();
-            case Way::waitall: return by_waitall();
-            case Way::waitsome: return by_waitsome();
-            case Way::waitany: return by_waitany();
-            case Way::mrecv: return by_probe(false);
-            case Way::imrecv: return by_probe(true);
-            case Way::persistent: return by_persistent();
+            case Way::wait:
+                return by_wait();
+            case Way::test:
+                return by_test();
+            case Way::recv:
+                return by_recv();
+            case Way::sendrecv:
+                return by_sendrecv();
+            case Way::waitall:
+                return by_waitall();
+            case Way::waitsome:
+                return by_waitsome();
+            case Way::waitany:
+                return by_waitany();
+            case Way::mrecv:
+                return by_probe(false);
+            case Way::imrecv:
+                return by_probe(true);
+            case Way::persistent:
+                return by_persistent();
         }
     }
 
@@ -162,9 +172,9 @@ class Round {
         for (int i = 0; i < messages; ++i) {
             MPI_Status status;
             const size_t b = index(i);
-            const int code = MPI_Sendrecv(out_.block(b), out_.count(b), out_.type(), right(), i,
-                                          in_.block(b), in_.count(b), in_.type(), left(), i, comm_,
-                                          &status);
+            const int code =
+                MPI_Sendrecv(out_.block(b), out_.count(b), out_.type(), right(), i, in_.block(b),
+                             in_.count(b), in_.type(), left(), i, comm_, &status);
             judge_one(code, status, i, "Sendrecv");
         }
     }

@@ -267,14 +267,12 @@ class Operation {
         for (int i = 0; i < plan_.earlier; ++i) {
             MPI_Request both[2];
             MPI_Irecv(in.address(), in.count(), in.type(), left, plan_.tag, comm, &both[0]);
-            MPI_Isend(out.address(), out.count(), out.type(), right(), plan_.tag, comm,
-                      &both[1]);
+            MPI_Isend(out.address(), out.count(), out.type(), right(), plan_.tag, comm, &both[1]);
             MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
         }
         if (way == 3) {
-            MPI_Sendrecv(out.address(), out.count(), out.type(), right(), plan_.tag,
-                         in.address(), in.count(), in.type(), left, plan_.tag, comm,
-                         &status_);
+            MPI_Sendrecv(out.address(), out.count(), out.type(), right(), plan_.tag, in.address(),
+                         in.count(), in.type(), left, plan_.tag, comm, &status_);
             return;
         }
         if (way < 2) {
@@ -285,8 +283,7 @@ class Operation {
         if (way == 1) {
             MPI_Send(out.address(), out.count(), out.type(), right(), plan_.tag, comm);
         } else {
-            MPI_Isend(out.address(), out.count(), out.type(), right(), plan_.tag, comm,
-                      &request);
+            MPI_Isend(out.address(), out.count(), out.type(), right(), plan_.tag, comm, &request);
             requests.push_back(request);
         }
         if (way == 2)

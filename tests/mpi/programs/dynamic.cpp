@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Comm_spawn and MPI_Open_port amid outstanding operations: MPICH 4.0.2 refuses both on UCX; the same error must
-// come back and everything must work on. Needs no port and no second program.
+// MPI_Comm_spawn and MPI_Open_port amid outstanding operations: MPICH 4.0.2 refuses both on UCX;
+// the same error must come back and everything must work on. Needs no port and no second program.
 #include <string>
 
 #include "battery.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// User error handlers: called once, on the right communicator, on the thread of the call. Each rank errs alone.
+// User error handlers: called once, on the right communicator, on the thread of the call. Each rank
+// errs alone.
 #include <unistd.h>
 
 #include <thread>

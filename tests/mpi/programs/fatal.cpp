@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An error under MPI_ERRORS_ARE_FATAL ends the job. Argument: where the error is made. Never ends well.
+// An error under MPI_ERRORS_ARE_FATAL ends the job. Argument: where the error is made. Never ends
+// well.
 #include <cstdio>
 #include <cstdlib>
 
@@ -12,8 +13,10 @@ int main(int argc, char** argv) {
     const int out[4] = {1, 2, 3, 4};
     int in = 0;
     MPI_Request request;
-    if (world.argument == "isend") MPI_Isend(out, 4, MPI_INT, world.size, 0, MPI_COMM_WORLD, &request);
-    if (world.argument == "allreduce") MPI_Allreduce(out, &in, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD);
+    if (world.argument == "isend")
+        MPI_Isend(out, 4, MPI_INT, world.size, 0, MPI_COMM_WORLD, &request);
+    if (world.argument == "allreduce")
+        MPI_Allreduce(out, &in, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD);
     if (world.argument == "freed") {
         MPI_Comm comm;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI-IO with receives outstanding: ROMIO calls MPI from inside the library. Writes one file under the temporary folder.
+// MPI-IO with receives outstanding: ROMIO calls MPI from inside the library. Writes one file under
+// the temporary folder.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -66,7 +67,8 @@ void nonblocking(MPI_File file, MPI_Comm comm, Random& own) {
     MPI_File_iwrite_at(file, place(world.rank, 3), out.data(), width, MPI_INT, &requests[1]);
     MPI_Isend(&world.rank, 1, MPI_INT, right(), 12, comm, &requests[2]);
     // Testall of MPICH 4.0.2 can free the request of a file twice.
-    if (own.chance(50)) MPI_Waitall(3, requests.data(), MPI_STATUSES_IGNORE);
+    if (own.chance(50))
+        MPI_Waitall(3, requests.data(), MPI_STATUSES_IGNORE);
     else
         for (MPI_Request& each : requests) MPI_Wait(&each, MPI_STATUS_IGNORE);
     check_equal(message, left(), "message beside Iwrite");
@@ -86,10 +88,12 @@ void interleaved(const std::string& name) {
     MPI_Status status;
     const std::vector<int> out = content(world.rank, 4);
     std::vector<int> in(width, -1);
-    MPI_File_open(MPI_COMM_WORLD, name.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_File_open(MPI_COMM_WORLD, name.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+                  &file);
     MPI_Type_vector(width / 10, 10, 10 * world.size, MPI_INT, &view);
     MPI_Type_commit(&view);
-    MPI_File_set_view(file, static_cast<MPI_Offset>(world.rank * 10 * static_cast<int>(sizeof(int))),
+    MPI_File_set_view(file,
+                      static_cast<MPI_Offset>(world.rank * 10 * static_cast<int>(sizeof(int))),
                       MPI_INT, view, "native", MPI_INFO_NULL);
     MPI_File_write_all(file, out.data(), width, MPI_INT, &status);
     MPI_File_seek(file, 0, MPI_SEEK_SET);
@@ -111,7 +115,8 @@ int main(int argc, char** argv) {
     MPI_Request pending;
     MPI_Irecv(&in, 1, MPI_INT, left(), 11, comm, &pending);  // outstanding all the time
     MPI_File file;
-    MPI_File_open(MPI_COMM_WORLD, name.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_File_open(MPI_COMM_WORLD, name.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+                  &file);
     for (int round = 0; round < 3; ++round) write_and_read(file, round);
     nonblocking(file, comm, own);
     MPI_File_close(&file);

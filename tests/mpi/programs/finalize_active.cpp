@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Finalize with freed requests that may still be active, buffered sends undelivered, attributes to delete on self.
+// MPI_Finalize with freed requests that may still be active, buffered sends undelivered, attributes
+// to delete on self.
 #include <vector>
 
 #include "battery.hpp"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // fork() amid communication, as data loaders do.
 //   (none)  amid messages; the child asks whether MPI is initialised and leaves
-//   node    amid collectives of all sizes, which ranks of a node may do through memory: from between the calls, and from
-//           a thread, in the middle of one; children leave, become another program, or live on
+//   node    amid collectives of all sizes, which ranks of a node may do through memory: between the
+//           calls, and from a thread in the middle of one; children leave, become another program,
+//           or live on
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,13 +103,15 @@ class Children {
         if (kind == Kind::lives_on)
             check(WIFSIGNALED(status), "the child lived on");
         else
-            check_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0, "exit status of the child");
+            check_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0,
+                        "exit status of the child");
     }
     std::vector<std::pair<pid_t, Kind>> alive_;
 };
 
 Kind any_kind(Random& own) {
-    return std::vector{Kind::leaves, Kind::becomes_another, Kind::lives_on}[static_cast<size_t>(own.below(3))];
+    return std::vector{Kind::leaves, Kind::becomes_another,
+                       Kind::lives_on}[static_cast<size_t>(own.below(3))];
 }
 
 int number(int call, int rank, int at) { return 3 * call + rank + at % 1000; }
@@ -120,7 +123,8 @@ void put_numbers(std::vector<int>& to, int count, int call) {
 // expected(i) -> what must be in out[i]
 template <class Expected>
 void check_result(int count, const Expected& expected) {
-    for (int i = 0; i < count; ++i) check_equal(out[static_cast<size_t>(i)], expected(i), "result across fork");
+    for (int i = 0; i < count; ++i)
+        check_equal(out[static_cast<size_t>(i)], expected(i), "result across fork");
 }
 
 int any_count(Random& common) {
@@ -136,8 +140,10 @@ void one_collective(int call, Random& common, Random& own, Children& children) {
     };
     put_numbers(which == 1 || which == 3 ? out : in, count, call);
     if (which == 0) MPI_Allreduce(in.data(), out.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (which == 1) MPI_Allreduce(MPI_IN_PLACE, out.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (which == 2) MPI_Allgather(in.data(), count, MPI_INT, out.data(), count, MPI_INT, MPI_COMM_WORLD);
+    if (which == 1)
+        MPI_Allreduce(MPI_IN_PLACE, out.data(), count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (which == 2)
+        MPI_Allgather(in.data(), count, MPI_INT, out.data(), count, MPI_INT, MPI_COMM_WORLD);
     if (which == 3) MPI_Bcast(out.data(), count, MPI_INT, root, MPI_COMM_WORLD);
     if (which == 4) {
         MPI_Request request;

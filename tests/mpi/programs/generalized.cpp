@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Generalized requests alone and mixed with messages in every kind of completion. Their callbacks are counted.
+// Generalized requests alone and mixed with messages in every kind of completion. Their callbacks
+// are counted.
 #include <thread>
 #include <vector>
 
@@ -66,7 +67,8 @@ void run_mixed(Random& random, MPI_Comm comm, int round) {
     const auto finish = [&] {
         for (size_t i = 0; i < pairs; ++i) MPI_Grequest_complete(handles[2 * i + 1]);
     };
-    if (random.chance(50)) finish();
+    if (random.chance(50))
+        finish();
     else {
         int flag = 1;
         MPI_Testall(2 * pairs, requests.data(), &flag, MPI_STATUSES_IGNORE);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What programs do in their error handlers below MPI_THREAD_MULTIPLE: call MPI, leave by longjmp, throw.
-// Afterwards messages and collectives must go on as if nothing had been. Each rank errs alone.
-// Argument: calls, jumps, throws, objects, many, abort.
+// What programs do in their error handlers below MPI_THREAD_MULTIPLE: call MPI, leave by longjmp,
+// throw. Afterwards messages and collectives must go on as if nothing had been. Each rank errs
+// alone. Argument: calls, jumps, throws, objects, many, abort.
+#include <unistd.h>
 #include <csetjmp>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "battery.hpp"
@@ -133,9 +133,9 @@ void call_in_handlers() {
     expect(MPI_Send(&value, 1, MPI_INT, 99, 0, comm), MPI_ERR_RANK, "Send");
     expect(MPI_Isend(&value, 1, MPI_INT, 99, 0, comm, &request), MPI_ERR_RANK, "Isend");
     expect(MPI_Bcast(&value, 1, MPI_INT, -1, comm), MPI_ERR_ROOT, "Bcast");
-    expect(MPI_Sendrecv(&value, 1, MPI_INT, 99, 0, &value, 1, MPI_INT, 0, 0, comm,
-                        MPI_STATUS_IGNORE),
-           MPI_ERR_RANK, "Sendrecv");
+    expect(
+        MPI_Sendrecv(&value, 1, MPI_INT, 99, 0, &value, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE),
+        MPI_ERR_RANK, "Sendrecv");
     expect(MPI_Probe(99, 0, comm, MPI_STATUS_IGNORE), MPI_ERR_RANK, "Probe");
     expect(MPI_Send_init(&value, 1, MPI_INT, 99, 0, comm, &request), MPI_ERR_RANK, "Send_init");
     expect(MPI_Type_free(&type), MPI_ERR_TYPE, "Type_free");
@@ -160,7 +160,7 @@ void call_in_handlers() {
     MPI_Comm_free(&first);
 }
 
-// ---- in callbacks: what the handler does must be seen there --------------------------------------
+// ---- in callbacks: what the handler does must be seen there -------------------------------------
 
 MPI_Comm used_in_callbacks;
 int caught = 0;
@@ -251,9 +251,7 @@ void jump_out_of_handlers() {
     if (world.rank % 2 == 0)
         jump_out_of("Send", [&] { MPI_Send(&value, 1, MPI_INT, 99, 0, comm); });
     jump_out_of("Isend", [&] { MPI_Isend(&value, 1, MPI_INT, 99, 0, comm, &request); });
-    jump_out_of("Allreduce", [&] {
-        MPI_Allreduce(&value, &value, 1, MPI_INT, MPI_OP_NULL, comm);
-    });
+    jump_out_of("Allreduce", [&] { MPI_Allreduce(&value, &value, 1, MPI_INT, MPI_OP_NULL, comm); });
     jump_out_of("Bcast", [&] { MPI_Bcast(&value, 1, MPI_INT, -1, comm); });
     MPI_Isend(out, 4, MPI_INT, world.rank, 3, comm, &send);
     MPI_Irecv(&value, 1, MPI_INT, world.rank, 3, comm, &request);
@@ -320,9 +318,8 @@ void throw_from_handlers() {
         catch_from("Send", [&] { MPI_Send(&value, 1, MPI_INT, 99, 0, comm); });
     }
     catch_from("Isend", [&] { MPI_Isend(&value, 1, MPI_INT, 99, 0, comm, &request); });
-    catch_from("Gather", [&] {
-        MPI_Gather(&value, 1, MPI_INT, &value, 1, MPI_INT, world.size, comm);
-    });
+    catch_from("Gather",
+               [&] { MPI_Gather(&value, 1, MPI_INT, &value, 1, MPI_INT, world.size, comm); });
     goes_on(comm, "after exceptions");
     goes_on(MPI_COMM_WORLD, "after exceptions, world");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);

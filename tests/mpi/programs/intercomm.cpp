@@ -73,10 +73,10 @@ class Round {
         MPI_Request* next = requests_;
         call<MPI_Allreduce, MPI_Iallreduce, MPI_Allreduce_init>(
             form_, next++, in_.data(), sum_.data(), n_, type, MPI_SUM, s_.comm);
-        call<MPI_Allgather, MPI_Iallgather, MPI_Allgather_init>(
-            form_, next++, in_.data(), n_, type, all_.data(), n_, type, s_.comm);
-        call<MPI_Alltoall, MPI_Ialltoall, MPI_Alltoall_init>(
-            form_, next++, out_.data(), n_, type, exchanged_.data(), n_, type, s_.comm);
+        call<MPI_Allgather, MPI_Iallgather, MPI_Allgather_init>(form_, next++, in_.data(), n_, type,
+                                                                all_.data(), n_, type, s_.comm);
+        call<MPI_Alltoall, MPI_Ialltoall, MPI_Alltoall_init>(form_, next++, out_.data(), n_, type,
+                                                             exchanged_.data(), n_, type, s_.comm);
         // From even rank 0 to all odd ones, and back as a sum.
         const int root = s_.even ? (s_.rank == 0 ? MPI_ROOT : MPI_PROC_NULL) : 0;
         call<MPI_Bcast, MPI_Ibcast, MPI_Bcast_init>(form_, next++, word_.data(), n_, type, root,

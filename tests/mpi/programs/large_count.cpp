@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The _c forms with MPI_Count arguments: blocking, nonblocking, persistent, status queries. Counts stay small.
+// The _c forms with MPI_Count arguments: blocking, nonblocking, persistent, status queries. Counts
+// stay small.
 #include <vector>
 
 #include "completion.hpp"
@@ -71,8 +72,8 @@ void blocking_messages() {
     MPI_Recv_c(in.data(), elements, MPI_INT, left(), 9, comm, &status);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     judge(in, left(), 20, status);
-    MPI_Sendrecv_c(out.data(), elements, MPI_INT, right(), 8, in.data(), elements, MPI_INT, left(), 8,
-                   comm, &status);
+    MPI_Sendrecv_c(out.data(), elements, MPI_INT, right(), 8, in.data(), elements, MPI_INT, left(),
+                   8, comm, &status);
     judge(in, left(), 20, status);
     in = out;
     MPI_Sendrecv_replace_c(in.data(), elements, MPI_INT, right(), 7, left(), 7, comm, &status);

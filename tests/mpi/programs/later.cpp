@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions that came after MPI 4.0, where the library has them: looks at several requests, and buffers of a
-// communicator. A library without them leaves weak references null, preloaded as plain.
+// Functions that came after MPI 4.0, where the library has them: looks at several requests, and
+// buffers of a communicator. A library without them leaves weak references null, preloaded as
+// plain.
 #include <vector>
 
 #include "battery.hpp"
@@ -9,8 +10,10 @@ using namespace battery;
 
 extern "C" {
 int MPI_Request_get_status_all(int, const MPI_Request[], int*, MPI_Status[]) __attribute__((weak));
-int MPI_Request_get_status_any(int, const MPI_Request[], int*, int*, MPI_Status*) __attribute__((weak));
-int MPI_Request_get_status_some(int, const MPI_Request[], int*, int[], MPI_Status[]) __attribute__((weak));
+int MPI_Request_get_status_any(int, const MPI_Request[], int*, int*, MPI_Status*)
+    __attribute__((weak));
+int MPI_Request_get_status_some(int, const MPI_Request[], int*, int[], MPI_Status[])
+    __attribute__((weak));
 int MPI_Comm_attach_buffer(MPI_Comm, void*, int) __attribute__((weak));
 int MPI_Comm_detach_buffer(MPI_Comm, void*, int*) __attribute__((weak));
 int MPI_Comm_flush_buffer(MPI_Comm) __attribute__((weak));
@@ -47,15 +50,19 @@ struct Exchange {
 void look_at_any(MPI_Comm comm) {
     Exchange exchange;
     int index = 0, flag = 0;
-    MPI_Request_get_status_any(messages + 1, exchange.requests.data(), &index, &flag, &exchange.statuses[0]);
+    MPI_Request_get_status_any(messages + 1, exchange.requests.data(), &index, &flag,
+                               &exchange.statuses[0]);
     check_equal(flag, 1, "flag over null requests");
     check_equal(index, MPI_UNDEFINED, "index over null requests");
     exchange.receive(comm);
-    MPI_Request_get_status_any(messages + 1, exchange.requests.data(), &index, &flag, &exchange.statuses[0]);
+    MPI_Request_get_status_any(messages + 1, exchange.requests.data(), &index, &flag,
+                               &exchange.statuses[0]);
     check_equal(flag, 0, "flag before anything was sent");
     MPI_Barrier(comm);
     exchange.send(comm, 3);
-    do MPI_Request_get_status_any(messages + 1, exchange.requests.data(), &index, &flag, &exchange.statuses[0]);
+    do
+        MPI_Request_get_status_any(messages + 1, exchange.requests.data(), &index, &flag,
+                                   &exchange.statuses[0]);
     while (!flag);
     check_equal(index, 3, "index of the message that came");
     topic("any").add_status(exchange.statuses[0], MPI_INT);
@@ -68,7 +75,9 @@ void look_at_some(MPI_Comm comm) {
     int indices[messages + 1], number = 0;
     exchange.receive(comm);
     for (int tag : {5, 1}) exchange.send(comm, tag);
-    do MPI_Request_get_status_some(messages + 1, exchange.requests.data(), &number, indices, exchange.statuses.data());
+    do
+        MPI_Request_get_status_some(messages + 1, exchange.requests.data(), &number, indices,
+                                    exchange.statuses.data());
     while (number < 1);  // MPICH looks for no more where one is complete
     for (int i = 0; i < number; ++i) {
         check(indices[i] == 1 || indices[i] == 5, "index of a message that came");
@@ -84,13 +93,17 @@ void look_at_all(MPI_Comm comm) {
     Exchange exchange;
     int flag = 1;
     exchange.receive(comm);
-    MPI_Request_get_status_all(messages + 1, exchange.requests.data(), &flag, exchange.statuses.data());
+    MPI_Request_get_status_all(messages + 1, exchange.requests.data(), &flag,
+                               exchange.statuses.data());
     check_equal(flag, 0, "flag of all before anything was sent");
     MPI_Barrier(comm);
     for (int tag = 0; tag < messages; ++tag) exchange.send(comm, tag);
-    do MPI_Request_get_status_all(messages + 1, exchange.requests.data(), &flag, exchange.statuses.data());
+    do
+        MPI_Request_get_status_all(messages + 1, exchange.requests.data(), &flag,
+                                   exchange.statuses.data());
     while (!flag);
-    for (int i = 0; i < messages; ++i) topic("all").add_status(exchange.statuses[Exchange::at(i)], MPI_INT);
+    for (int i = 0; i < messages; ++i)
+        topic("all").add_status(exchange.statuses[Exchange::at(i)], MPI_INT);
     check_empty(exchange.statuses[messages]);
     exchange.finish(topic("all"));
 }
@@ -102,7 +115,8 @@ void ask_one_by_one(MPI_Comm comm) {
     for (int i = 0; i < messages; ++i) {
         int found = 0;
         while (!MPIX_Request_is_complete(exchange.requests[Exchange::at(i)]))
-            MPI_Iprobe(MPI_ANY_SOURCE, messages, comm, &found, MPI_STATUS_IGNORE);  // it makes no progress itself
+            MPI_Iprobe(MPI_ANY_SOURCE, messages, comm, &found,
+                       MPI_STATUS_IGNORE);  // it makes no progress itself
     }
     exchange.finish(topic("complete"));
 }
@@ -139,7 +153,8 @@ int main(int argc, char** argv) {
         look_at_all(comm);
     }
     if (MPIX_Request_is_complete) ask_one_by_one(comm);
-    if (MPI_Comm_attach_buffer && MPI_Comm_detach_buffer && MPI_Comm_flush_buffer) send_from_buffer(comm);
+    if (MPI_Comm_attach_buffer && MPI_Comm_detach_buffer && MPI_Comm_flush_buffer)
+        send_from_buffer(comm);
     topic("done").add(1);
     MPI_Comm_free(&comm);
     return end();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Initialisation at each thread level and what is told of it; calls before MPI_Init and after MPI_Finalize.
-// Argument: none (MPI_Init), single, funneled, serialized, multiple, or thread (both from another thread); or what
-// MPICH's variable for MPI_Init says, in small letters: mpi_thread_multiple, or no level at all.
+// Initialisation at each thread level and what is told of it; calls before MPI_Init and after
+// MPI_Finalize. Argument: none (MPI_Init), single, funneled, serialized, multiple, or thread (both
+// from another thread); or what MPICH's variable for MPI_Init says, in small letters:
+// mpi_thread_multiple, or no level at all.
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -16,7 +17,8 @@ namespace {
 int level_of(const std::string& name) {
     if (name == "funneled") return MPI_THREAD_FUNNELED;
     if (name == "serialized") return MPI_THREAD_SERIALIZED;
-    if (name == "multiple" || name == "thread" || name == "mpi_thread_multiple") return MPI_THREAD_MULTIPLE;
+    if (name == "multiple" || name == "thread" || name == "mpi_thread_multiple")
+        return MPI_THREAD_MULTIPLE;
     return MPI_THREAD_SINGLE;
 }
 
@@ -82,8 +84,10 @@ void life(int argc, char** argv) {
     read_arguments(argc, argv);
     always_callable(0, 0);
     const int level = level_of(world.argument);
-    if (world.argument.empty() || by_variable()) begin(argc, argv);
-    else begin(argc, argv, level);
+    if (world.argument.empty() || by_variable())
+        begin(argc, argv);
+    else
+        begin(argc, argv, level);
     always_callable(1, 0);
     told(level);
     communicate();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A lock of the program that its operator takes, held around MPI calls as an interpreter holds its own. It is given
-// away only in calls that wait, so no other call may wait for the operator.
+// A lock of the program that its operator takes, held around MPI calls as an interpreter holds its
+// own. It is given away only in calls that wait, so no other call may wait for the operator.
 #include <unistd.h>
 
 #include <array>
@@ -124,7 +124,8 @@ int main(int argc, char** argv) {
         out[count - 1] = world.rank + round;
         MPI_Request requests[2];
         for (int i = 0; i < 2; ++i) {
-            MPI_Iallreduce(out.data(), in[i].data(), count, MPI_INT, op, MPI_COMM_WORLD, &requests[i]);
+            MPI_Iallreduce(out.data(), in[i].data(), count, MPI_INT, op, MPI_COMM_WORLD,
+                           &requests[i]);
             usleep(1000);  // time for the operator to ask for the lock on another thread
         }
         MPI_Datatype pair;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waitall and Testall over requests of unlike kinds: persistent ones beside generalized ones, files beside messages,
-// failed ones beside pending ones.
+// Waitall and Testall over requests of unlike kinds: persistent ones beside generalized ones, files
+// beside messages, failed ones beside pending ones.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -63,18 +63,19 @@ void complete_both(bool blocking, MPI_Request requests[]) {
     while (!blocking && !flag) MPI_Testall(2, requests, &flag, MPI_STATUSES_IGNORE);
 }
 
-// The message to rank 0 is sent only when the collective write is through, in which rank 0 takes part by the call
-// that waits for the message too.
+// The message to rank 0 is sent only when the collective write is through, in which rank 0 takes
+// part by the call that waits for the message too.
 void file_and_message(MPI_File file, bool blocking) {
     std::vector<int> data(1024, world.rank);
     std::vector<int> in(large, -1);
     const std::vector<int> out(large, 77);
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    if (world.rank == 0)
-        MPI_Irecv(in.data(), large, MPI_INT, 1, 2, MPI_COMM_WORLD, &requests[0]);
+    if (world.rank == 0) MPI_Irecv(in.data(), large, MPI_INT, 1, 2, MPI_COMM_WORLD, &requests[0]);
     MPI_File_iwrite_all(file, data.data(), 1024, MPI_INT, &requests[1]);
-    if (world.rank == 0) complete_both(blocking, requests);
-    else MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    if (world.rank == 0)
+        complete_both(blocking, requests);
+    else
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
     if (world.rank == 1) MPI_Send(out.data(), large, MPI_INT, 0, 2, MPI_COMM_WORLD);
     if (world.rank != 0) return;
     check_equal(in[large - 1], 77, "message beside a file");
@@ -107,7 +108,8 @@ void settle(int count, const MPI_Request requests[]) {
     }
 }
 
-// Three messages around the ring: complete, too long, pending. Testall reports the failure and leaves the pending one.
+// Three messages around the ring: complete, too long, pending. Testall reports the failure and
+// leaves the pending one.
 void failed_and_pending(int count_of_failed, int count_of_pending) {
     std::vector<int> in[3];
     std::vector<int> out(large, 9);

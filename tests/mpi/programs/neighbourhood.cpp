@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Neighbourhood collectives on Cartesian and random graph topologies, in all three forms. Ints only.
+// Neighbourhood collectives on Cartesian and random graph topologies, in all three forms. Ints
+// only.
 #include <string>
 #include <vector>
 
@@ -67,7 +68,8 @@ class Exchange {
                 const int from = topology_.sources[k];
                 const int expected =
                     from == MPI_PROC_NULL ? -1 : value(from, gathers() ? 0 : world.rank, i);
-                check_equal(in_[place(k) + static_cast<size_t>(i)], expected, "neighbour's element");
+                check_equal(in_[place(k) + static_cast<size_t>(i)], expected,
+                            "neighbour's element");
             }
         topic("kind " + std::to_string(kind_)).add_bytes(in_.data(), in_.size() * sizeof(int));
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocking collectives of any size in long streams on several communicators, as ranks of one node may do them through
-// memory. Sums of floats are rounded, and have the plain library's bits.
+// Blocking collectives of any size in long streams on several communicators, as ranks of one node
+// may do them through memory. Sums of floats are rounded, and have the plain library's bits.
 //   random  a mix of calls, sizes, types, roots and communicators; ranks lag
 //   ahead   roots that run ahead of ranks that lag
 //   many    more communicators than have memory for large data, which come and go
 //   refused calls that the library refuses on one rank
-//   pending Iallreduce under way beside other calls, completed in any order, on communicators that are freed meanwhile
+//   pending Iallreduce under way beside other calls, completed in any order, communicators freed
 //   chain   a rank posts its Iallreduce only when the one before it has posted
-//   beside  messages that another rank completes only where ours makes progress beside its Iallreduce
+//   beside  messages that end only where another rank makes progress beside its Iallreduce
 //   uneven  Reduce_scatter with blocks of any size, in place too
 //   killed  a rank that dies in the middle
 #include <signal.h>
@@ -46,7 +46,8 @@ void fill_integers(unsigned char* to, size_t elements, Random& random) {
 template <class T, size_t parts = 1>
 void fill_reals(unsigned char* to, size_t elements, Random& random) {
     for (size_t i = 0; i < elements * parts; ++i) {
-        const T value = static_cast<T>(static_cast<double>(random.next() % 1000000) / 7.0 - 50000.0);
+        const T value =
+            static_cast<T>(static_cast<double>(random.next() % 1000000) / 7.0 - 50000.0);
         std::memcpy(to + i * sizeof value, &value, sizeof value);
     }
 }
@@ -101,7 +102,8 @@ constexpr unsigned char guard = 0xa5;
 // The result, and nothing behind it.
 void digest_result(const Bytes& result, size_t bytes, Digest& digest) {
     digest.add_bytes(result.data(), bytes);
-    for (size_t i = bytes; i < result.size(); ++i) check(result[i] == guard, "nothing behind the result");
+    for (size_t i = bytes; i < result.size(); ++i)
+        check(result[i] == guard, "nothing behind the result");
 }
 
 void all_or_one(const Comm& comm, Random& common, Random& own, Digest& digest) {
@@ -109,7 +111,8 @@ void all_or_one(const Comm& comm, Random& common, Random& own, Digest& digest) {
     const MPI_Op op = row.ops[static_cast<size_t>(common.below(static_cast<int>(row.ops.size())))];
     const size_t elements = any_size(common) / row.bytes, bytes = elements * row.bytes;
     const bool to_all = common.chance(60), in_place = common.chance(40);
-    // MPICH 4.0.2 reads its input at MPI_IN_PLACE where the root of a Reduce above 2 KiB is not rank 0.
+    // MPICH 4.0.2 reads its input at MPI_IN_PLACE where the root of a Reduce above 2 KiB is not
+    // rank 0.
     const int root = in_place && bytes > 2048 ? 0 : common.below(comm.size);
     const size_t shift = static_cast<size_t>(own.below(3));  // buffers need not be aligned
     Bytes in(bytes + shift), out(bytes + guard_bytes, guard);
@@ -126,14 +129,17 @@ void all_or_one(const Comm& comm, Random& common, Random& own, Digest& digest) {
 }
 
 // least: bytes of each block.
-void scattered(const Comm& comm, Random& common, Random& own, Digest& digest, bool uneven, size_t least = 0) {
+void scattered(const Comm& comm, Random& common, Random& own, Digest& digest, bool uneven,
+               size_t least = 0) {
     const Reduced& row = any_reduced(common);
     const MPI_Op op = row.ops[static_cast<size_t>(common.below(static_cast<int>(row.ops.size())))];
     std::vector<int> counts(static_cast<size_t>(comm.size));
     Random sizes(common.next());  // whatever the size of the communicator, `common` goes on alike
     const int even = static_cast<int>(any_size(sizes) / row.bytes) / comm.size;
     for (int& count : counts)
-        count = !uneven ? even : sizes.chance(20) ? 0 : static_cast<int>(any_size(sizes) / row.bytes) / comm.size;
+        count = !uneven            ? even
+                : sizes.chance(20) ? 0
+                                   : static_cast<int>(any_size(sizes) / row.bytes) / comm.size;
     for (int& count : counts) count += static_cast<int>(least / row.bytes);
     const bool in_place = common.chance(40);
     const auto total = static_cast<size_t>(std::accumulate(counts.begin(), counts.end(), 0));
@@ -146,8 +152,11 @@ void scattered(const Comm& comm, Random& common, Random& own, Digest& digest, bo
         MPI_Reduce_scatter(from, to, counts.data(), row.type, op, comm.handle);
     else
         MPI_Reduce_scatter_block(from, to, counts.front(), row.type, op, comm.handle);
-    if (in_place) digest.add_bytes(in.data(), in.size());  // what lies behind the result, MPICH leaves as it is, or not
-    else digest_result(out, mine, digest);
+    if (in_place)
+        digest.add_bytes(in.data(),
+                         in.size());  // what lies behind the result, MPICH leaves as it is, or not
+    else
+        digest_result(out, mine, digest);
 }
 
 // The same bytes, whatever type a rank describes them by: ints one after the other, or with gaps.
@@ -212,21 +221,27 @@ void gathered(const Comm& comm, Random& common, Random& own, Digest& digest) {
         all.insert(all.end(), values.begin(), values.end());
         if (r != comm.rank || !in_place) std::fill(all.end() - ints, all.end(), -1);
     }
-    std::vector<int> from = spread(block(comm.rank), sent.stride), to = spread(all, received.stride);
+    std::vector<int> from = spread(block(comm.rank), sent.stride),
+                     to = spread(all, received.stride);
     const int recvcount = received.type == MPI_INT ? ints : 1;
-    MPI_Allgather(in_place ? MPI_IN_PLACE : static_cast<const void*>(from.data()), sent.count, sent.type, to.data(),
-                  recvcount, received.type, comm.handle);
+    MPI_Allgather(in_place ? MPI_IN_PLACE : static_cast<const void*>(from.data()), sent.count,
+                  sent.type, to.data(), recvcount, received.type, comm.handle);
     check(to == spread(expected, received.stride), "Allgather");
     digest.add(static_cast<uint64_t>(ints));
 }
 
 void one_call(const Comm& comm, Random& common, Random& own, Digest& digest) {
     const int which = common.below(100);
-    if (which < 45) all_or_one(comm, common, own, digest);
-    else if (which < 60) scattered(comm, common, own, digest, which < 52);
-    else if (which < 75) broadcast(comm, common, own, digest);
-    else if (which < 95) gathered(comm, common, own, digest);
-    else MPI_Barrier(comm.handle);
+    if (which < 45)
+        all_or_one(comm, common, own, digest);
+    else if (which < 60)
+        scattered(comm, common, own, digest, which < 52);
+    else if (which < 75)
+        broadcast(comm, common, own, digest);
+    else if (which < 95)
+        gathered(comm, common, own, digest);
+    else
+        MPI_Barrier(comm.handle);
 }
 
 void random_stream() {
@@ -253,7 +268,8 @@ struct Pending {
     MPI_Request request = MPI_REQUEST_NULL;
     Pending(const Comm& comm, Random& common, Random& own) {
         const Reduced& row = any_reduced(common);
-        const MPI_Op op = row.ops[static_cast<size_t>(common.below(static_cast<int>(row.ops.size())))];
+        const MPI_Op op =
+            row.ops[static_cast<size_t>(common.below(static_cast<int>(row.ops.size())))];
         const size_t elements = common.chance(5) ? 0 : any_size(common) / row.bytes;
         const bool in_place = common.chance(40);
         bytes = elements * row.bytes;
@@ -261,8 +277,8 @@ struct Pending {
         out.assign(bytes + guard_bytes, guard);
         row.fill(in.data(), elements, own);
         if (in_place) std::memcpy(out.data(), in.data(), bytes);
-        MPI_Iallreduce(in_place ? MPI_IN_PLACE : in.data(), out.data(), static_cast<int>(elements), row.type, op,
-                       comm.handle, &request);
+        MPI_Iallreduce(in_place ? MPI_IN_PLACE : in.data(), out.data(), static_cast<int>(elements),
+                       row.type, op, comm.handle, &request);
     }
 };
 
@@ -273,11 +289,20 @@ void complete_some(std::vector<MPI_Request>& requests, Random& own) {
     if (count == 0) return;
     const auto any = static_cast<size_t>(own.below(count));
     switch (own.below(5)) {
-        case 0: MPI_Wait(&requests[any], MPI_STATUS_IGNORE); break;
-        case 1: MPI_Test(&requests[any], &flag, MPI_STATUS_IGNORE); break;
-        case 2: MPI_Waitany(count, requests.data(), &index, MPI_STATUS_IGNORE); break;
-        case 3: MPI_Testsome(count, requests.data(), &index, indices.data(), MPI_STATUSES_IGNORE); break;
-        default: MPI_Testall(count, requests.data(), &flag, MPI_STATUSES_IGNORE);
+        case 0:
+            MPI_Wait(&requests[any], MPI_STATUS_IGNORE);
+            break;
+        case 1:
+            MPI_Test(&requests[any], &flag, MPI_STATUS_IGNORE);
+            break;
+        case 2:
+            MPI_Waitany(count, requests.data(), &index, MPI_STATUS_IGNORE);
+            break;
+        case 3:
+            MPI_Testsome(count, requests.data(), &index, indices.data(), MPI_STATUSES_IGNORE);
+            break;
+        default:
+            MPI_Testall(count, requests.data(), &flag, MPI_STATUSES_IGNORE);
     }
 }
 
@@ -290,8 +315,10 @@ void pending_calls() {
         std::vector<MPI_Request> requests;
         const auto first = static_cast<size_t>(choice.below(4));
         for (int i = choice.below(15); i >= 0; --i) {
-            // Communicators are of different sizes, so only decisions of the whole world come from `choice`.
-            const Comm& comm = comms[choice.chance(60) ? first : static_cast<size_t>(choice.below(4))];
+            // Communicators are of different sizes, so only decisions of the whole world come from
+            // `choice`.
+            const Comm& comm =
+                comms[choice.chance(60) ? first : static_cast<size_t>(choice.below(4))];
             Random call(choice.next());
             if (choice.chance(80)) {
                 pending.push_back(std::make_unique<Pending>(comm, call, own));
@@ -321,12 +348,15 @@ void chain_of_posts() {
             const int n = common.chance(50) ? common.between(1, 20) : common.between(1, 50000);
             std::vector<int> ones(static_cast<size_t>(n), 1), sums(static_cast<size_t>(n));
             MPI_Request request;
-            if (comm.rank > 0) MPI_Recv(nullptr, 0, MPI_INT, comm.rank - 1, 0, comm.handle, MPI_STATUS_IGNORE);
+            if (comm.rank > 0)
+                MPI_Recv(nullptr, 0, MPI_INT, comm.rank - 1, 0, comm.handle, MPI_STATUS_IGNORE);
             MPI_Iallreduce(ones.data(), sums.data(), n, MPI_INT, MPI_SUM, comm.handle, &request);
-            if (comm.rank < comm.size - 1) MPI_Send(nullptr, 0, MPI_INT, comm.rank + 1, 0, comm.handle);
+            if (comm.rank < comm.size - 1)
+                MPI_Send(nullptr, 0, MPI_INT, comm.rank + 1, 0, comm.handle);
             if (i % 3 == 0) MPI_Barrier(comm.handle);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
-            check(std::all_of(sums.begin(), sums.end(), [&](int sum) { return sum == comm.size; }), "sum of ones");
+            check(std::all_of(sums.begin(), sums.end(), [&](int sum) { return sum == comm.size; }),
+                  "sum of ones");
         }
         MPI_Comm_free(&comm.handle);
     }
@@ -338,8 +368,8 @@ void compute_us(int us) {
     }
 }
 
-// The first rank receives in the background, and its calls, which others always wait for, are all it does: they must
-// let the message in. Else the last rank's synchronous send never ends.
+// The first rank receives in the background, and its calls, which others always wait for, are all
+// it does: they must let the message in. Else the last rank's synchronous send never ends.
 void messages_beside() {
     const int first = 0, last = world.size - 1;
     const Comm comm{MPI_COMM_WORLD, world.rank, world.size};
@@ -348,7 +378,8 @@ void messages_beside() {
         char byte = 0;
         MPI_Request message = MPI_REQUEST_NULL, request = MPI_REQUEST_NULL;
         if (world.rank == first) MPI_Irecv(&byte, 1, MPI_CHAR, last, 5, comm.handle, &message);
-        if (round == 1) MPI_Barrier(comm.handle);  // who asked for memory of nonblocking calls has it now
+        if (round == 1)
+            MPI_Barrier(comm.handle);  // who asked for memory of nonblocking calls has it now
         if (world.rank == last) MPI_Issend(&byte, 1, MPI_CHAR, first, 5, comm.handle, &message);
         for (int sent = 0, sum = 0; sum == 0;) {
             if (world.rank == first) compute_us(50);
@@ -384,8 +415,10 @@ void ranks_that_lag() {
         const bool from_root = common.chance(50);
         lag(own, 30);
         for (int calls = common.between(1, 25); calls > 0; --calls) {
-            if (from_root) broadcast(comm, common, own, digest);
-            else all_or_one(comm, common, own, digest);
+            if (from_root)
+                broadcast(comm, common, own, digest);
+            else
+                all_or_one(comm, common, own, digest);
             lag(own, 2);
         }
     }
@@ -400,15 +433,18 @@ void more_communicators_than_fit() {
             comms.push_back(make_comm(common.below(3)));
             for (int call = 0; call < 3; ++call) one_call(comms.back(), common, own, digest);
         }
-        for (int i = 0; i < 60; ++i) one_call(comms[static_cast<size_t>(common.below(20))], common, own, digest);
+        for (int i = 0; i < 60; ++i)
+            one_call(comms[static_cast<size_t>(common.below(20))], common, own, digest);
         for (Comm& comm : comms) MPI_Comm_free(&comm.handle);
     }
 }
 
 void check_sum_of_ones(const Comm& comm, size_t elements) {
     std::vector<int> ones(elements, 1), sums(elements);
-    MPI_Allreduce(ones.data(), sums.data(), static_cast<int>(elements), MPI_INT, MPI_SUM, comm.handle);
-    check(std::all_of(sums.begin(), sums.end(), [&](int sum) { return sum == comm.size; }), "sum of ones");
+    MPI_Allreduce(ones.data(), sums.data(), static_cast<int>(elements), MPI_INT, MPI_SUM,
+                  comm.handle);
+    check(std::all_of(sums.begin(), sums.end(), [&](int sum) { return sum == comm.size; }),
+          "sum of ones");
 }
 
 // What one rank alone is refused it makes again, and that call meets the others' first one.
@@ -419,21 +455,31 @@ void refused_calls() {
     for (int round = 0; round < 30; ++round) {
         const int n = round % 2 ? 100 : 1000;
         if (comm.rank == 0) {
-            check_class(MPI_Reduce(in.data(), in.data(), n, MPI_INT, MPI_SUM, 0, comm.handle), MPI_ERR_BUFFER, "Reduce");
-            check_class(MPI_Allreduce(nullptr, out.data(), n, MPI_INT, MPI_SUM, comm.handle), MPI_ERR_BUFFER, "Allreduce");
+            check_class(MPI_Reduce(in.data(), in.data(), n, MPI_INT, MPI_SUM, 0, comm.handle),
+                        MPI_ERR_BUFFER, "Reduce");
+            check_class(MPI_Allreduce(nullptr, out.data(), n, MPI_INT, MPI_SUM, comm.handle),
+                        MPI_ERR_BUFFER, "Allreduce");
             check_class(MPI_Bcast(nullptr, n, MPI_INT, 0, comm.handle), MPI_ERR_BUFFER, "Bcast");
-            check_class(MPI_Allgather(in.data(), n, MPI_INT, nullptr, n, MPI_INT, comm.handle), MPI_ERR_BUFFER, "Allgather");
-            check_class(MPI_Allgather(out.data(), n, MPI_INT, out.data(), n, MPI_INT, comm.handle), MPI_ERR_BUFFER,
-                        "Allgather of its own place");
-            check_class(MPI_Reduce_scatter_block(out.data(), out.data(), n, MPI_INT, MPI_SUM, comm.handle), MPI_ERR_BUFFER,
-                        "Reduce_scatter_block");
+            check_class(MPI_Allgather(in.data(), n, MPI_INT, nullptr, n, MPI_INT, comm.handle),
+                        MPI_ERR_BUFFER, "Allgather");
+            check_class(MPI_Allgather(out.data(), n, MPI_INT, out.data(), n, MPI_INT, comm.handle),
+                        MPI_ERR_BUFFER, "Allgather of its own place");
+            check_class(
+                MPI_Reduce_scatter_block(out.data(), out.data(), n, MPI_INT, MPI_SUM, comm.handle),
+                MPI_ERR_BUFFER, "Reduce_scatter_block");
         }
-        check_class(MPI_Reduce(in.data(), comm.rank == 0 ? out.data() : nullptr, n, MPI_INT, MPI_SUM, 0, comm.handle),
+        check_class(MPI_Reduce(in.data(), comm.rank == 0 ? out.data() : nullptr, n, MPI_INT,
+                               MPI_SUM, 0, comm.handle),
                     MPI_SUCCESS, "Reduce, made again");
-        check_class(MPI_Bcast(out.data(), n, MPI_INT, 0, comm.handle), MPI_SUCCESS, "Bcast, made again");
-        check(std::all_of(out.begin(), out.begin() + n, [&](int sum) { return sum == comm.size; }), "both");
-        check_class(MPI_Allgather(in.data(), n, MPI_INT, out.data(), n, MPI_INT, comm.handle), MPI_SUCCESS, "Allgather");
-        check(std::all_of(out.begin(), out.begin() + n * comm.size, [&](int one) { return one == 1; }), "gathered");
+        check_class(MPI_Bcast(out.data(), n, MPI_INT, 0, comm.handle), MPI_SUCCESS,
+                    "Bcast, made again");
+        check(std::all_of(out.begin(), out.begin() + n, [&](int sum) { return sum == comm.size; }),
+              "both");
+        check_class(MPI_Allgather(in.data(), n, MPI_INT, out.data(), n, MPI_INT, comm.handle),
+                    MPI_SUCCESS, "Allgather");
+        check(std::all_of(out.begin(), out.begin() + n * comm.size,
+                          [&](int one) { return one == 1; }),
+              "gathered");
         check_sum_of_ones(comm, static_cast<size_t>(n));
     }
     MPI_Comm last = comm.handle;
@@ -445,7 +491,8 @@ void uneven_blocks() {
     Digest& digest = topic("results");
     const Comm comm{MPI_COMM_WORLD, world.rank, world.size};
     for (int i = 0; i < 150; ++i) scattered(comm, common, own, digest, true);
-    // Above 512 KiB MPICH has another algorithm, which in place cannot have blocks that differ much.
+    // Above 512 KiB MPICH has another algorithm, which in place cannot have blocks that differ
+    // much.
     for (int i = 0; i < 20; ++i) scattered(comm, common, own, digest, false, 300000);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random mixtures of all point-to-point calls, completed in random ways. Must not wait before all is posted.
+// Random mixtures of all point-to-point calls, completed in random ways. Must not wait before all
+// is posted.
 #include <deque>
 #include <map>
 #include <memory>
@@ -80,12 +81,11 @@ class Round {
 
     Receive& new_receive(const Message& m) {
         const bool wild = m.channel == Channel::wild;
-        const int capacity =
-            wild ? max_wild_elements * 2 : m.elements + (random_.chance(50) ? random_.below(50) : 0);
+        const int capacity = wild ? max_wild_elements * 2
+                                  : m.elements + (random_.chance(50) ? random_.below(50) : 0);
         Receive& receive = receives_.emplace_back();
         receive.message = &m;
-        receive.layout =
-            std::make_unique<Layout>(random_, element_sent(m), capacity);
+        receive.layout = std::make_unique<Layout>(random_, element_sent(m), capacity);
         return receive;
     }
 
@@ -140,14 +140,30 @@ class Round {
             call(layout.address(), layout.count(), layout.type(), m.to, m.tag, comm_of(m));
         };
         switch (m.mode) {
-            case SendMode::isend: post(MPI_Isend); break;
-            case SendMode::issend: post(MPI_Issend); break;
-            case SendMode::ibsend: post(MPI_Ibsend); break;
-            case SendMode::irsend: post(MPI_Irsend); break;
-            case SendMode::send: block(MPI_Send); break;
-            case SendMode::ssend: block(MPI_Ssend); break;
-            case SendMode::bsend: block(MPI_Bsend); break;
-            case SendMode::rsend: block(MPI_Rsend); break;
+            case SendMode::isend:
+                post(MPI_Isend);
+                break;
+            case SendMode::issend:
+                post(MPI_Issend);
+                break;
+            case SendMode::ibsend:
+                post(MPI_Ibsend);
+                break;
+            case SendMode::irsend:
+                post(MPI_Irsend);
+                break;
+            case SendMode::send:
+                block(MPI_Send);
+                break;
+            case SendMode::ssend:
+                block(MPI_Ssend);
+                break;
+            case SendMode::bsend:
+                block(MPI_Bsend);
+                break;
+            case SendMode::rsend:
+                block(MPI_Rsend);
+                break;
         }
         layout.free_type();
     }

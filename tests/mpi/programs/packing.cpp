@@ -141,7 +141,7 @@ void exercise_addresses(Random& random, MPI_Datatype type, Digest& digest) {
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
-// ---- types that Maker does not make --------------------------------------------------------------
+// ---- types that Maker does not make -------------------------------------------------------------
 
 MPI_Datatype distributed(Random& random, MPI_Datatype element) {
     int sizes[3], ways[3], blocks[3], places[3], processes = 1;
@@ -167,10 +167,9 @@ MPI_Datatype distributed(Random& random, MPI_Datatype element) {
 
 // Members with gaps inside, in any order; lengths of 0 among them.
 MPI_Datatype mixed(Random& random) {
-    constexpr MPI_Datatype members[] = {MPI_DOUBLE_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT,
-                                        MPI_FLOAT_INT,  MPI_LONG_INT,  MPI_CHAR,
-                                        MPI_SHORT,      MPI_2INT,      MPI_C_DOUBLE_COMPLEX,
-                                        MPI_LONG_DOUBLE};
+    constexpr MPI_Datatype members[] = {
+        MPI_DOUBLE_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT,  MPI_FLOAT_INT,  MPI_LONG_INT, MPI_CHAR,
+        MPI_SHORT,      MPI_2INT,      MPI_C_DOUBLE_COMPLEX, MPI_LONG_DOUBLE};
     std::vector<int> lengths;
     std::vector<MPI_Aint> displacements;
     std::vector<MPI_Datatype> types;
@@ -283,7 +282,7 @@ void random_types(int number) {
     }
 }
 
-// ---- matrices --------------------------------------------------------------------------------------
+// ---- matrices -----------------------------------------------------------------------------------
 
 // A column whose copies stand side by side.
 MPI_Datatype column(int rows, int row_elements, MPI_Datatype element) {
@@ -322,7 +321,7 @@ void columns(int number) {
     }
 }
 
-// ---- what is worth a plan --------------------------------------------------------------------------
+// ---- what is worth a plan -----------------------------------------------------------------------
 
 // 30 to 60 KiB: a plan of a vector pays after some 50 calls, and one of an indexed type of 1000
 // blocks after some 700.
@@ -361,7 +360,7 @@ void often() {
     }
 }
 
-// ---- what the library refuses --------------------------------------------------------------------
+// ---- what the library refuses -------------------------------------------------------------------
 
 void errors() {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -375,7 +374,8 @@ void errors() {
     std::vector<unsigned char> memory(4000), packed(4000);
     for (int i = 0; i < 5; ++i) {  // MPICH 4.0.2 packs what fits
         int position = 0;
-        const int rc = MPI_Pack(memory.data(), 3, type, packed.data(), 1000, &position, MPI_COMM_SELF);
+        const int rc =
+            MPI_Pack(memory.data(), 3, type, packed.data(), 1000, &position, MPI_COMM_SELF);
         digest.add(static_cast<uint64_t>(error_class(rc)));
         digest.add(static_cast<uint64_t>(position));
     }
@@ -416,8 +416,8 @@ void errors() {
     for (const int size : {1200, 1199, 600, 0, -1}) {
         std::vector<unsigned char> into(4000, 7);
         int position = 0;
-        const int rc = MPI_Unpack(packed.data(), size, &position, into.data(), 3, type,
-                                  MPI_COMM_WORLD);
+        const int rc =
+            MPI_Unpack(packed.data(), size, &position, into.data(), 3, type, MPI_COMM_WORLD);
         digest.add(static_cast<uint64_t>(error_class(rc)));
         if (rc == MPI_SUCCESS) digest.add_bytes(into.data(), into.size());
     }
@@ -427,7 +427,7 @@ void errors() {
     MPI_Type_free(&uncommitted);
 }
 
-// ---- handles that come again -----------------------------------------------------------------------
+// ---- handles that come again --------------------------------------------------------------------
 
 MPI_Datatype every(int stride) {
     MPI_Datatype type;
@@ -552,8 +552,12 @@ int main(int argc, char** argv) {
     const struct {
         const char* word;
         void (*run)();
-    } modes[] = {{"columns", [] { columns(60); }}, {"often", often}, {"errors", errors}, {"handles", handles},
-                 {"fortran", fortran}, {"threads", threads}};
+    } modes[] = {{"columns", [] { columns(60); }},
+                 {"often", often},
+                 {"errors", errors},
+                 {"handles", handles},
+                 {"fortran", fortran},
+                 {"threads", threads}};
     const auto* const mode = std::find_if(std::begin(modes), std::end(modes),
                                           [&](const auto& m) { return argument == m.word; });
     const bool is_mode = mode != std::end(modes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Partitioned communication: Psend_init, Precv_init, Pready in its three forms, Parrived. Always one partner.
+// Partitioned communication: Psend_init, Precv_init, Pready in its three forms, Parrived. Always
+// one partner.
 #include <numeric>
 #include <vector>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Persistent point-to-point requests of all modes, started and completed in random ways. Reuses each many times.
+// Persistent point-to-point requests of all modes, started and completed in random ways. Reuses
+// each many times.
 #include <vector>
 
 #include "completion.hpp"
@@ -55,8 +56,8 @@ class Ring {
     void make_receive(int i) {
         Layout& layout = in_[index(i)];
         const bool any = i % 5 == 0;
-        MPI_Recv_init(layout.address(), layout.count(), layout.type(),
-                      any ? MPI_ANY_SOURCE : left_, i, comm_, &requests_.emplace_back());
+        MPI_Recv_init(layout.address(), layout.count(), layout.type(), any ? MPI_ANY_SOURCE : left_,
+                      i, comm_, &requests_.emplace_back());
         layout.free_type();
     }
 

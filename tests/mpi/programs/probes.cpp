@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Probe, Iprobe, Mprobe, Improbe with Mrecv and Imrecv, counts from the probe. Must not know sizes beforehand.
+// Probe, Iprobe, Mprobe, Improbe with Mrecv and Imrecv, counts from the probe. Must not know sizes
+// beforehand.
 #include <deque>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The progress rule (MPI 4.0, 3.5 and 6.12): a nonblocking collective goes on while its rank waits in any other MPI
-// call. Half of the ranks wait elsewhere for what the others send only when the collective is complete.
+// The progress rule (MPI 4.0, 3.5 and 6.12): a nonblocking collective goes on while its rank waits
+// in any other MPI call. Half of the ranks wait elsewhere for what the others send only when the
+// collective is complete.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -59,7 +60,16 @@ struct Pair {
     int other = world.rank % 2 == 0 ? world.rank + 1 : world.rank - 1;
 };
 
-enum class Elsewhere { receive, probe, synchronous_send, barrier, make_comm, test_loop, window, number };
+enum class Elsewhere {
+    receive,
+    probe,
+    synchronous_send,
+    barrier,
+    make_comm,
+    test_loop,
+    window,
+    number
+};
 
 // Before it returns, every releasing rank has completed the collective.
 void wait_elsewhere(Elsewhere where, const Pair& pair, MPI_Comm other_comm, MPI_Win window) {
@@ -88,8 +98,8 @@ void wait_elsewhere(Elsewhere where, const Pair& pair, MPI_Comm other_comm, MPI_
 
 void release(Elsewhere where, const Pair& pair, MPI_Comm other_comm, MPI_Win window) {
     int token = 1;
-    const bool sends = where == Elsewhere::receive || where == Elsewhere::probe ||
-                       where == Elsewhere::test_loop;
+    const bool sends =
+        where == Elsewhere::receive || where == Elsewhere::probe || where == Elsewhere::test_loop;
     if (sends && pair.releases) MPI_Send(&token, 1, MPI_INT, pair.other, 3, MPI_COMM_WORLD);
     if (where == Elsewhere::synchronous_send && pair.releases)
         MPI_Recv(&token, 1, MPI_INT, pair.other, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

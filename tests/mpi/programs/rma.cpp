@@ -53,7 +53,8 @@ void fence(MPI_Comm comm) {
     outstanding.finish();
     for (int from = 0; from < world.size; ++from)
         for (int i = 0; i < width; ++i)
-            check_equal(exposed[static_cast<size_t>(from * width + i)], from * 100 + i, "put element");
+            check_equal(exposed[static_cast<size_t>(from * width + i)], from * 100 + i,
+                        "put element");
     for (int i = 0; i < width; ++i)
         check_equal(fetched[static_cast<size_t>(i)], left() * 100 + i, "got element");
     MPI_Win_free(&win);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A session. Argument: alone (no MPI_Init at all), beside (with MPI_Init) or before (it makes requests that are used
-// after MPI_Init). One only: MPICH 4.0.2 takes no second.
+// A session. Argument: alone (no MPI_Init at all), beside (with MPI_Init) or before (it makes
+// requests that are used after MPI_Init). One only: MPICH 4.0.2 takes no second.
 #include <cstdio>
 
 #include "battery.hpp"

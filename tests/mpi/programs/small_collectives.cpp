@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small blocking collectives in long streams: what one rank told must not be lost when it runs ahead, whatever the mix
-// of calls, communicators, types, roots and sizes, and when communicators come and go. Sums of floats have the plain
-// library's bits, and what lies in the gaps of pairs stays.
+// Small blocking collectives in long streams: what one rank told must not be lost when it runs
+// ahead, whatever the mix of calls, communicators, types, roots and sizes, and when communicators
+// come and go. Sums of floats have the plain library's bits, and what lies in the gaps of pairs
+// stays.
 //   random  a stream on several communicators
 //   ahead   ranks that lag, behind roots that wait for nobody
 //   free    communicators that are freed while others still have to read
@@ -63,7 +64,8 @@ struct Values {
     alignas(16) unsigned char bytes[4096] = {};
     // What no rank may touch, in the gaps of pairs and behind the last element.
     void fill_gaps(Random& random) {
-        for (int i = 0; i < most_bytes + 32; ++i) bytes[i] = static_cast<unsigned char>(random.next());
+        for (int i = 0; i < most_bytes + 32; ++i)
+            bytes[i] = static_cast<unsigned char>(random.next());
     }
     template <class Value>
     void put(size_t offset, int value) {
@@ -79,28 +81,46 @@ struct Values {
     }
     void fill(MPI_Datatype type, int count, Random& random) {
         const auto small = [&]() { return static_cast<int>(random.next() % 7) - 3; };
-        const auto real_number = [&]() { return static_cast<double>(random.next() % 100000) / 7.0; };
+        const auto real_number = [&]() {
+            return static_cast<double>(random.next() % 100000) / 7.0;
+        };
         for (int i = 0; i < count; ++i) {
-            if (type == MPI_FLOAT) reinterpret_cast<float*>(bytes)[i] = static_cast<float>(real_number());
-            else if (type == MPI_C_FLOAT_COMPLEX) reinterpret_cast<std::complex<float>*>(bytes)[i] = static_cast<float>(real_number());
-            else if (type == MPI_DOUBLE) reinterpret_cast<double*>(bytes)[i] = real_number();
-            else if (type == MPI_LONG_DOUBLE) put<long double>(static_cast<size_t>(i) * sizeof(long double), small());
-            else if (type == MPI_2INT) put_pair<int>(i, small());
-            else if (type == MPI_FLOAT_INT) put_pair<float>(i, small());
-            else if (type == MPI_DOUBLE_INT) put_pair<double>(i, small());
-            else if (type == MPI_LONG_INT) put_pair<long>(i, small());
-            else if (type == MPI_SHORT_INT) put_pair<short>(i, small());
-            else if (type == MPI_LONG_DOUBLE_INT) put_pair<long double>(i, small());
-            else if (type == MPI_LONG) reinterpret_cast<long*>(bytes)[i] = small();
-            else if (type == MPI_INT) reinterpret_cast<int*>(bytes)[i] = small();
-            else if (type == MPI_SHORT) reinterpret_cast<short*>(bytes)[i] = static_cast<short>(small());
-            else bytes[i] = static_cast<unsigned char>(random.next());
+            if (type == MPI_FLOAT)
+                reinterpret_cast<float*>(bytes)[i] = static_cast<float>(real_number());
+            else if (type == MPI_C_FLOAT_COMPLEX)
+                reinterpret_cast<std::complex<float>*>(bytes)[i] =
+                    static_cast<float>(real_number());
+            else if (type == MPI_DOUBLE)
+                reinterpret_cast<double*>(bytes)[i] = real_number();
+            else if (type == MPI_LONG_DOUBLE)
+                put<long double>(static_cast<size_t>(i) * sizeof(long double), small());
+            else if (type == MPI_2INT)
+                put_pair<int>(i, small());
+            else if (type == MPI_FLOAT_INT)
+                put_pair<float>(i, small());
+            else if (type == MPI_DOUBLE_INT)
+                put_pair<double>(i, small());
+            else if (type == MPI_LONG_INT)
+                put_pair<long>(i, small());
+            else if (type == MPI_SHORT_INT)
+                put_pair<short>(i, small());
+            else if (type == MPI_LONG_DOUBLE_INT)
+                put_pair<long double>(i, small());
+            else if (type == MPI_LONG)
+                reinterpret_cast<long*>(bytes)[i] = small();
+            else if (type == MPI_INT)
+                reinterpret_cast<int*>(bytes)[i] = small();
+            else if (type == MPI_SHORT)
+                reinterpret_cast<short*>(bytes)[i] = static_cast<short>(small());
+            else
+                bytes[i] = static_cast<unsigned char>(random.next());
         }
     }
 };
 
 void one_reduction(const Comm& comm, Random& common, Random& own, Digest& digest) {
-    const Reduced& row = reduced()[static_cast<size_t>(common.below(static_cast<int>(reduced().size())))];
+    const Reduced& row =
+        reduced()[static_cast<size_t>(common.below(static_cast<int>(reduced().size())))];
     const MPI_Op op = row.ops[static_cast<size_t>(common.below(static_cast<int>(row.ops.size())))];
     MPI_Aint lower = 0, extent = 0;
     MPI_Type_get_extent(row.type, &lower, &extent);
@@ -126,8 +146,12 @@ void one_reduction(const Comm& comm, Random& common, Random& own, Digest& digest
 void one_bcast(const Comm& comm, Random& common, Random& own, Digest& digest) {
     const int ints = common.below(20), root = common.below(comm.size);
     Values data, seen;
-    if (comm.rank == root) data.fill(MPI_INT, ints, common);
-    else { Values unused; unused.fill(MPI_INT, ints, common); }
+    if (comm.rank == root)
+        data.fill(MPI_INT, ints, common);
+    else {
+        Values unused;
+        unused.fill(MPI_INT, ints, common);
+    }
     const int way = own.below(4);
     if (way == 0) {
         MPI_Bcast(data.bytes, ints, MPI_INT, root, comm.handle);
@@ -164,8 +188,8 @@ void one_call(const Comm& comm, Random& common, Random& own, Digest& digest) {
         MPI_Barrier(comm.handle);
 }
 
-// Splits by parity call on one side what the other side does not: their common numbers are the same all the same, since
-// each stream belongs to a communicator.
+// Splits by parity call on one side what the other side does not: their common numbers are the same
+// all the same, since each stream belongs to a communicator.
 void random_stream() {
     Random choice = common_random(1), own = own_random(2);
     Digest& digest = topic("results");
@@ -251,8 +275,9 @@ void refused_at_the_root(const Comm& comm) {
     if (comm.rank == 0)
         check_class(MPI_Reduce(&value, &value, 1, MPI_INT, MPI_SUM, 0, comm.handle), MPI_ERR_BUFFER,
                     "result in the input");
-    check_class(MPI_Reduce(&value, comm.rank == 0 ? &sum : nullptr, 1, MPI_INT, MPI_SUM, 0, comm.handle),
-                MPI_SUCCESS, "made again");
+    check_class(
+        MPI_Reduce(&value, comm.rank == 0 ? &sum : nullptr, 1, MPI_INT, MPI_SUM, 0, comm.handle),
+        MPI_SUCCESS, "made again");
     if (comm.rank == 0) check_equal(sum, comm.size * (comm.size - 1) / 2, "sum of ranks");
     check_sum_of_ones(comm.handle);
 }

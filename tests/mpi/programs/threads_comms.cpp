@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_THREAD_MULTIPLE: each thread has a communicator, with collectives, messages and communicators made on it.
+// MPI_THREAD_MULTIPLE: each thread has a communicator, with collectives, messages and communicators
+// made on it.
 #include <thread>
 #include <vector>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_THREAD_MULTIPLE: messages of several threads at once, requests handed from one thread to another.
+// MPI_THREAD_MULTIPLE: messages of several threads at once, requests handed from one thread to
+// another.
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -102,14 +103,13 @@ void hand_over(MPI_Comm comm) {
     topic("handover").add_bytes(in.data(), in.size() * sizeof(int));
 }
 
-// One thread waits in a receive while another sends what the neighbour waits for. Not to the rank itself: plain MPICH
-// 4.0.2 hung there once in some thousand runs.
+// One thread waits in a receive while another sends what the neighbour waits for. Not to the rank
+// itself: plain MPICH 4.0.2 hung there once in some thousand runs.
 void receive_while_sending(MPI_Comm comm) {
     for (int round = 0; round < 20; ++round) {
         int in = -1;
-        std::thread receiver([&] {
-            MPI_Recv(&in, 1, MPI_INT, left(), 91, comm, MPI_STATUS_IGNORE);
-        });
+        std::thread receiver(
+            [&] { MPI_Recv(&in, 1, MPI_INT, left(), 91, comm, MPI_STATUS_IGNORE); });
         MPI_Send(&round, 1, MPI_INT, right(), 91, comm);
         receiver.join();
         check_equal(in, round, "message received by one thread while another sends");

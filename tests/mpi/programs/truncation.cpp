@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Truncated receives with MPI_ERRORS_RETURN: codes, MPI_ERR_IN_STATUS, MPI_ERROR of statuses. Sizes are eager ones.
+// Truncated receives with MPI_ERRORS_RETURN: codes, MPI_ERR_IN_STATUS, MPI_ERROR of statuses. Sizes
+// are eager ones.
 #include <vector>
 
 #include "completion.hpp"
@@ -15,10 +16,8 @@ void post(MPI_Comm comm, int in[][4], MPI_Request requests[]) {
     static const int out[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     const int right = (world.rank + 1) % world.size;
     const int left = (world.rank + world.size - 1) % world.size;
-    for (int i = 0; i < messages; ++i)
-        MPI_Irecv(in[i], 4, MPI_INT, left, i, comm, &requests[i]);
-    for (int i = 0; i < messages; ++i)
-        MPI_Send(out, i % 2 ? 8 : 4, MPI_INT, right, i, comm);
+    for (int i = 0; i < messages; ++i) MPI_Irecv(in[i], 4, MPI_INT, left, i, comm, &requests[i]);
+    for (int i = 0; i < messages; ++i) MPI_Send(out, i % 2 ? 8 : 4, MPI_INT, right, i, comm);
 }
 
 void judge(int code, int i, const char* what) {
@@ -45,7 +44,8 @@ void by_test(MPI_Comm comm) {
     for (int i = 0; i < messages; ++i) {
         int flag = 0;
         int code = MPI_SUCCESS;
-        while (!flag && code == MPI_SUCCESS) code = MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
+        while (!flag && code == MPI_SUCCESS)
+            code = MPI_Test(&requests[i], &flag, MPI_STATUS_IGNORE);
         judge(code, i, "Test");
     }
 }

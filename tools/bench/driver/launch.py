@@ -74,7 +74,7 @@ def find_mpirun(chosen):
         raise BadArgument(f"no program {' or '.join(names)}: install MPICH or give --mpirun")
     try:
         version = subprocess.run(
-            [found, "--version"], capture_output=True, text=True, timeout=20
+            [found, "--version"], capture_output=True, text=True, timeout=20, check=False
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         version = ""

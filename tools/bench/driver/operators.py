@@ -19,7 +19,7 @@ def read_table(program):
     """Records of kind op and type, in the order of the table."""
     try:
         text = subprocess.run(
-            [program, "operators"], capture_output=True, text=True, timeout=20
+            [program, "operators"], capture_output=True, text=True, timeout=20, check=False
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
         text = ""
@@ -83,6 +83,7 @@ def survives(options, type_name):
             capture_output=True,
             timeout=60,
             env=launch.clean_environment(),
+            check=False,
         ).returncode
     except subprocess.TimeoutExpired:
         return False

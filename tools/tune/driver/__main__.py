@@ -182,7 +182,7 @@ def open_streams():
         except OSError:
             is_writable = False
         if getattr(sys, name) is None or not is_writable:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - as long as the process
         getattr(sys, name).reconfigure(errors="surrogateescape")  # names of files in any encoding
 
 
