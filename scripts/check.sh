@@ -27,7 +27,8 @@ export VECMPI_PROFILE=off # nobody's own profile
 check() { python3 -B tests/ctest/check.py --build "$build" "$@"; }
 
 build_all() {
-    cmake -S "$top" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVECMPI_WERROR=ON && cmake --build "$build" -j2
+    cmake -S "$top" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DVECMPI_WERROR=ON \
+        -DCMAKE_EXPORT_COMPILE_COMMANDS=ON && cmake --build "$build" -j2
 }
 
 need_packages test || exit 1 # python3 as well

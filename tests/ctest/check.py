@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tests of a build that scripts/check.sh has made: chooses, has CTest run them, says what failed and how to repeat it.
+"""The tests of a build that scripts/check.sh has made: chooses, has CTest run them, says what failed.
 
 The last line is "N passed, N failed", with ", N skipped" where this machine does not allow what a test needs.
 """
@@ -38,9 +38,16 @@ def arguments():
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--quick", action="store_true", help="only what takes no time: 4 minutes with the build")
     what.add_argument("--all", action="store_true", help="everything, at all numbers of ranks: for releases")
-    what.add_argument("--only", metavar="NAME", help="the test of this name, or those that match it (a regular expression)")
-    what.add_argument("--changed", nargs="?", const="HEAD", metavar="COMMIT",
-                      help="what the files changed since COMMIT (default: HEAD) can break")
+    what.add_argument(
+        "--only", metavar="NAME", help="the test of this name, or those that match it (a regular expression)"
+    )
+    what.add_argument(
+        "--changed",
+        nargs="?",
+        const="HEAD",
+        metavar="COMMIT",
+        help="what the files changed since COMMIT (default: HEAD) can break",
+    )
     what.add_argument("--list", action="store_true", help="names and labels of all tests")
     parser.add_argument("--seed", type=int, help="of what is drawn (default: a random one, printed)")
     parser.add_argument("--build", type=Path, required=True, help=argparse.SUPPRESS)
@@ -65,11 +72,14 @@ def known_tests(build):
 
 def changed_files(commit):
     """Since the commit, and what git does not know yet."""
-    changed = subprocess.run(["git", "diff", "--name-only", commit], cwd=SOURCE, capture_output=True, text=True, check=False)
+    changed = subprocess.run(
+        ["git", "diff", "--name-only", commit], cwd=SOURCE, capture_output=True, text=True, check=False
+    )
     if changed.returncode != 0:
         sys.exit(f"check.sh: --changed takes a commit, not '{commit}'")
-    new = subprocess.run(["git", "ls-files", "--others", "--exclude-standard"], cwd=SOURCE, capture_output=True, text=True,
-                         check=True)
+    new = subprocess.run(
+        ["git", "ls-files", "--others", "--exclude-standard"], cwd=SOURCE, capture_output=True, text=True, check=True
+    )
     return changed.stdout.splitlines() + new.stdout.splitlines()
 
 
@@ -112,8 +122,20 @@ def run_tests(options, tests, names, seed, sample):
     (folder / "chosen").write_text(f"0,0,0,{numbers}\n")
     report = folder / "results.xml"
     report.unlink(missing_ok=True)
-    ctest(options.build, "-I", str(folder / "chosen"), "-j", str(options.jobs), "--output-junit", str(report),
-          "--test-output-size-passed", "20000", "--test-output-size-failed", "200000", "--no-tests=error")
+    ctest(
+        options.build,
+        "-I",
+        str(folder / "chosen"),
+        "-j",
+        str(options.jobs),
+        "--output-junit",
+        str(report),
+        "--test-output-size-passed",
+        "20000",
+        "--test-output-size-failed",
+        "200000",
+        "--no-tests=error",
+    )
     if not report.exists():
         sys.exit("check.sh: CTest wrote no results")
     return results_in(report)
@@ -152,7 +174,10 @@ def show_times(results):
     seconds = Counter()
     for result in results:
         seconds[choose.group_of(result.name)] += result.seconds
-    print("\nseconds by group, of two CPUs: " + ", ".join(f"{group} {spent:.0f}" for group, spent in seconds.most_common()))
+    print(
+        "\nseconds by group, of two CPUs: "
+        + ", ".join(f"{group} {spent:.0f}" for group, spent in seconds.most_common())
+    )
     print(f"the slowest {min(SLOWEST, len(results))}:")
     for result in sorted(results, key=lambda one: -one.seconds)[:SLOWEST]:
         print(f"  {result.seconds:7.1f} s  {result.name}")

@@ -1,23 +1,39 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which of the tests that CTest knows a run takes. Pure: names, labels and a seed in, names out.
 
-A *group* of tests is what stands before the first colon of their names, a *stratum* of a group the tests that differ only
-in the word after the last comma (one case of the MPI battery in all modes).
+A *group* of tests is what stands before the first colon of their names, a *stratum* of a group the tests that differ
+only in the word after the last comma (one case of the MPI battery in all modes).
 """
 
 import math
 import random
 
 # Of each stratum in a run; at least one test. What is not named here: all.
-SHARES = {"mpi": 1 / 3, "many": 1 / 12, "nodes": 1 / 12, "bits": 1 / 4, "emulated": 1 / 9, "mpich": 1 / 8, "mpi4py": 1 / 9,
-          "thread": 1 / 3, "address": 1 / 3}
+SHARES = {
+    "mpi": 1 / 3,
+    "many": 1 / 12,
+    "nodes": 1 / 12,
+    "bits": 1 / 4,
+    "emulated": 1 / 9,
+    "mpich": 1 / 8,
+    "mpi4py": 1 / 9,
+    "thread": 1 / 3,
+    "address": 1 / 3,
+}
 STRATA_BY_MODE = ("mpi",)
 # What shares a costly preparation is drawn as a whole: one of these in a run.
 ALTERNATIVES = (("mpich4", "mpich5", "ofi", "intel"),)
 SHARE_OF_ALTERNATIVE = 1 / 2
 # Data races are found here or nowhere: always with the thread sanitizer.
-ALWAYS = {"thread": ("thread: offload_queue", "thread: offload_slots", "thread: offload_thread", "thread: offload_jobs",
-                     "thread: intranode_butterfly")}
+ALWAYS = {
+    "thread": (
+        "thread: offload_queue",
+        "thread: offload_slots",
+        "thread: offload_thread",
+        "thread: offload_jobs",
+        "thread: intranode_butterfly",
+    )
+}
 
 # A path of the repository begins so -> the labels whose tests it can break, a regular expression of CTest's.
 BROKEN_BY = (

@@ -24,8 +24,16 @@ from table import Test  # noqa: E402
 CASE = re.compile(r'\bTEST_CASE\s*\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)(?:,\s*"([^"]*)")?')
 LONG_TAGS = ("[cost]", "[long]")  # cases that take more than a second or two
 NODES = {2: (3, 4), 3: (5, 7)}  # number of nodes -> of ranks
-NODES_CASES = ("collectives:blocking", "collectives:mixed", "small_collectives:random", "small_collectives:ahead",
-               "small_collectives:free", "small_collectives:last", "small_collectives:inside", "threads_comms")
+NODES_CASES = (
+    "collectives:blocking",
+    "collectives:mixed",
+    "small_collectives:random",
+    "small_collectives:ahead",
+    "small_collectives:free",
+    "small_collectives:last",
+    "small_collectives:inside",
+    "threads_comms",
+)
 NODES_MODES = ("off", "on", "hierarchical-on")
 MANY_RANKS_MODES = ("ring", "halving-on", "trees")
 
@@ -68,8 +76,18 @@ def catch_tests(program, folder, group, area=None):
 
 
 def battery_command(*arguments):
-    return ("python3", "-B", "{source}/tests/mpi/run.py", "--library", "{build}/libvecmpi.so", "--build-dir", "{tests}/mpi",
-            "--plain-cache", "{tests}/plain", *arguments)
+    return (
+        "python3",
+        "-B",
+        "{source}/tests/mpi/run.py",
+        "--library",
+        "{build}/libvecmpi.so",
+        "--build-dir",
+        "{tests}/mpi",
+        "--plain-cache",
+        "{tests}/plain",
+        *arguments,
+    )
 
 
 def distinct(cases):
@@ -79,32 +97,60 @@ def distinct(cases):
 
 def modes_of(name):
     every = battery.default_options()
-    return [mode for mode in battery.MODES
-            if any(battery.rank_numbers(every, case, mode, 1) for case in CASES if case.name == name)]
+    return [
+        mode
+        for mode in battery.MODES
+        if any(battery.rank_numbers(every, case, mode, 1) for case in CASES if case.name == name)
+    ]
 
 
 def battery_tests():
     for case in distinct(CASES):
         for mode in modes_of(case.name):
-            yield Test(f"mpi: {case.name}, {mode}", battery_command("--case", case.name, "--modes", mode),
-                       ("mpi", *AREAS[case.program]), "rotating", 600)
+            yield Test(
+                f"mpi: {case.name}, {mode}",
+                battery_command("--case", case.name, "--modes", mode),
+                ("mpi", *AREAS[case.program]),
+                "rotating",
+                600,
+            )
     for case in distinct(case for case in CASES if case.program == "collectives"):
         for mode in MANY_RANKS_MODES:
-            yield Test(f"many: {case.name}, {mode}", battery_command("--case", case.name, "--modes", mode, "--ranks", "7,9",
-                                                                     "--timeout", "120"),
-                       ("mpi", "pipeline"), "rotating", 600)
+            yield Test(
+                f"many: {case.name}, {mode}",
+                battery_command("--case", case.name, "--modes", mode, "--ranks", "7,9", "--timeout", "120"),
+                ("mpi", "pipeline"),
+                "rotating",
+                600,
+            )
 
 
 def nodes_tests():
-    """MPI and vecmpi see two or three nodes. There plain MPICH 4.0.2 crashes in an MPI_Reduce in place whose root is not
-    the first rank of its node, and fails `refused`."""
+    """MPI and vecmpi see two or three nodes.
+
+    There plain MPICH 4.0.2 crashes in an MPI_Reduce in place whose root is not the first rank of its node, and fails
+    `refused`.
+    """
     for nodes, ranks in NODES.items():
         for name in NODES_CASES:
             for mode in NODES_MODES:
-                yield Test(f"nodes: {nodes}, {name}, {mode}",
-                           battery_command("--nodes", str(nodes), "--case", name, "--modes", mode, "--where-plain-passes",
-                                           "--ranks", ",".join(map(str, ranks))),
-                           ("mpi", "nodes", *AREAS[name.split(":")[0]]), "rotating", 600)
+                yield Test(
+                    f"nodes: {nodes}, {name}, {mode}",
+                    battery_command(
+                        "--nodes",
+                        str(nodes),
+                        "--case",
+                        name,
+                        "--modes",
+                        mode,
+                        "--where-plain-passes",
+                        "--ranks",
+                        ",".join(map(str, ranks)),
+                    ),
+                    ("mpi", "nodes", *AREAS[name.split(":")[0]]),
+                    "rotating",
+                    600,
+                )
 
 
 def preload_tests():
@@ -112,8 +158,12 @@ def preload_tests():
     names = subprocess.run([script, "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
     for name in names:
         cost = "default" if name == "VECMPI=off on one rank" else "quick"  # which takes 12 s
-        yield Test(f"preload: {name}", (str(script), "--programs", "{tests}/preload/programs", "{build}/libvecmpi.so", name),
-                   ("preload", "intercept"), cost)
+        yield Test(
+            f"preload: {name}",
+            (str(script), "--programs", "{tests}/preload/programs", "{build}/libvecmpi.so", name),
+            ("preload", "intercept"),
+            cost,
+        )
 
 
 # ---- sanitizers, parts ------------------------------------------------------------------------------------------
@@ -136,7 +186,7 @@ def part_tests(folder):
     folder.mkdir(parents=True, exist_ok=True)
     suite = lines_of(SOURCE / "tests" / "conformance" / "subset.txt")
     for part in range(table.MPICH_PARTS):
-        text = "\n".join(suite[part::table.MPICH_PARTS]) + "\n"
+        text = "\n".join(suite[part :: table.MPICH_PARTS]) + "\n"
         (folder / f"mpich-{part + 1}.txt").write_text(text)
     for module in lines_of(SOURCE / "tests" / "clients" / "mpi4py_subset.txt"):
         (folder / f"mpi4py-{module}.txt").write_text(module + "\n")
@@ -174,7 +224,9 @@ def all_tests(build):
     tests = build / "tests"
     found = list(table.TESTS)
     found += catch_tests(tests / "unit" / "vecmpi_unit", SOURCE / "tests" / "unit", "unit")
-    found += catch_tests(tests / "intercept" / "vecmpi_handlers", SOURCE / "tests" / "intercept", "handlers", "intercept")
+    found += catch_tests(
+        tests / "intercept" / "vecmpi_handlers", SOURCE / "tests" / "intercept", "handlers", "intercept"
+    )
     found += catch_tests(tests / "demo" / "test_demo_parts", SOURCE / "tests" / "demo", "demo parts", "demo")
     for more in (battery_tests(), nodes_tests(), preload_tests(), sanitizer_tests(), part_tests(tests / "parts")):
         found += more

@@ -40,7 +40,12 @@ class Choice(unittest.TestCase):
             self.assertEqual(len(taken), 1)
 
     def test_costs(self):
-        labels = {"unit: x": {"quick", "base"}, "bench: y": {"default"}, "mpi: z, off": {"rotating"}, "mpich: all": {"long"}}
+        labels = {
+            "unit: x": {"quick", "base"},
+            "bench: y": {"default"},
+            "mpi: z, off": {"rotating"},
+            "mpich: all": {"long"},
+        }
         self.assertEqual(choose.choose(labels, "quick", 1), {"unit: x"})
         self.assertEqual(choose.choose(labels, "default", 1), {"unit: x", "bench: y", "mpi: z, off"})
         self.assertEqual(choose.choose(labels, "all", 1), set(labels))
@@ -65,10 +70,13 @@ class Choice(unittest.TestCase):
 class Listing(unittest.TestCase):
     def test_cases(self):
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "base_x.cpp").write_text('TEST_CASE("one, \\"two\\" "\n    "three", "[base][long]") {}\n'
-                                                  'TEST_CASE("four") {}\n')
-            self.assertEqual(discover.cases_in(Path(folder)),
-                             {'one, "two" three': ("base_x", "[base][long]"), "four": ("base_x", "")})
+            Path(folder, "base_x.cpp").write_text(
+                'TEST_CASE("one, \\"two\\" "\n    "three", "[base][long]") {}\nTEST_CASE("four") {}\n'
+            )
+            self.assertEqual(
+                discover.cases_in(Path(folder)),
+                {'one, "two" three': ("base_x", "[base][long]"), "four": ("base_x", "")},
+            )
 
     def test_arguments_of_catch(self):
         self.assertEqual(discover.catch_argument("a, [b] *"), "a\\, \\[b] \\*")

@@ -36,43 +36,103 @@ LINT = ("lint",)
 SHAPE = ("structure",)
 
 TESTS = [
+    Test("lint: format", script("scripts/lint.sh", "format"), LINT),
+    Test("lint: shell", script("scripts/lint.sh", "shell"), LINT),
+    Test("lint: python", script("scripts/lint.sh", "python"), LINT, timeout=300),
+    Test(
+        "lint: tidy, some files",
+        script("scripts/lint.sh", "tidy", "--sample", "8", "--jobs", "1", "--build", "{build}"),
+        LINT,
+        "default",
+        600,
+    ),
+    Test("lint: tidy", script("scripts/lint.sh", "tidy", "--build", "{build}"), LINT, "long", 3600, cpus=2),
+    Test("lint: lint.sh", script("tests/structure/test_lint.sh"), LINT),
     Test("structure: includes", python("tests/structure/check_includes.py", "{source}"), SHAPE),
     Test("structure: includes, selftest", python("tests/structure/check_includes.py", "--selftest"), SHAPE),
-    Test("structure: documents", python("tests/structure/check_docs.py", "--build", "{build}", "{source}"),
-         ("structure", "docs")),
-    Test("structure: documents, selftest", python("tests/structure/check_docs.py", "--selftest"), ("structure", "docs")),
+    Test(
+        "structure: documents",
+        python("tests/structure/check_docs.py", "--build", "{build}", "{source}"),
+        ("structure", "docs"),
+    ),
+    Test(
+        "structure: documents, selftest", python("tests/structure/check_docs.py", "--selftest"), ("structure", "docs")
+    ),
     Test("structure: exported names", script("tests/structure/exported_names.sh", "{build}/libvecmpi.so"), SHAPE),
-    Test("structure: vector code", python("tests/structure/check_vector_code.py", "{build}/libvecmpi.so",
-                                          "{build}/libvecmpi_team.so", "{build}/vecmpi_kernel_check"),
-         ("structure", "kernels")),
+    Test(
+        "structure: vector code",
+        python(
+            "tests/structure/check_vector_code.py",
+            "{build}/libvecmpi.so",
+            "{build}/libvecmpi_team.so",
+            "{build}/vecmpi_kernel_check",
+        ),
+        ("structure", "kernels"),
+    ),
     Test("structure: vector code, selftest", python("tests/structure/check_vector_code.py", "--selftest"), SHAPE),
     Test("structure: tests of CTest", python("tests/ctest/selftest.py"), SHAPE),
     Test("kernels: every instruction set", ("{build}/vecmpi_kernel_check",), ("kernels",)),
-    Test("intercept: generator", python("tests/intercept/check_generator.py", "{source}/src/intercept"), ("intercept",)),
-    Test("info: vecmpi-info", script("tools/info/test_info.sh", "{build}/vecmpi-info", "{source}/docs/settings.md"),
-         ("info", "docs")),
+    Test(
+        "intercept: generator", python("tests/intercept/check_generator.py", "{source}/src/intercept"), ("intercept",)
+    ),
+    Test(
+        "info: vecmpi-info",
+        script("tools/info/test_info.sh", "{build}/vecmpi-info", "{source}/docs/settings.md"),
+        ("info", "docs"),
+    ),
     Test("preload: preload.sh", script("tests/preload/test_preload_sh.sh", "{build}"), ("preload", "packaging")),
-    Test("demo: training", script("tests/demo/test_train_digits.sh", "{build}/examples/train_digits",
-                                  "{build}/libvecmpi.so"), ("demo",), "default", 300),
+    Test(
+        "demo: training",
+        script("tests/demo/test_train_digits.sh", "{build}/examples/train_digits", "{build}/libvecmpi.so"),
+        ("demo",),
+        "default",
+        300,
+    ),
     Test("demo: packages", script("tests/demo/test_packages.sh"), ("demo", "packaging")),
     Test("demo: thread teams", script("tests/demo/test_team_sum.sh", "{build}", "{source}"), ("demo", "intranode")),
-    Test("demo: datatypes", script("tests/demo/test_datatype_examples.sh", "{build}"), ("demo", "datatype"), "default", 300),
+    Test(
+        "demo: datatypes",
+        script("tests/demo/test_datatype_examples.sh", "{build}"),
+        ("demo", "datatype"),
+        "default",
+        300,
+    ),
     Test("demo: tool counters", script("tests/demo/test_tool_counters.sh", "{build}"), ("demo", "tools")),
     Test("demo: virtual hosts", script("tests/demo/test_lab.sh"), ("demo",), "default", 300),
-    Test("packaging: installed", script("tests/packaging/test_installed.sh", "{build}", "{source}"), ("packaging",),
-         "default", 300),
+    Test(
+        "packaging: installed",
+        script("tests/packaging/test_installed.sh", "{build}", "{source}"),
+        ("packaging",),
+        "default",
+        300,
+    ),
     Test("conformance: runner", python("tests/conformance/selftest.py"), ("conformance",)),
     Test("clients: runner", python("tests/clients/selftest.py"), ("clients",)),
     Test("libraries: runner", script("tests/libraries/test_libraries.sh"), ("libraries",)),
-    Test("bench: vecmpi-bench", script("tests/bench/test_bench.sh", "{build}/vecmpi-bench"), ("bench",), "default", 600),
+    Test(
+        "bench: vecmpi-bench", script("tests/bench/test_bench.sh", "{build}/vecmpi-bench"), ("bench",), "default", 600
+    ),
     Test("tune: vecmpi-tune", script("tests/tune/test_tune.sh", "{build}"), ("tune",), "default", 600),
 ]
 
 # ---- the same bits whatever the settings -----------------------------------------------------------------
 
 TESTS += [
-    Test(f"bits: {ranks} ranks", python("tests/mpi/reproducible.py", "--library", "{build}/libvecmpi.so", "--build-dir",
-                                       "{tests}/mpi", "--ranks", str(ranks)), ("pipeline", "mpi"), "rotating", 300)
+    Test(
+        f"bits: {ranks} ranks",
+        python(
+            "tests/mpi/reproducible.py",
+            "--library",
+            "{build}/libvecmpi.so",
+            "--build-dir",
+            "{tests}/mpi",
+            "--ranks",
+            str(ranks),
+        ),
+        ("pipeline", "mpi"),
+        "rotating",
+        300,
+    )
     for ranks in (2, 3, 4, 5)
 ]
 
@@ -85,8 +145,17 @@ TESTS += [
     Test(f"emulated: {cpu}", (*EMULATED, "--cpu", cpu), ("emulated", "kernels"), "rotating", 600, alone="emulated")
     for cpu in X86 + ARM
 ]
-TESTS += [Test("emulated: Arm library", (*EMULATED, "--cpu", "library"), ("emulated", "kernels"), "long", 900, cpus=2,
-               alone="emulated")]
+TESTS += [
+    Test(
+        "emulated: Arm library",
+        (*EMULATED, "--cpu", "library"),
+        ("emulated", "kernels"),
+        "long",
+        900,
+        cpus=2,
+        alone="emulated",
+    )
+]
 
 # ---- sanitizers: a build of the unit tests, and each of their sources as a test ---------------------------
 
@@ -94,47 +163,123 @@ SANITIZED = {"thread": "thread", "address": "address,undefined"}
 
 
 def sanitizer_build(word):
-    return Test(f"{word}: build", script("tests/ctest/sanitized.sh", "{build}", word), ("sanitizers",), "rotating", 900,
-                cpus=2, makes=f"{word}_build")
+    return Test(
+        f"{word}: build",
+        script("tests/ctest/sanitized.sh", "{build}", word),
+        ("sanitizers",),
+        "rotating",
+        900,
+        cpus=2,
+        makes=f"{word}_build",
+    )
 
 
 def sanitized(word, stem, cost):
     area = stem.split("_")[0]
-    return Test(f"{word}: {stem}", ("{build}/" + f"unit-{word}/tests/unit/vecmpi_unit", "-#", f"[#{stem}]"),
-                ("sanitizers", area), cost, 300, needs=f"{word}_build")
+    return Test(
+        f"{word}: {stem}",
+        ("{build}/" + f"unit-{word}/tests/unit/vecmpi_unit", "-#", f"[#{stem}]"),
+        ("sanitizers", area),
+        cost,
+        300,
+        needs=f"{word}_build",
+    )
 
 
 # ---- what other people wrote --------------------------------------------------------------------------------
 
 LIBRARIES = ("mpich4", "mpich5", "ofi", "intel")
-LIBRARY_CASES = ("p2p_random", "many_requests", "error_handlers", "collectives:mixed", "small_collectives:random",
-                 "node_collectives:random", "packing:errors", "callbacks", "rma", "later")
+LIBRARY_CASES = (
+    "p2p_random",
+    "many_requests",
+    "error_handlers",
+    "collectives:mixed",
+    "small_collectives:random",
+    "node_collectives:random",
+    "packing:errors",
+    "callbacks",
+    "rma",
+    "later",
+)
 LIBRARY_TEST = script("scripts/libraries.sh", "--build", "{build}", "--out", "{build}/libraries")
 TESTS += [
-    Test(f"{library}: {case}", (*LIBRARY_TEST, "--only", library, "--cases", case, "--ranks", "2", "--modes", "off,on"),
-         ("libraries", library), "rotating", 300)
-    for library in LIBRARIES for case in LIBRARY_CASES
+    Test(
+        f"{library}: {case}",
+        (*LIBRARY_TEST, "--only", library, "--cases", case, "--ranks", "2", "--modes", "off,on"),
+        ("libraries", library),
+        "rotating",
+        300,
+    )
+    for library in LIBRARIES
+    for case in LIBRARY_CASES
 ]
 TESTS += [
-    Test(f"{library}: whole battery", (*LIBRARY_TEST, "--only", library, "--out", "{build}/libraries/whole"),
-         ("libraries", library), "long", 3600)
+    Test(
+        f"{library}: whole battery",
+        (*LIBRARY_TEST, "--only", library, "--out", "{build}/libraries/whole"),
+        ("libraries", library),
+        "long",
+        3600,
+    )
     for library in LIBRARIES
 ]
 
 MPICH_PARTS = 8
 MPICH = script("scripts/conformance.sh", "--library", "{build}/libvecmpi.so")
 TESTS += [
-    Test(f"mpich: part {part}", (*MPICH, "--tests", f"{{tests}}/parts/mpich-{part}.txt", "--modes", "off,on", "--timeout",
-                                 "60", "--out", f"{{build}}/conformance/part-{part}"),
-         ("conformance",), "rotating", 1200, alone="mpich")
+    Test(
+        f"mpich: part {part}",
+        (
+            *MPICH,
+            "--tests",
+            f"{{tests}}/parts/mpich-{part}.txt",
+            "--modes",
+            "off,on",
+            "--timeout",
+            "60",
+            "--out",
+            f"{{build}}/conformance/part-{part}",
+        ),
+        ("conformance",),
+        "rotating",
+        1200,
+        alone="mpich",
+    )
     for part in range(1, MPICH_PARTS + 1)
 ]
-TESTS += [Test("mpich: whole suite", (*MPICH, "--out", "{build}/conformance/whole"), ("conformance",), "long", 14400, cpus=2,
-               alone="mpich")]
+TESTS += [
+    Test(
+        "mpich: whole suite",
+        (*MPICH, "--out", "{build}/conformance/whole"),
+        ("conformance",),
+        "long",
+        14400,
+        cpus=2,
+        alone="mpich",
+    )
+]
 
 
 def mpi4py_module(module):
-    return Test(f"mpi4py: {module.removesuffix('.py')}",
-                script("scripts/clients.sh", "--only", "mpi4py", "--tests", f"{{tests}}/parts/mpi4py-{module}.txt", "--ranks",
-                       "2", "--modes", "on", "--library", "{build}/libvecmpi.so", "--out", f"{{build}}/clients/{module}"),
-                ("clients",), "rotating", 900, alone="mpi4py")
+    return Test(
+        f"mpi4py: {module.removesuffix('.py')}",
+        script(
+            "scripts/clients.sh",
+            "--only",
+            "mpi4py",
+            "--tests",
+            f"{{tests}}/parts/mpi4py-{module}.txt",
+            "--ranks",
+            "2",
+            "--modes",
+            "on",
+            "--library",
+            "{build}/libvecmpi.so",
+            "--out",
+            f"{{build}}/clients/{module}",
+        ),
+        ("clients",),
+        "rotating",
+        900,
+        alone="mpi4py",
+    )

@@ -64,8 +64,8 @@ SCHEDULES = {
 MODES = MODES | SCHEDULES
 # Where --ranks does not say so, modes that differ from another one only in how a vector is cut, in the algorithm, or in
 # what is chosen by measurement, take part with two ranks, another power of two, and one left over from it; of two modes
-# with the same algorithms, with and without the offload thread, each takes some of these. Every case that has to do with
-# them has one of the two.
+# with the same algorithms, with and without the offload thread, each takes some of these. Every case that has to do
+# with them has one of the two.
 FEW_RANKS = {
     "auto": (2, 4, 5),
     "segments": (2, 5), "bytes": (4, 5),
@@ -110,7 +110,7 @@ def parser_of_arguments():
     parser.add_argument("--where-plain-passes", action="store_true",
                         help="leave out, with a line, what fails with the plain library")
     parser.add_argument("--other-library", action="store_true",
-                        help="not MPICH 4.0: rounded sums need not have its bits, so their cases run on up to two ranks")
+                        help="not MPICH 4.0: rounded sums need not have its bits, their cases run on up to two ranks")
     parser.add_argument("--gdb", action="store_true", help="stacks of all ranks when one hangs")
     parser.add_argument("--mpirun", default=shutil.which("mpirun.mpich") or "mpirun")
     return parser
@@ -134,7 +134,7 @@ def arguments():
 
 
 def check_run(path):
-    """Seed of the last run of scripts/check.sh in this build, and whether it takes a sample; None, False without one."""
+    """Seed of the last run of scripts/check.sh in this build, and whether it takes a sample. None: there was none."""
     try:
         seed, share = path.read_text().split()
     except (FileNotFoundError, ValueError):
