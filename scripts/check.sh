@@ -10,6 +10,8 @@
 #   check.sh --changed [COMMIT] what the files changed since COMMIT (default HEAD) can break
 #   check.sh --list             names and labels
 #
+# Also --stop-on-failure, and --jobs N tests at once (default 2).
+#
 # CHECK_BUILD names the build folder (default build/check); in it `ctest` knows the same tests.
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -50,6 +50,7 @@ def arguments():
     )
     what.add_argument("--list", action="store_true", help="names and labels of all tests")
     parser.add_argument("--seed", type=int, help="of what is drawn (default: a random one, printed)")
+    parser.add_argument("--stop-on-failure", action="store_true", help="end with the first test that fails")
     parser.add_argument("--build", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--parse-only", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--jobs", type=int, default=2, help="tests at once (default: 2)")
@@ -135,6 +136,7 @@ def run_tests(options, tests, names, seed, sample):
         "--test-output-size-failed",
         "200000",
         "--no-tests=error",
+        *(["--stop-on-failure"] if options.stop_on_failure else []),
     )
     if not report.exists():
         sys.exit("check.sh: CTest wrote no results")
