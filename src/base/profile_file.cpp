@@ -94,9 +94,8 @@ std::string file_to_read(const ProfileChoice& choice, const std::string& cpu) {
 std::string host_model() {
     unsigned words[13] = {}, eax = 0, ebx = 0, ecx = 0, edx = 0;
     if (__get_cpuid_max(0x80000000, nullptr) >= 0x80000004)
-        for (unsigned i = 0; i < 3; ++i)
-            __cpuid(0x80000002 + i, words[4 * i], words[4 * i + 1], words[4 * i + 2],
-                    words[4 * i + 3]);
+        for (unsigned i = 0; i < 12; i += 4)
+            __cpuid(0x80000002 + i / 4, words[i], words[i + 1], words[i + 2], words[i + 3]);
     __cpuid(1, eax, ebx, ecx, edx);
     unsigned family = eax >> 8 & 15;
     if (family == 15) family += eax >> 20 & 255;

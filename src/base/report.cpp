@@ -69,6 +69,7 @@ std::string counted(int number, const char* noun) {
 std::string percent(uint64_t part, uint64_t whole) {
     if (whole == 0) return "-";
     const double share = static_cast<double>(part) / static_cast<double>(whole);
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): positive, and libm is not needed for it
     const auto tenths = static_cast<uint64_t>(share * 1000 + 0.5);
     return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
 }

@@ -211,6 +211,7 @@ void forget_global_lock() noexcept { global_lock.store(nullptr, std::memory_orde
 
 void stop_resting_in_library() noexcept { resting.store(false, std::memory_order_relaxed); }
 
+// NOLINTBEGIN(concurrency-mt-unsafe): in MPI_Init; UCX reads nothing but the environment
 EagerUcx::EagerUcx(bool wanted) noexcept
     : set_(wanted && std::getenv(rendezvous_threshold) == nullptr) {
     if (set_) setenv(rendezvous_threshold, "40K", 0);
@@ -219,6 +220,7 @@ EagerUcx::EagerUcx(bool wanted) noexcept
 EagerUcx::~EagerUcx() {
     if (set_) unsetenv(rendezvous_threshold);
 }
+// NOLINTEND(concurrency-mt-unsafe)
 
 }  // namespace vecmpi
 

@@ -16,7 +16,7 @@ constinit std::atomic<int> tools_initialised{0};
 
 namespace {
 
-#define VECMPI_SETTING(...) +1
+#define VECMPI_SETTING(...) +1  // NOLINT(bugprone-macro-parentheses): a row of a sum
 constexpr int number_of_settings = 0
 #include "vecmpi/settings.def"
     ;

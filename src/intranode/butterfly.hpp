@@ -29,7 +29,7 @@ struct ButterflyPlan {
     }
     constexpr int extras() const noexcept { return participants - core(); }
     constexpr int steps() const noexcept {
-        return std::bit_width(static_cast<unsigned>(core())) - 1;
+        return static_cast<int>(std::bit_width(static_cast<unsigned>(core()))) - 1;
     }
     constexpr bool is_extra() const noexcept { return me < 2 * extras() && me % 2 == 0; }
     // The master of an extra, the extra of a master, or -1.
