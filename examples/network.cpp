@@ -40,7 +40,8 @@ std::vector<LayerShape> perceptron_shape(std::size_t width, std::size_t layers) 
     return shape;
 }
 
-Network::Network(std::vector<LayerShape> shape, std::size_t most_images, std::uint64_t seed) {
+Network::Network(const std::vector<LayerShape>& shape, std::size_t most_images,
+                 std::uint64_t seed) {
     std::size_t largest = 0;
     for (const LayerShape& s : shape) {
         layers_.push_back({s, 0, std::vector<float>(most_images * s.outputs),

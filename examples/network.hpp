@@ -34,7 +34,7 @@ struct Score {
 
 class Network {
   public:
-    Network(std::vector<LayerShape> shape, std::size_t most_images, std::uint64_t seed);
+    Network(const std::vector<LayerShape>& shape, std::size_t most_images, std::uint64_t seed);
 
     Score forward(const Batch& batch);
 

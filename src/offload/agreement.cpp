@@ -55,7 +55,7 @@ void wait_for_all_ranks(MPI_Request* request, int rank, const WaitPolicy& policy
     const uint64_t begun_us = monotonic_us();
     bool said = false;
     wait_for(request, policy, [&]() noexcept {
-        if (!speaks || said || monotonic_us() - begun_us < patience_s * 1000000) return;
+        if (!speaks || said || monotonic_us() - begun_us < patience_s * uint64_t{1000000}) return;
         said = true;
         log_line(LogLevel::error,
                  "rank %d has waited for %u s in MPI_Init for all ranks to agree on vecmpi's "

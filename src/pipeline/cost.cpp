@@ -40,6 +40,7 @@ class Model {
           uniform(facts.uniform),
           user_op(facts.user_op),
           segments(std::max(1u, pipelining.segments)),
+          // NOLINTNEXTLINE(bugprone-integer-division): whole groups
           groups((std::max(1u, pipelining.segments) - 1) / std::max(1u, pipelining.lanes) + 1),
           net_(network) {}
 

@@ -113,7 +113,8 @@ constexpr JobMaker maker{start_persistent, drop_persistent};
 
 // Every rank has a request for it and a number that all have free, or none keeps one: then it is
 // the library's collective.
-std::optional<int> make_persistent(const CollectiveForm& form, SharedRecipe recipe) noexcept {
+std::optional<int> make_persistent(const CollectiveForm& form,
+                                   const SharedRecipe& recipe) noexcept {
     auto* const kept = new (std::nothrow) SharedRecipe(recipe);
     const MPI_Comm comm = recipe->program_comm;
     const bool made = kept && make_persistent_job(form.call, comm, maker, &kept, sizeof kept,
