@@ -60,24 +60,24 @@ bool is_column(const Layout& layout, int64_t stride, Isa isa) {
            std::abs(layout.stride) > 2 * std::abs(stride) && layout.count >= 4;
 }
 
-Step step_of(Step::Kind kind, int64_t bytes) {
-    Step step;
+PackStep step_of(PackStep::Kind kind, int64_t bytes) {
+    PackStep step;
     step.kind = kind;
     step.bytes = bytes;
     return step;
 }
 
-Step record_step(std::vector<Block> blocks, int64_t bytes, int64_t stride, const PackLimits& limits,
-                 PlanRoom& room) {
-    Step step = step_of(Step::Kind::records, bytes);
+PackStep record_step(std::vector<Block> blocks, int64_t bytes, int64_t stride,
+                     const PackLimits& limits, PlanRoom& room) {
+    PackStep step = step_of(PackStep::Kind::records, bytes);
     if (room.is_exceeded) return step;
     step.records = std::make_unique<RecordCopier>(std::move(blocks), stride, limits);
     room.take(step.records->memory_bytes());
     return step;
 }
 
-Step table_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
-    Step step = step_of(Step::Kind::table, layout.bytes);
+PackStep table_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
+    PackStep step = step_of(PackStep::Kind::table, layout.bytes);
     step.offset = layout.offset;
     // Before it is made: a table may be as large as the description of a type.
     room.take(sizeof(TableCopier) + sizeof(int64_t) * layout.offsets.size() +
@@ -91,15 +91,15 @@ Step table_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) 
     return step;
 }
 
-Step grid_step(const Layout& layout, int64_t stride) {
-    Step step = step_of(Step::Kind::grid, layout.bytes);
+PackStep grid_step(const Layout& layout, int64_t stride) {
+    PackStep step = step_of(PackStep::Kind::grid, layout.bytes);
     step.offset = layout.offset;
     step.column = grid_of(layout, stride);
     return step;
 }
 
-Step loop_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
-    Step step = step_of(Step::Kind::loop, layout.bytes);
+PackStep loop_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
+    PackStep step = step_of(PackStep::Kind::loop, layout.bytes);
     if (layout.kind == Layout::Kind::sequence) {
         step.offset = layout.offset;
         step.parts.reserve(layout.parts.size());
@@ -113,8 +113,8 @@ Step loop_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
     return step;
 }
 
-Step places_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
-    Step step = step_of(Step::Kind::places, layout.bytes);
+PackStep places_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
+    PackStep step = step_of(PackStep::Kind::places, layout.bytes);
     step.offset = layout.offset;
     room.take(sizeof(int64_t) * layout.offsets.size());
     if (room.is_exceeded) return step;
@@ -124,11 +124,11 @@ Step places_step(const Layout& layout, const PackLimits& limits, PlanRoom& room)
 }
 
 // What one round is.
-Step round_of(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits,
-              PlanRoom& room) {
+PackStep round_of(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits,
+                  PlanRoom& room) {
     if (layout.kind == Layout::Kind::empty) return {};
     if (layout.kind == Layout::Kind::dense && stride == layout.bytes) {
-        Step step = step_of(Step::Kind::dense, layout.bytes);
+        PackStep step = step_of(PackStep::Kind::dense, layout.bytes);
         step.offset = layout.offset;
         return step;
     }
@@ -145,18 +145,18 @@ Step round_of(const Layout& layout, int64_t rounds, int64_t stride, const PackLi
 
 }  // namespace
 
-Step plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits,
-                 PlanRoom& room) {
-    room.take(sizeof(Step));
-    Step step = round_of(layout, rounds, stride, limits, room);
+PackStep plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits,
+                     PlanRoom& room) {
+    room.take(sizeof(PackStep));
+    PackStep step = round_of(layout, rounds, stride, limits, room);
     step.rounds = rounds;
     step.stride = stride;
     return step;
 }
 
-Step plan_layout(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
+PackStep plan_layout(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
     if (layout.kind == Layout::Kind::strided) {
-        Step step = plan_rounds(layout.parts[0], layout.count, layout.stride, limits, room);
+        PackStep step = plan_rounds(layout.parts[0], layout.count, layout.stride, limits, room);
         step.offset += layout.offset;
         return step;
     }
@@ -164,12 +164,13 @@ Step plan_layout(const Layout& layout, const PackLimits& limits, PlanRoom& room)
     return plan_rounds(layout, 1, bounds.high - bounds.low, limits, room);
 }
 
-Step plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits, PlanRoom& room) {
+PackStep plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits,
+                     PlanRoom& room) {
     constexpr int64_t any_number = 2;
     const bool continues =
         layout.kind == Layout::Kind::strided && extent == layout.count * layout.stride;
     if (continues) return plan_layout(layout, limits, room);
-    Step step = plan_rounds(layout, any_number, extent, limits, room);
+    PackStep step = plan_rounds(layout, any_number, extent, limits, room);
     step.rounds = 1;
     return step;
 }
@@ -201,14 +202,14 @@ void clipped(size_t pieces, int64_t first, int64_t bytes, const BytesOf& bytes_o
 }
 
 // Bytes [first, first + bytes) of one round, which stands at `memory`.
-void carry_out_part(const Step& step, const Movement& movement, char* packed, char* memory,
+void carry_out_part(const PackStep& step, const Movement& movement, char* packed, char* memory,
                     int64_t first, int64_t bytes) noexcept {
     const Direction direction = movement.direction;
     const auto next = [&packed](int64_t part) { return std::exchange(packed, packed + part); };
     switch (step.kind) {
-        case Step::Kind::dense:
+        case PackStep::Kind::dense:
             return copy_flat(direction, packed, memory + first, bytes);
-        case Step::Kind::records: {
+        case PackStep::Kind::records: {
             const std::vector<Block>& blocks = step.records->blocks();
             return clipped(
                 blocks.size(), first, bytes, [&](size_t i) { return blocks[i].bytes; },
@@ -216,10 +217,10 @@ void carry_out_part(const Step& step, const Movement& movement, char* packed, ch
                     copy_flat(direction, next(part), memory + blocks[i].offset + from, part);
                 });
         }
-        case Step::Kind::table:
+        case PackStep::Kind::table:
             return step.table->copy(direction, packed, memory, static_cast<size_t>(first),
                                     static_cast<size_t>(bytes));
-        case Step::Kind::grid: {
+        case PackStep::Kind::grid: {
             const auto block = static_cast<int64_t>(step.column.bytes);
             memory += first / block * step.column.row_stride;
             return clipped(
@@ -230,8 +231,8 @@ void carry_out_part(const Step& step, const Movement& movement, char* packed, ch
                               part);
                 });
         }
-        case Step::Kind::places: {
-            const Step& part_step = step.parts[0];
+        case PackStep::Kind::places: {
+            const PackStep& part_step = step.parts[0];
             const int64_t whole = part_step.bytes * part_step.rounds;
             const int64_t skipped = first / whole;
             const int64_t* const offsets = step.offsets.data() + skipped;
@@ -243,7 +244,7 @@ void carry_out_part(const Step& step, const Movement& movement, char* packed, ch
                               part_step.rounds, from, part);
                 });
         }
-        case Step::Kind::loop:
+        case PackStep::Kind::loop:
             return clipped(
                 step.parts.size(), first, bytes,
                 [&](size_t i) { return step.parts[i].bytes * step.parts[i].rounds; },
@@ -254,22 +255,22 @@ void carry_out_part(const Step& step, const Movement& movement, char* packed, ch
     }
 }
 
-void carry_out_rounds(const Step& step, const Movement& movement, char* packed, char* memory,
+void carry_out_rounds(const PackStep& step, const Movement& movement, char* packed, char* memory,
                       int64_t rounds) noexcept {
     const auto number = static_cast<size_t>(rounds);
     switch (step.kind) {
-        case Step::Kind::dense:
+        case PackStep::Kind::dense:
             return copy_flat(movement.direction, packed, memory, rounds * step.bytes);
-        case Step::Kind::records:
+        case PackStep::Kind::records:
             return step.records->copy(movement.direction, packed, memory, number);
-        case Step::Kind::loop:
-            if (step.parts.size() == 1 && step.parts[0].kind == Step::Kind::records) {
-                const Step& row = step.parts[0];
+        case PackStep::Kind::loop:
+            if (step.parts.size() == 1 && step.parts[0].kind == PackStep::Kind::records) {
+                const PackStep& row = step.parts[0];
                 return row.records->copy_rows(movement.direction, packed, memory + row.offset,
                                               static_cast<size_t>(row.rounds), number, step.stride);
             }
             break;
-        case Step::Kind::grid: {
+        case PackStep::Kind::grid: {
             Grid grid = step.column;
             grid.columns = number;
             return copy_grid(movement.direction, packed, memory, grid, movement.isa);
@@ -287,7 +288,7 @@ void carry_out_rounds(const Step& step, const Movement& movement, char* packed, 
 }  // namespace
 
 // 1. What is left of a round that begins before. 2. Whole rounds. 3. The beginning of one.
-void carry_out(const Step& step, const Movement& movement, char* packed, char* memory,
+void carry_out(const PackStep& step, const Movement& movement, char* packed, char* memory,
                int64_t rounds, int64_t first, int64_t bytes) noexcept {
     if (bytes == 0) return;
     memory += step.offset;
@@ -309,27 +310,27 @@ void carry_out(const Step& step, const Movement& movement, char* packed, char* m
                        memory + (round + whole) * step.stride, 0, rest);
 }
 
-MovedBy moved_by(const Step& step, Direction direction) noexcept {
+MovedBy moved_by(const PackStep& step, Direction direction) noexcept {
     const auto by_way = [](PackWay way) {
         if (way == PackWay::permute) return MovedBy::permutes;
         return way == PackWay::gather ? MovedBy::gathers : MovedBy::blocks;
     };
     switch (step.kind) {
-        case Step::Kind::records:
+        case PackStep::Kind::records:
             return by_way(step.records->way(direction));
-        case Step::Kind::table:
+        case PackStep::Kind::table:
             return by_way(step.table->way(direction));
-        case Step::Kind::grid:
+        case PackStep::Kind::grid:
             return MovedBy::transposes;
-        case Step::Kind::loop:
-        case Step::Kind::places: {
-            const auto larger = [](const Step& left, const Step& right) {
+        case PackStep::Kind::loop:
+        case PackStep::Kind::places: {
+            const auto larger = [](const PackStep& left, const PackStep& right) {
                 return left.bytes * left.rounds < right.bytes * right.rounds;
             };
             return moved_by(*std::max_element(step.parts.begin(), step.parts.end(), larger),
                             direction);
         }
-        case Step::Kind::dense:
+        case PackStep::Kind::dense:
             break;
     }
     return MovedBy::blocks;

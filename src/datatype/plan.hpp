@@ -11,7 +11,7 @@
 namespace vecmpi {
 
 // A part of a plan: `rounds` times the same, `stride` bytes apart.
-struct Step {
+struct PackStep {
     enum class Kind : uint8_t {
         dense,    // rounds follow each other without a gap
         records,  // a round is a record of a few blocks
@@ -29,7 +29,7 @@ struct Step {
     std::unique_ptr<TableCopier> table;
     Grid column{};  // of a grid: rows, row_stride and bytes
     std::vector<int64_t> offsets;
-    std::vector<Step> parts;
+    std::vector<PackStep> parts;
 };
 
 // 64 Ki blocks of different lengths take 1 MiB, what a stream of 4 MiB of 1 to 8 ints has of them
@@ -48,13 +48,14 @@ struct PlanRoom {
 };
 
 // Rounds of `layout`, `stride` apart.
-Step plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits,
-                 PlanRoom& room);
-Step plan_layout(const Layout& layout, const PackLimits& limits, PlanRoom& room);
+PackStep plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits,
+                     PlanRoom& room);
+PackStep plan_layout(const Layout& layout, const PackLimits& limits, PlanRoom& room);
 
 // Any number of copies of a layout: the step of one copy's rounds; of more copies it has as many
 // times the rounds.
-Step plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits, PlanRoom& room);
+PackStep plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits,
+                     PlanRoom& room);
 
 // Bytes [first, first + bytes) of the stream of `rounds` rounds; `packed` begins with byte `first`,
 // memory is where the step's holder stands.
@@ -62,11 +63,11 @@ struct Movement {
     Direction direction;
     Isa isa;
 };
-void carry_out(const Step& step, const Movement& movement, char* packed, char* memory,
+void carry_out(const PackStep& step, const Movement& movement, char* packed, char* memory,
                int64_t rounds, int64_t first, int64_t bytes) noexcept;
 
 // The kernel that moves most of it, for the report.
 enum class MovedBy : uint8_t { blocks, permutes, gathers, transposes };
-MovedBy moved_by(const Step& step, Direction direction) noexcept;
+MovedBy moved_by(const PackStep& step, Direction direction) noexcept;
 
 }  // namespace vecmpi

@@ -30,8 +30,8 @@ std::unique_ptr<PlanSteps> make_steps(const Layout& layout, int64_t extent,
     steps->copies = plan_copies(layout, extent, limits, room);
     // One record of few blocks is no row of them, and one column is a row. Whatever else is moved
     // is moved alike, and has the tables.
-    const Step::Kind kind = steps->copies.kind;
-    if (kind == Step::Kind::records || kind == Step::Kind::grid)
+    const PackStep::Kind kind = steps->copies.kind;
+    if (kind == PackStep::Kind::records || kind == PackStep::Kind::grid)
         steps->one = plan_layout(layout, limits, room);
     if (room.is_exceeded) return nullptr;
     steps->bytes = layout.bytes;
@@ -128,7 +128,7 @@ PackPlan::~PackPlan() = default;
 
 void PackPlan::copy(Direction direction, void* part, void* memory, MPI_Count count, MPI_Count first,
                     MPI_Count bytes) const noexcept {
-    const Step& step = steps_->of(count);
+    const PackStep& step = steps_->of(count);
     carry_out(step, {direction, steps_->isa}, static_cast<char*>(part), static_cast<char*>(memory),
               step.rounds * count, first, bytes);
 }

@@ -13,12 +13,12 @@
 namespace vecmpi {
 
 struct PlanSteps {
-    Step copies;              // of any number of elements: as many times its rounds
-    std::optional<Step> one;  // of one element, where it is moved otherwise: a few small tables
+    PackStep copies;              // of any number of elements: as many times its rounds
+    std::optional<PackStep> one;  // of one element, where it is moved otherwise: a few small tables
     int64_t bytes = 0;
     int64_t disjoint_copies = 0;
     Isa isa = Isa::scalar;
-    const Step& of(int64_t count) const noexcept { return count == 1 && one ? *one : copies; }
+    const PackStep& of(int64_t count) const noexcept { return count == 1 && one ? *one : copies; }
 };
 
 // Pure. What the settings allow, and this host's table of kernels.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The engine: one queue, one window of active requests, one loop, one owner at a time. Other files
-// of src/offload enter it by Ownership, run_until or the queue; nothing outside src/offload sees
-// it.
+// of src/offload enter it as the owner (try_own, own, run_until) or by the queue (push). Nothing
+// outside src/offload sees it.
 #pragma once
 
 #include <pthread.h>

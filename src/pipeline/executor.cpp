@@ -13,7 +13,7 @@ namespace vecmpi {
 namespace {
 
 // A tag's 20 bits, as many as any library of the MPICH family has (MPI_TAG_UB).
-int tag_of(bool persistent, uint32_t turn, const Step& step) noexcept {
+int tag_of(bool persistent, uint32_t turn, const ScheduleStep& step) noexcept {
     static_assert(PrivateComm::turns_apart == 32 && PrivateComm::persistent_numbers == 32);
     const uint32_t run = (persistent ? 32u : 0u) | turn % 32;
     return static_cast<int>(run << 14 | (step.segment % 32u) << 9 | step.message % 512u);
@@ -88,9 +88,9 @@ char* ScheduleRun::at(Place place) const noexcept {
 // Null for a local step.
 ScheduleRun::Messages* ScheduleRun::messages_of(uint32_t step) noexcept {
     switch (schedule_->steps[step].kind) {
-        case Step::Kind::send:
+        case ScheduleStep::Kind::send:
             return &sends_;
-        case Step::Kind::receive:
+        case ScheduleStep::Kind::receive:
             return &receives_;
         default:
             return nullptr;
@@ -124,12 +124,12 @@ void ScheduleRun::give_up(int code) noexcept {
 }
 
 void ScheduleRun::issue(uint32_t index) noexcept {
-    const Step& step = schedule_->steps[index];
+    const ScheduleStep& step = schedule_->steps[index];
     const int tag = tag_of(persistent_, turn_, step);
     MPI_Request* const request = &requests_[under_way_];
     *request = MPI_REQUEST_NULL;
     int rc;
-    if (step.kind == Step::Kind::send) {
+    if (step.kind == ScheduleStep::Kind::send) {
         char* const from = at(step.from);
         rc = step.count <= INT_MAX ? real.Isend(from, static_cast<int>(step.count), elements_.type,
                                                 step.peer, tag, comm_->comm(), request)
@@ -187,8 +187,8 @@ bool ScheduleRun::do_local_step() noexcept {
     if (local_.empty()) return false;
     const uint32_t index = local_.top();
     local_.pop();
-    const Step& step = schedule_->steps[index];
-    if (step.kind == Step::Kind::reduce) {
+    const ScheduleStep& step = schedule_->steps[index];
+    if (step.kind == ScheduleStep::Kind::reduce) {
         const int rc = reduce_elements(at(step.from), at(step.right), at(step.to), step.count,
                                        elements_.type, elements_.extent, elements_.op);
         if (rc != MPI_SUCCESS) fail(rc);

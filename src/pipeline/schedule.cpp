@@ -94,16 +94,16 @@ class Linker {
         edges_.reserve(2 * steps);
     }
 
-    void add(Step step) {
+    void add(ScheduleStep step) {
         step.from = resolved(step.from);
         step.right = resolved(step.right);
         step.to = resolved(step.to);
-        if (step.kind == Step::Kind::copy && step.from == step.to) return;
+        if (step.kind == ScheduleStep::Kind::copy && step.from == step.to) return;
         const auto index = static_cast<uint32_t>(schedule_.steps.size());
         needed_.clear();
-        if (step.kind != Step::Kind::receive) read(step.from, step.count, index);
-        if (step.kind == Step::Kind::reduce) read(step.right, step.count, index);
-        if (step.kind != Step::Kind::send)
+        if (step.kind != ScheduleStep::Kind::receive) read(step.from, step.count, index);
+        if (step.kind == ScheduleStep::Kind::reduce) read(step.right, step.count, index);
+        if (step.kind != ScheduleStep::Kind::send)
             history(step.to).write(step.to.first, step.count, index, needed_);
         std::sort(needed_.begin(), needed_.end());
         needed_.erase(std::unique(needed_.begin(), needed_.end()), needed_.end());
@@ -132,10 +132,11 @@ class Linker {
     struct Edge {
         uint32_t earlier, later;
     };
-    uint32_t ordinal(const Step& step) noexcept {
-        if (step.kind != Step::Kind::send && step.kind != Step::Kind::receive) return 0;
+    uint32_t ordinal(const ScheduleStep& step) noexcept {
+        if (step.kind != ScheduleStep::Kind::send && step.kind != ScheduleStep::Kind::receive)
+            return 0;
         schedule_.largest_message = std::max(schedule_.largest_message, step.count);
-        return step.kind == Step::Kind::send ? schedule_.sends++ : schedule_.receives++;
+        return step.kind == ScheduleStep::Kind::send ? schedule_.sends++ : schedule_.receives++;
     }
     Place resolved(Place place) const noexcept {
         if (!in_place_.is || place.memory != Memory::input) return place;
@@ -158,7 +159,7 @@ Place in_lane(Place place, int64_t lane_begins) noexcept {
     return place.memory == Memory::scratch ? place + lane_begins : place;
 }
 
-Step in_lane(Step step, size_t segment, int64_t lane_begins) noexcept {
+ScheduleStep in_lane(ScheduleStep step, size_t segment, int64_t lane_begins) noexcept {
     step.segment = static_cast<uint16_t>(segment);
     step.from = in_lane(step.from, lane_begins);
     step.right = in_lane(step.right, lane_begins);
@@ -174,17 +175,17 @@ Track::Messages& Track::messages_with(int peer) {
     return messages_.emplace_back(Messages{peer, 0, 0});
 }
 
-void Track::add(const Step& step) {
+void Track::add(const ScheduleStep& step) {
     if (step.count != 0) steps_.push_back(step);
 }
 
-void Track::add_message(Step::Kind kind, Place from, Place to, int64_t count, int peer) {
+void Track::add_message(ScheduleStep::Kind kind, Place from, Place to, int64_t count, int peer) {
     if (count == 0) return;
     Messages& messages = messages_with(peer);
-    Step step;
+    ScheduleStep step;
     step.kind = kind;
     step.peer = peer;
-    step.message = (kind == Step::Kind::send ? messages.sent : messages.received)++;
+    step.message = (kind == ScheduleStep::Kind::send ? messages.sent : messages.received)++;
     step.count = count;
     step.from = from;
     step.to = to;
@@ -192,16 +193,16 @@ void Track::add_message(Step::Kind kind, Place from, Place to, int64_t count, in
 }
 
 void Track::send(Place from, int64_t count, int peer) {
-    add_message(Step::Kind::send, from, {}, count, peer);
+    add_message(ScheduleStep::Kind::send, from, {}, count, peer);
 }
 
 void Track::receive(Place to, int64_t count, int peer) {
-    add_message(Step::Kind::receive, {}, to, count, peer);
+    add_message(ScheduleStep::Kind::receive, {}, to, count, peer);
 }
 
 void Track::reduce(Place left, Place right, Place to, int64_t count) {
-    Step step;
-    step.kind = Step::Kind::reduce;
+    ScheduleStep step;
+    step.kind = ScheduleStep::Kind::reduce;
     step.count = count;
     step.from = left;
     step.right = right;
@@ -210,7 +211,7 @@ void Track::reduce(Place left, Place right, Place to, int64_t count) {
 }
 
 void Track::copy(Place from, Place to, int64_t count) {
-    Step step;
+    ScheduleStep step;
     step.count = count;
     step.from = from;
     step.to = to;
@@ -223,7 +224,7 @@ Place Track::scratch(int64_t count) {
     return place;
 }
 
-std::span<const Step> Track::steps_of_round(size_t round) const noexcept {
+std::span<const ScheduleStep> Track::steps_of_round(size_t round) const noexcept {
     if (round >= rounds()) return {};
     const size_t begins = round == 0 ? 0 : round_ends_[round - 1];
     const size_t ends = round == round_ends_.size() ? steps_.size() : round_ends_[round];
@@ -246,10 +247,10 @@ Schedule make_schedule(const std::vector<Track>& tracks, const Track& last, unsi
         const size_t group_end = std::min<size_t>(tracks.size(), group + lanes);
         for (size_t round = 0; round < rounds; ++round)
             for (size_t t = group; t < group_end; ++t)
-                for (const Step& step : tracks[t].steps_of_round(round))
+                for (const ScheduleStep& step : tracks[t].steps_of_round(round))
                     linker.add(in_lane(step, t, static_cast<int64_t>(t - group) * lane_elements));
     }
-    for (const Step& step : last.steps()) linker.add(step);
+    for (const ScheduleStep& step : last.steps()) linker.add(step);
     const auto used_lanes = static_cast<int64_t>(std::min<size_t>(lanes, tracks.size()));
     return linker.finish(used_lanes * lane_elements);
 }

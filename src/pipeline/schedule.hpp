@@ -32,7 +32,8 @@ constexpr Place operator+(Place place, int64_t elements) noexcept {
     return {place.memory, place.first + elements};
 }
 
-struct Step {
+// One message, reduction or copy of a schedule.
+struct ScheduleStep {
     enum class Kind : uint8_t { send, receive, reduce, copy } kind = Kind::copy;
     int32_t peer = -1;     // send, receive: rank in the communicator
     uint16_t segment = 0;  // send, receive: with `message`, what the other side matches it by
@@ -58,8 +59,8 @@ class Track {
     void next_round() { round_ends_.push_back(steps_.size()); }
 
     size_t rounds() const noexcept { return round_ends_.size() + 1; }
-    std::span<const Step> steps_of_round(size_t round) const noexcept;
-    const std::vector<Step>& steps() const noexcept { return steps_; }
+    std::span<const ScheduleStep> steps_of_round(size_t round) const noexcept;
+    const std::vector<ScheduleStep>& steps() const noexcept { return steps_; }
     int64_t scratch_elements() const noexcept { return scratch_; }
 
   private:
@@ -68,9 +69,9 @@ class Track {
         uint16_t sent, received;
     };
     Messages& messages_with(int peer);
-    void add(const Step& step);
-    void add_message(Step::Kind kind, Place from, Place to, int64_t count, int peer);
-    std::vector<Step> steps_;
+    void add(const ScheduleStep& step);
+    void add_message(ScheduleStep::Kind kind, Place from, Place to, int64_t count, int peer);
+    std::vector<ScheduleStep> steps_;
     std::vector<size_t> round_ends_;  // of all rounds but the last
     std::vector<Messages> messages_;
     int64_t scratch_ = 0;
@@ -80,7 +81,7 @@ class Track {
 // in `steps` are incomplete, and a receive likewise: with any limit all ranks come to the end.
 // Merely to count those that have begun can end in a deadlock.
 struct Schedule {
-    std::vector<Step> steps;
+    std::vector<ScheduleStep> steps;
     std::vector<uint32_t> waits;  // of each step: number of steps that must be complete
     std::vector<uint32_t>
         first_dependent;  // step i lets go dependents[first_dependent[i]] to [i+1]

@@ -10,9 +10,8 @@
 
 namespace vecmpi {
 
-// The collectives that can be cut. `multi_node_from`: bytes from which `auto` cuts on a
-// communicator over several nodes; SIZE_MAX where cutting was not measured faster (docs/segments.md
-// has the figures).
+// The collectives that can be cut. From how many bytes `auto` cuts each of them on a communicator
+// over several nodes stands in segments.cpp; docs/segments.md has the figures.
 enum class Segmented : uint8_t { allreduce, bcast, reduce, reduce_scatter, allgather };
 
 struct SegmentFacts {

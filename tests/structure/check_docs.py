@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks what the documents say against what there is: links, options, settings, paths, reasons, messages, examples,
-manual pages.
+"""Checks what the documents say against what there is: links, options, settings, paths, identifiers of files, reasons,
+messages, examples, manual pages.
 
     check_docs.py --build BUILD ROOT   prints one line a problem; exit status 1 where there is one
     check_docs.py --selftest           shows that each rule bites
@@ -25,6 +25,12 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 NAME = re.compile(r"\bVECMPI_[A-Z][A-Z0-9_]*\b")
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*\.(?:cpp|hpp|py|sh|def|h|c|md|svg|cmake|txt|map|in)")
+IDENTIFIER = re.compile(r"(?:(?:enum class|struct|class) )?([A-Za-z_]\w*(?:::\w+)*)(?:\(\))?")
+# `identifier` ... (`path`; `identifier` in `path`; a row of a table whose last column is "where".
+IN_BRACKETS = re.compile(r"`([^`\n]+)`[^`.;:()|]*\(`([^`\n]+)`")
+IN_FILE = re.compile(r"`([^`\n]+)`\s+(?:in|of)\s+`([^`\n]+)`")
+TABLE_OF_PLACES = re.compile(r"^\|.*\| *where *\|\n((?:\|.*\n?)+)", re.MULTILINE)
+ROW_OF_PLACE = re.compile(r"^\|(.*)\| *`([^`\n]+)` *\|$", re.MULTILINE)
 REASON = re.compile(r"\b(?:decline|ran)_[a-z_]+\b")
 
 # Options and files of others that the documents name by themselves; an example of a misspelt name.
@@ -172,11 +178,50 @@ def word_problems(text, facts):
                 yield number, f"{word}: no such counter"
 
 
+# ---- identifiers, and the files that are said to have them ----------------------------------------------
+
+
+def pairs_of(text):
+    """(position, code, path) for each place that names a file beside what is in it."""
+    for pattern in (IN_BRACKETS, IN_FILE):
+        # A span may be the path of one pair and the code of the next.
+        yield from ((match.start(), match[1], match[2]) for match in overlapping(pattern, text))
+    for table in TABLE_OF_PLACES.finditer(text):
+        for row in ROW_OF_PLACE.finditer(table[1]):
+            yield from ((table.start(1) + row.start(), code, row[2]) for code in SPAN.findall(row[1]))
+
+
+def overlapping(pattern, text):
+    at = 0
+    while match := pattern.search(text, at):
+        yield match
+        at = match.end(1) + 1
+
+
+def pair_problems(text, facts, read):
+    for position, code, path in pairs_of(text):
+        identifier = IDENTIFIER.fullmatch(code)
+        if not identifier or not PATH.fullmatch(path) or is_made_up(path) or is_pattern(code):
+            continue
+        if code.startswith("MPI_"):  # the program calls it
+            continue
+        files = [file for file in sorted(facts.files) if file == path or file.endswith("/" + path)]
+        words = [set(re.findall(r"\w+", read(file))) for file in files]
+        if files and not any(words_of_file.issuperset(identifier[1].split("::")) for words_of_file in words):
+            yield text.count("\n", 0, position) + 1, f"{code}: {path} has no such name"
+
+
+def is_pattern(code):
+    """A name that stands for any: serve_NAME, enter_X."""
+    return re.search(r"_[A-Z]+$", code)
+
+
 def problems_of(name, text, facts, read):
     found = [
         *link_problems(name, text, facts, read),
         *code_problems(name, text, facts),
         *word_problems(text, facts),
+        *pair_problems(text, facts, read),
     ]
     return [f"{name}:{number}: {problem}" for number, problem in sorted(found)]
 
@@ -397,6 +442,29 @@ class Documents(unittest.TestCase):
         self.expect("    lab.sh -n 2 -- ./made.py\n")
         self.expect("`mpi.h`, `FILE.svg`, `src/FOLDER/NAME.cpp`, `build/x.cmake`, `tests/.../x.sh`")
         self.expect("`src/base/lock.cpp`", "src/base/lock.cpp: no such file")
+
+
+class Pairs(unittest.TestCase):
+    def expect(self, text, *problems):
+        sources = {"src/base/log.cpp": "void log_line() { Log::write(); }", "docs/guide.md": "`other`"}
+        found = list(pair_problems(text, SOME, sources.__getitem__))
+        self.assertEqual(found, [(number, f"{code}: base/log.cpp has no such name") for number, code in problems])
+
+    def test_pairs(self):
+        self.expect("`log_line` (`base/log.cpp`), `Log::write` of ours\n(`base/log.cpp`, more)")
+        self.expect("`log_line()` in `base/log.cpp`")
+        self.expect("calls\n`log_lines`\n(`base/log.cpp`)", (2, "log_lines"))
+        self.expect("`Log::read` writes (`base/log.cpp`)", (1, "Log::read"))
+        self.expect("`base/log.cpp` (`other` in `base/log.cpp`)", (1, "other"))
+        self.expect("`other`. It writes (`base/log.cpp`); `other` and `log_line` (`base/log.cpp`)")
+        self.expect("`a + b` (`base/log.cpp`), `serve_X` in `base/log.cpp`, `other` in `FILE.cpp`, `other` in `auto`")
+
+    def test_tables(self):
+        head = "| thing | where |\n|---|---|\n"
+        self.expect(head + "| `log_line()`, once | `base/log.cpp` |\n| `MPI_Send` | `base/log.cpp` |")
+        self.expect(head + "| a | b |\n| the log, `other` | `base/log.cpp` |\n", (4, "other"))
+        self.expect(head + "| `other` | as in `base/log.cpp` |\n| `other` | `docs/guide.md` |")
+        self.expect(head.replace("where", "run by") + "| `other` | `base/log.cpp` |")
 
 
 class Rest(unittest.TestCase):

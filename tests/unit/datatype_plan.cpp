@@ -171,9 +171,9 @@ TEST_CASE("the kernel follows from the layout", "[datatype]") {
         const char* what;
         Layout layout;
         int64_t extent;
-        Step::Kind one, copies;
+        PackStep::Kind one, copies;
     };
-    using Kind = Step::Kind;
+    using Kind = PackStep::Kind;
     std::vector<int64_t> random_places = {0, 5, 40, 41, 90};
     for (int64_t i = 0; i < 100; ++i) random_places.push_back(100 + 7 * i * i);
     for (const Case& c : std::vector<Case>{
@@ -207,9 +207,9 @@ TEST_CASE("a column is moved block by block where this host's table says so",
     const auto kind_of = [&](int64_t bytes, int64_t row) {
         return plan_copies(repeated(dense(bytes), 100, row), bytes, limits, room).kind;
     };
-    CHECK(kind_of(8, 800) == Step::Kind::loop);
-    CHECK(kind_of(8, 8000) == Step::Kind::grid);
-    CHECK(kind_of(4, 800) == Step::Kind::grid);
+    CHECK(kind_of(8, 800) == PackStep::Kind::loop);
+    CHECK(kind_of(8, 8000) == PackStep::Kind::grid);
+    CHECK(kind_of(4, 800) == PackStep::Kind::grid);
 }
 
 TEST_CASE("a kind of kernel that was asked for is the only one beside blocks", "[datatype]") {
@@ -226,7 +226,7 @@ TEST_CASE("a kind of kernel that was asked for is the only one beside blocks", "
         for (const auto& [mode, kind] : kinds)
             for (const int64_t extent : {int64_t{8}, int64_t{1} << 20}) {
                 PlanRoom room;
-                const Step step =
+                const PackStep step =
                     plan_copies(layout, extent, pack_limits(mode, IsaChoice::automatic), room);
                 for (const Direction direction : {Direction::pack, Direction::unpack}) {
                     const MovedBy by = moved_by(step, direction);
@@ -299,7 +299,7 @@ TEST_CASE("short parts at places, and rows of different lengths, are a table", "
                                         joined(rows)};
     for (const Layout& layout : tables) {
         PlanRoom room;
-        CHECK(plan_layout(layout, limits, room).kind == Step::Kind::table);
+        CHECK(plan_layout(layout, limits, room).kind == PackStep::Kind::table);
     }
     CHECK(joined(few).kind == Layout::Kind::sequence);
 }

@@ -10,8 +10,8 @@ namespace fake {
 using vecmpi::Memory;
 using vecmpi::Place;
 using vecmpi::Schedule;
-using vecmpi::Step;
-using Kind = Step::Kind;
+using vecmpi::ScheduleStep;
+using Kind = ScheduleStep::Kind;
 
 namespace {
 
@@ -90,7 +90,7 @@ class Run {
         size_t admitted;
     };
 
-    const Step& step(uint32_t id) const {
+    const ScheduleStep& step(uint32_t id) const {
         const auto rank = static_cast<size_t>(states_[id].rank);
         return schedules_[rank].steps[id - first_[rank]];
     }
@@ -106,7 +106,7 @@ class Run {
     std::vector<std::pair<Envelope, uint32_t>> envelopes_of(Kind kind) const {
         std::vector<std::pair<Envelope, uint32_t>> result;
         for (uint32_t id = 0; id < states_.size(); ++id) {
-            const Step& s = step(id);
+            const ScheduleStep& s = step(id);
             if (s.kind != kind) continue;
             Envelope e{states_[id].rank, s.peer, s.segment, s.message};
             if (kind == Kind::receive) std::swap(e.sender, e.receiver);
@@ -193,14 +193,14 @@ class Run {
 
     // Until the step ends, nobody may read what it writes.
     void undefine(uint32_t id) {
-        const Step& s = step(id);
+        const ScheduleStep& s = step(id);
         if (s.to.memory == Memory::input) fail(id, "writes the input");
         if (Element* to = at(id, s.to, s.count)) std::fill(to, to + s.count, uninitialised);
         states_[id].undefined = true;
     }
 
     std::vector<Element> computed(uint32_t id) {
-        const Step& s = step(id);
+        const ScheduleStep& s = step(id);
         std::vector<Element> result = read(id, s.from);
         if (s.kind != Kind::reduce) return result;
         for (Place operand : {s.from, s.right})
@@ -313,12 +313,12 @@ bool meet(Place a, int64_t a_count, Place b, int64_t b_count) noexcept {
     return a.memory == b.memory && a.first < b.first + b_count && b.first < a.first + a_count;
 }
 
-bool reads(const Step& step, Place place, int64_t count) noexcept {
+bool reads(const ScheduleStep& step, Place place, int64_t count) noexcept {
     return (step.kind != Kind::receive && meet(step.from, step.count, place, count)) ||
            (step.kind == Kind::reduce && meet(step.right, step.count, place, count));
 }
 
-bool conflict(const Step& a, const Step& b) noexcept {
+bool conflict(const ScheduleStep& a, const ScheduleStep& b) noexcept {
     const bool a_writes = a.kind != Kind::send, b_writes = b.kind != Kind::send;
     return (a_writes && reads(b, a.to, a.count)) || (b_writes && reads(a, b.to, b.count)) ||
            (a_writes && b_writes && meet(a.to, a.count, b.to, b.count));

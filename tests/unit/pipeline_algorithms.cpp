@@ -500,9 +500,9 @@ struct Traffic {
 
 Traffic traffic(const Schedule& schedule) {
     Traffic result;
-    for (const Step& step : schedule.steps) {
-        if (step.kind == Step::Kind::send) result.sent += step.count;
-        if (step.kind == Step::Kind::receive) result.received += step.count;
+    for (const ScheduleStep& step : schedule.steps) {
+        if (step.kind == ScheduleStep::Kind::send) result.sent += step.count;
+        if (step.kind == ScheduleStep::Kind::receive) result.received += step.count;
     }
     return result;
 }
@@ -627,11 +627,12 @@ TEST_CASE("schedules: only what belongs to a rank is written", "[pipeline][sched
         c.segments = 2;
         const std::vector<Schedule> schedules = schedules_of(c);
         INFO(text(c));
-        for (const Step& step : schedules[3].steps)  // a program may read what it broadcasts
-            CHECK((row.collective != Collective::bcast || step.kind == Step::Kind::send));
+        for (const ScheduleStep& step :
+             schedules[3].steps)  // a program may read what it broadcasts
+            CHECK((row.collective != Collective::bcast || step.kind == ScheduleStep::Kind::send));
         for (const Schedule& schedule : schedules)
-            for (const Step& step : schedule.steps)
-                CHECK((step.kind == Step::Kind::send || step.to.memory != Memory::input));
+            for (const ScheduleStep& step : schedule.steps)
+                CHECK((step.kind == ScheduleStep::Kind::send || step.to.memory != Memory::input));
     }
 }
 
@@ -648,8 +649,8 @@ TEST_CASE("schedules: a ring by nodes leaves each node once", "[pipeline][schedu
         std::vector<std::vector<int>> leave(3);  // each node: ranks that send to other nodes
         const std::vector<Schedule> schedules = schedules_of(c);
         for (int rank = 0; rank < 12; ++rank)
-            for (const Step& step : schedules[static_cast<size_t>(rank)].steps)
-                if (step.kind == Step::Kind::send && step.peer % 3 != rank % 3)
+            for (const ScheduleStep& step : schedules[static_cast<size_t>(rank)].steps)
+                if (step.kind == ScheduleStep::Kind::send && step.peer % 3 != rank % 3)
                     leave[static_cast<size_t>(rank % 3)].push_back(rank);
         for (const std::vector<int>& senders : leave)
             CHECK(std::count(senders.begin(), senders.end(), senders.empty() ? 0 : senders[0]) ==

@@ -9,7 +9,7 @@
 #include "memory_executor.hpp"
 
 using namespace vecmpi;
-using Kind = Step::Kind;
+using Kind = ScheduleStep::Kind;
 
 namespace {
 
@@ -42,7 +42,7 @@ TEST_CASE("track: messages are numbered by peer and direction, without empty one
     track.receive(out, 4, 1);
     track.reduce(in, out, out, 0);
     track.copy(in, out, 0);
-    const std::vector<Step>& steps = track.steps();
+    const std::vector<ScheduleStep>& steps = track.steps();
     REQUIRE(steps.size() == 5);
     const uint16_t messages[] = {0, 0, 0, 1, 1};
     const int peers[] = {1, 1, 2, 1, 1};

@@ -71,14 +71,14 @@ class SimulatedNetwork {
     };
 
     static size_t index(int i) { return static_cast<size_t>(i); }
-    const Step& step_of(int rank, uint32_t step) const {
+    const ScheduleStep& step_of(int rank, uint32_t step) const {
         return ranks_[index(rank)].schedule->steps[step];
     }
     bool is_on_node(int a, int b) const { return layout_.node_of(a) == layout_.node_of(b); }
     double latency(const Message& m) const {
         return is_on_node(m.from, m.to) ? net_.node_latency_us : net_.latency_us;
     }
-    static uint64_t key(int from, int to, const Step& step) {
+    static uint64_t key(int from, int to, const ScheduleStep& step) {
         return uint64_t(from) << 48 | uint64_t(to) << 32 | uint64_t(step.segment) << 16 |
                step.message;
     }
@@ -88,16 +88,16 @@ class SimulatedNetwork {
         events_.push({time, order_++, what, rank, step, message});
     }
 
-    double busy_us(int rank, const Step& step) const {
+    double busy_us(int rank, const ScheduleStep& step) const {
         const double bytes = static_cast<double>(step.count) * element_bytes_;
-        if (step.kind == Step::Kind::reduce) return bytes / net_.reduce_bytes_per_us;
-        if (step.kind == Step::Kind::copy) return bytes / net_.node_bytes_per_us;
+        if (step.kind == ScheduleStep::Kind::reduce) return bytes / net_.reduce_bytes_per_us;
+        if (step.kind == ScheduleStep::Kind::copy) return bytes / net_.node_bytes_per_us;
         return is_on_node(rank, step.peer) ? net_.node_overhead_us : net_.overhead_us;
     }
 
     void become_ready(int rank, uint32_t index_of_step) {
-        const Step& step = step_of(rank, index_of_step);
-        if (step.kind != Step::Kind::receive) return give_processor(rank, index_of_step);
+        const ScheduleStep& step = step_of(rank, index_of_step);
+        if (step.kind != ScheduleStep::Kind::receive) return give_processor(rank, index_of_step);
         const uint64_t k = key(step.peer, rank, step);
         Message& m = messages_[k];
         m.receive = index_of_step;
@@ -151,16 +151,16 @@ class SimulatedNetwork {
     }
 
     void processor_free(int rank, uint32_t i) {
-        const Step& step = step_of(rank, i);
+        const ScheduleStep& step = step_of(rank, i);
         ranks_[index(rank)].busy = false;
-        if (step.kind == Step::Kind::send)
+        if (step.kind == ScheduleStep::Kind::send)
             offer(rank, i, step);
         else
             complete(rank, i);
         work(rank);
     }
 
-    void offer(int rank, uint32_t i, const Step& step) {
+    void offer(int rank, uint32_t i, const ScheduleStep& step) {
         const uint64_t k = key(rank, step.peer, step);
         Message& m = messages_[k];
         m.from = rank;

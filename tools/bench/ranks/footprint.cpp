@@ -31,7 +31,7 @@ void measure_footprint(const StartCost& cost) {
 }
 
 void measure_footprint_end(double finalize_ms) {
-    const Memory memory = read_memory();
+    const Footprint memory = read_footprint();
     print_one("MPI_Finalize", "ns", 1e6 * finalize_ms);
     print_one("RSS after Finalize", "MiB", mib(memory.rss_kib));
     print_one("peak RSS at the end", "MiB", mib(memory.peak_kib));

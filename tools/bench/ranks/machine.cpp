@@ -36,7 +36,7 @@ bool pin_this_thread(int cpu) {
     return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
-Memory read_memory() {
+Footprint read_footprint() {
     return {status_number("VmRSS"), status_number("VmHWM"),
             static_cast<int>(status_number("Threads"))};
 }

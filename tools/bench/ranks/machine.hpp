@@ -11,11 +11,11 @@ namespace vecmpi::bench {
 // that is refused.
 bool pin_this_thread(int cpu);
 
-struct Memory {
+struct Footprint {
     long rss_kib, peak_kib;  // VmRSS and VmHWM
     int threads;
 };
-Memory read_memory();
+Footprint read_footprint();
 
 struct ThreadPlace {
     std::string name, cpus;  // as the kernel lists them: 0-1,4

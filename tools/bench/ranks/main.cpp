@@ -39,7 +39,7 @@ bool pin(const Options& options, int rank) {
 
 StartCost start_mpi(bool many_threads) {
     StartCost cost{};
-    cost.rss_kib_before = read_memory().rss_kib;
+    cost.rss_kib_before = read_footprint().rss_kib;
     const double start = now_ns();
     int provided = 0;
     if (many_threads)
@@ -47,7 +47,7 @@ StartCost start_mpi(bool many_threads) {
     else
         MPI_Init(nullptr, nullptr);
     cost.init_ms = (now_ns() - start) / 1e6;
-    const Memory memory = read_memory();
+    const Footprint memory = read_footprint();
     cost.rss_kib = memory.rss_kib;
     cost.peak_kib = memory.peak_kib;
     cost.threads = memory.threads;
