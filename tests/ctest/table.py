@@ -50,6 +50,8 @@ TESTS = [
     Test("lint: lint.sh", script("tests/structure/test_lint.sh"), LINT),
     Test("structure: includes", python("tests/structure/check_includes.py", "{source}"), SHAPE),
     Test("structure: includes, selftest", python("tests/structure/check_includes.py", "--selftest"), SHAPE),
+    Test("structure: names", python("tests/structure/check_names.py", "{source}"), SHAPE),
+    Test("structure: names, selftest", python("tests/structure/check_names.py", "--selftest"), SHAPE),
     Test(
         "structure: documents",
         python("tests/structure/check_docs.py", "--build", "{build}", "{source}"),
