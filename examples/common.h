@@ -22,7 +22,7 @@ static void stop_all(const char* program, const char* what, const char* where) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0) fprintf(stderr, "%s: %s%s\n", program, what, where);
     MPI_Finalize();
-    exit(2);
+    exit(2); /* NOLINT(concurrency-mt-unsafe): no other thread uses what exit frees */
 }
 
 /* `options` ends with a name of NULL. */

@@ -33,7 +33,7 @@ class Folder {
         return files_.back();
     }
     std::string file(const char* of, const std::string& text) {
-        const std::string made = name(of);
+        std::string made = name(of);
         std::FILE* const stream = std::fopen(made.c_str(), "w");
         REQUIRE(stream != nullptr);
         std::fwrite(text.data(), 1, text.size(), stream);
