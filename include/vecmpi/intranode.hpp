@@ -51,6 +51,11 @@ std::optional<int> intranode_allgather(Call call, const void* sendbuf, MPI_Count
                                        MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
+// True once after a collective of this thread's above declined and has counted why: the paths that
+// are asked next do not count the call again.
+bool take_node_decline() noexcept;
+void note_node_decline() noexcept;
+
 // ---- what collectives over several nodes do on each ---------------------------------------------
 
 // One rank's part of a reduction: dense elements of a predefined type.

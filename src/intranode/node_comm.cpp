@@ -32,6 +32,8 @@ thread_local constinit LastFound last_found __attribute__((tls_model("initial-ex
 // The last one that never will have a node while it lives: of one rank, or between two groups.
 thread_local constinit LastFound last_declined __attribute__((tls_model("initial-exec")));
 
+thread_local constinit bool node_declined __attribute__((tls_model("initial-exec"))) = false;
+
 // Boxes cost three small collectives, and the first ones of a rank the arena: what some 20 small
 // calls gain by them. A communicator that a program uses for a moment must not pay that.
 uint64_t calls_before() noexcept { return settings().intranode == IntranodeMode::on ? 0 : 20; }
@@ -136,6 +138,9 @@ std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
     return nullptr;
 }
 
+bool take_node_decline() noexcept { return std::exchange(node_declined, false); }
+void note_node_decline() noexcept { node_declined = true; }
+
 NodeSite node_site(MPI_Comm comm) noexcept {
     if (!engine_runs()) return {};
     const uint64_t epoch = Table::epoch();
@@ -192,6 +197,8 @@ BaysToUse NodeComm::bays_for(Call call, MPI_Comm comm, LargeKind kind, size_t by
     const Candidate way = way_for(call, comm, kind, bytes);
     if (way == Candidate::library) {
         count(Counter::decline_slower);
+        // The library's own calls are not offered to other paths.
+        if (!is_reentrant()) note_node_decline();
         return {};
     }
     poll_now_and_then();

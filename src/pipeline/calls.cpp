@@ -24,8 +24,8 @@ bool may_be_refused(const CommTraits& traits, MPI_Datatype type, MPI_Comm comm) 
     return traits.handler != CommTraits::Handler::fatal && !is_committed(type, comm);
 }
 
-std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type,
-                                        MPI_Count count) noexcept {
+std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Count count,
+                                        Decline& decline) noexcept {
     // An error handler that the engine's thread calls cannot wait for that thread.
     if (is_offload_thread() || !engine_runs() || count < 0 || !is_type_handle(type))
         return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type,
         if (may_be_refused(traits, type, comm)) return std::nullopt;
         return traits;
     }
-    vecmpi::count(Counter::decline_foreign);
+    decline.note(Counter::decline_foreign);
     return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "vecmpi/intranode.hpp"
 #include "vecmpi/offload.hpp"
 
 namespace vecmpi {
@@ -22,9 +23,32 @@ inline void* advanced(const void* buffer, MPI_Count bytes) noexcept {
                                    static_cast<uintptr_t>(bytes));
 }
 
+// Why our paths leave a call to the library. Several may be asked one after the other: one reason
+// is counted, and none where a path serves the call.
+class Decline {
+  public:
+    Decline() noexcept : is_counted_(take_node_decline()) {}
+    // The first reason stays. That a path was not set says little: the path that was may decline
+    // for a reason of its own.
+    void note(Counter why) noexcept {
+        if (why_ == none || why_ == Counter::decline_setting) why_ = why;
+    }
+    // At the end: gives back what it was given.
+    std::optional<int> count_unless(std::optional<int> served) noexcept {
+        if (!served && !is_counted_ && why_ != none) count(why_);
+        return served;
+    }
+
+  private:
+    static constexpr Counter none = Counter::number_of_counters;
+    Counter why_ = none;
+    bool is_counted_;  // by the node's collectives, which were asked before
+};
+
 // Facts that every collective of ours needs of its communicator; nothing where it cannot be cut at
 // all.
-std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Count count) noexcept;
+std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Count count,
+                                        Decline& decline) noexcept;
 // Of a second type of the call: may the library refuse it, and the program see that?
 bool may_be_refused(const CommTraits& traits, MPI_Datatype type, MPI_Comm comm) noexcept;
 

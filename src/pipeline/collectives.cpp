@@ -41,9 +41,10 @@ Reduction look_at_reduction(MPI_Datatype type, MPI_Op op) noexcept {
 }
 
 // Operators of the program run only on the thread that asked for them.
-bool serves_form(const CollectiveForm& form, const Reduction& reduction) noexcept {
+bool serves_form(const CollectiveForm& form, const Reduction& reduction,
+                 Decline& decline) noexcept {
     if (reduction.served && (form.kind == Kind::blocking || !reduction.user_op)) return true;
-    count(Counter::decline_type);
+    decline.note(Counter::decline_type);
     return false;
 }
 
@@ -60,18 +61,18 @@ Elements elements_of(const Reduction& reduction, MPI_Datatype type, MPI_Op op, c
 
 std::optional<int> scheduled_allreduce(const CollectiveForm& form, const void* sendbuf,
                                        void* recvbuf, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                                       MPI_Comm comm) noexcept {
-    const auto traits = traits_to_schedule(form, Collective::allreduce, comm, type, count);
+                                       MPI_Comm comm, Decline& decline) noexcept {
+    const auto traits = traits_to_schedule(form, Collective::allreduce, comm, type, count, decline);
     if (!traits) return std::nullopt;
     const auto bytes = static_cast<uint64_t>(count * size_of(type));
-    if (!is_worth_a_look(Collective::allreduce, bytes)) return std::nullopt;
+    if (!is_worth_a_look(Collective::allreduce, bytes, decline)) return std::nullopt;
     if (sendbuf == recvbuf || is_refused(sendbuf, count, type) ||
         is_refused_output(recvbuf, count, type))
         return std::nullopt;
     const Reduction reduction = look_at_reduction(type, op);
-    if (!serves_form(form, reduction)) return std::nullopt;
+    if (!serves_form(form, reduction, decline)) return std::nullopt;
     auto offer = offer_schedule(form, {Collective::allreduce, bytes, count, reduction.user_op},
-                                comm, *traits);
+                                comm, *traits, decline);
     if (!offer) return std::nullopt;
     offer->request.count = count;
     offer->request.in_place = sendbuf == MPI_IN_PLACE;
@@ -90,11 +91,11 @@ std::optional<int> scheduled_allreduce(const CollectiveForm& form, const void* s
 
 std::optional<int> scheduled_reduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
                                     MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                                    MPI_Comm comm) noexcept {
-    const auto traits = traits_to_schedule(form, Collective::reduce, comm, type, count);
+                                    MPI_Comm comm, Decline& decline) noexcept {
+    const auto traits = traits_to_schedule(form, Collective::reduce, comm, type, count, decline);
     if (!traits || root < 0 || root >= traits->size) return std::nullopt;
     const auto bytes = static_cast<uint64_t>(count * size_of(type));
-    if (!is_worth_a_look(Collective::reduce, bytes)) return std::nullopt;
+    if (!is_worth_a_look(Collective::reduce, bytes, decline)) return std::nullopt;
     int rank = 0;
     real.Comm_rank(comm, &rank);
     const bool is_root = rank == root;
@@ -102,9 +103,9 @@ std::optional<int> scheduled_reduce(const CollectiveForm& form, const void* send
         return std::nullopt;
     if (is_root ? sendbuf == recvbuf : sendbuf == MPI_IN_PLACE) return std::nullopt;
     const Reduction reduction = look_at_reduction(type, op);
-    if (!serves_form(form, reduction)) return std::nullopt;
-    auto offer =
-        offer_schedule(form, {Collective::reduce, bytes, count, reduction.user_op}, comm, *traits);
+    if (!serves_form(form, reduction, decline)) return std::nullopt;
+    auto offer = offer_schedule(form, {Collective::reduce, bytes, count, reduction.user_op}, comm,
+                                *traits, decline);
     if (!offer) return std::nullopt;
     offer->request.count = count;
     offer->request.root = root;
@@ -142,8 +143,9 @@ int64_t total_of(const Blocks& blocks) noexcept {
 template <class CountOf>
 std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const void* sendbuf,
                                             void* recvbuf, CountOf count_of, MPI_Datatype type,
-                                            MPI_Op op, MPI_Comm comm) noexcept {
-    const auto traits = traits_to_schedule(form, Collective::reduce_scatter, comm, type, 0);
+                                            MPI_Op op, MPI_Comm comm, Decline& decline) noexcept {
+    const auto traits =
+        traits_to_schedule(form, Collective::reduce_scatter, comm, type, 0, decline);
     if (!traits) return std::nullopt;
     const auto blocks = blocks_of(traits->size, count_of);
     if (!blocks) return std::nullopt;
@@ -151,15 +153,15 @@ std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const vo
     real.Comm_rank(comm, &rank);
     const int64_t total = total_of(*blocks);
     const auto bytes = static_cast<uint64_t>(total * size_of(type));
-    if (!is_worth_a_look(Collective::reduce_scatter, bytes)) return std::nullopt;
+    if (!is_worth_a_look(Collective::reduce_scatter, bytes, decline)) return std::nullopt;
     if (sendbuf == recvbuf || is_refused(sendbuf, total, type) ||
         is_refused_output(recvbuf, (*blocks)[static_cast<size_t>(rank)].count, type))
         return std::nullopt;
     const Reduction reduction = look_at_reduction(type, op);
-    if (!serves_form(form, reduction)) return std::nullopt;
+    if (!serves_form(form, reduction, decline)) return std::nullopt;
     auto offer = offer_schedule(
         form, {Collective::reduce_scatter, bytes, largest_block(*blocks), reduction.user_op}, comm,
-        *traits);
+        *traits, decline);
     if (!offer) return std::nullopt;
     offer->request.blocks = &*blocks;
     offer->request.in_place = sendbuf == MPI_IN_PLACE;
@@ -173,15 +175,17 @@ std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const vo
 // ------------------------------------------------------------------------------------------
 
 std::optional<int> scheduled_bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
-                                   MPI_Datatype type, int root, MPI_Comm comm) noexcept {
-    const auto traits = traits_to_schedule(form, Collective::bcast, comm, type, count);
+                                   MPI_Datatype type, int root, MPI_Comm comm,
+                                   Decline& decline) noexcept {
+    const auto traits = traits_to_schedule(form, Collective::bcast, comm, type, count, decline);
     if (!traits || root < 0 || root >= traits->size || !real.Pack_c) return std::nullopt;
     const TypeShape shape = shape_of(type);
     const MPI_Count bytes = count * shape.bytes;
-    if (!is_worth_a_look(Collective::bcast, static_cast<uint64_t>(bytes))) return std::nullopt;
+    if (!is_worth_a_look(Collective::bcast, static_cast<uint64_t>(bytes), decline))
+        return std::nullopt;
     if (is_refused_output(buffer, count, type)) return std::nullopt;
     auto offer = offer_schedule(form, {Collective::bcast, static_cast<uint64_t>(bytes), bytes},
-                                comm, *traits);
+                                comm, *traits, decline);
     if (!offer) return std::nullopt;
     const TypeInUse in_use(type);
     offer->request.count = bytes;
@@ -277,7 +281,7 @@ void gather_packed(Recipe& recipe, const CollectiveForm& form, const Gathered& g
 std::optional<int> scheduled_allgather(const CollectiveForm& form, const void* sendbuf,
                                        MPI_Count sendcount, MPI_Datatype sendtype,
                                        std::optional<Gathered> gathered, const CommTraits& traits,
-                                       MPI_Comm comm) noexcept {
+                                       MPI_Comm comm, Decline& decline) noexcept {
     const bool in_place = sendbuf == MPI_IN_PLACE;
     if (!gathered || !real.Pack_c) return std::nullopt;
     if (!in_place && (sendcount < 0 || !is_type_handle(sendtype))) return std::nullopt;
@@ -291,9 +295,10 @@ std::optional<int> scheduled_allgather(const CollectiveForm& form, const void* s
         return std::nullopt;  // the library's own error
     const int64_t total = total_of(gathered->blocks);
     const auto part = static_cast<uint64_t>(total / traits.size);
-    if (!is_worth_a_look(Collective::allgather, part)) return std::nullopt;
-    auto offer = offer_schedule(
-        form, {Collective::allgather, part, largest_block(gathered->blocks)}, comm, traits);
+    if (!is_worth_a_look(Collective::allgather, part, decline)) return std::nullopt;
+    auto offer =
+        offer_schedule(form, {Collective::allgather, part, largest_block(gathered->blocks)}, comm,
+                       traits, decline);
     if (!offer) return std::nullopt;
     const TypeInUse receive_in_use(gathered->type),
         send_in_use(in_place ? gathered->type : sendtype);
@@ -321,85 +326,105 @@ std::optional<int> pipeline_barrier(const CollectiveForm& form, MPI_Comm comm) n
 std::optional<int> pipeline_allreduce(const CollectiveForm& form, const void* sendbuf,
                                       void* recvbuf, MPI_Count count, MPI_Datatype datatype,
                                       MPI_Op op, MPI_Comm comm) noexcept {
-    if (form.kind == Kind::blocking) {
-        const auto served =
-            small_allreduce_over_nodes(form.call, sendbuf, recvbuf, count, datatype, op, comm);
-        if (served) return served;
-    }
-    auto rc = scheduled_allreduce(form, sendbuf, recvbuf, count, datatype, op, comm);
-    if (rc || form.kind != Kind::blocking) return rc;
-    rc = scattered_allreduce(sendbuf, recvbuf, count, datatype, op, comm);
-    return rc ? rc : segmented_allreduce(sendbuf, recvbuf, count, datatype, op, comm);
+    Decline decline;
+    const bool is_blocking = form.kind == Kind::blocking;
+    std::optional<int> rc;
+    if (is_blocking)
+        rc = small_allreduce_over_nodes(form.call, sendbuf, recvbuf, count, datatype, op, comm);
+    if (!rc) rc = scheduled_allreduce(form, sendbuf, recvbuf, count, datatype, op, comm, decline);
+    if (!rc && is_blocking)
+        rc = scattered_allreduce(sendbuf, recvbuf, count, datatype, op, comm, decline);
+    if (!rc && is_blocking)
+        rc = segmented_allreduce(sendbuf, recvbuf, count, datatype, op, comm, decline);
+    return decline.count_unless(rc);
 }
 
 std::optional<int> pipeline_reduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
                                    MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
                                    MPI_Comm comm) noexcept {
-    const auto rc = scheduled_reduce(form, sendbuf, recvbuf, count, datatype, op, root, comm);
-    if (rc || form.kind != Kind::blocking) return rc;
-    return segmented_reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
+    Decline decline;
+    auto rc = scheduled_reduce(form, sendbuf, recvbuf, count, datatype, op, root, comm, decline);
+    if (!rc && form.kind == Kind::blocking)
+        rc = segmented_reduce(sendbuf, recvbuf, count, datatype, op, root, comm, decline);
+    return decline.count_unless(rc);
 }
 
 std::optional<int> pipeline_reduce_scatter(const CollectiveForm& form, const void* sendbuf,
                                            void* recvbuf, RankArray recvcounts,
                                            MPI_Datatype datatype, MPI_Op op,
                                            MPI_Comm comm) noexcept {
+    Decline decline;
     if (recvcounts.missing()) return std::nullopt;
     const auto count_of = [=](int rank) noexcept { return recvcounts[rank]; };
-    const auto rc = scheduled_reduce_scatter(form, sendbuf, recvbuf, count_of, datatype, op, comm);
-    if (rc || form.kind != Kind::blocking || recvcounts.as_ints() == nullptr) return rc;
-    return segmented_reduce_scatter(sendbuf, recvbuf, recvcounts.as_ints(), 0, datatype, op, comm);
+    auto rc =
+        scheduled_reduce_scatter(form, sendbuf, recvbuf, count_of, datatype, op, comm, decline);
+    if (!rc && form.kind == Kind::blocking && recvcounts.as_ints() != nullptr)
+        rc = segmented_reduce_scatter(sendbuf, recvbuf, recvcounts.as_ints(), 0, datatype, op, comm,
+                                      decline);
+    return decline.count_unless(rc);
 }
 
 std::optional<int> pipeline_reduce_scatter_block(const CollectiveForm& form, const void* sendbuf,
                                                  void* recvbuf, MPI_Count recvcount,
                                                  MPI_Datatype datatype, MPI_Op op,
                                                  MPI_Comm comm) noexcept {
+    Decline decline;
     const auto count_of = [=](int) noexcept { return recvcount; };
-    const auto rc = scheduled_reduce_scatter(form, sendbuf, recvbuf, count_of, datatype, op, comm);
-    if (rc || form.kind != Kind::blocking) return rc;
-    return segmented_reduce_scatter(sendbuf, recvbuf, nullptr, recvcount, datatype, op, comm);
+    auto rc =
+        scheduled_reduce_scatter(form, sendbuf, recvbuf, count_of, datatype, op, comm, decline);
+    if (!rc && form.kind == Kind::blocking)
+        rc = segmented_reduce_scatter(sendbuf, recvbuf, nullptr, recvcount, datatype, op, comm,
+                                      decline);
+    return decline.count_unless(rc);
 }
 
 std::optional<int> pipeline_bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
                                   MPI_Datatype datatype, int root, MPI_Comm comm) noexcept {
-    const auto rc = scheduled_bcast(form, buffer, count, datatype, root, comm);
-    if (rc || form.kind != Kind::blocking) return rc;
-    return segmented_bcast(buffer, count, datatype, root, comm);
+    Decline decline;
+    auto rc = scheduled_bcast(form, buffer, count, datatype, root, comm, decline);
+    if (!rc && form.kind == Kind::blocking)
+        rc = segmented_bcast(buffer, count, datatype, root, comm, decline);
+    return decline.count_unless(rc);
 }
 
 std::optional<int> pipeline_allgather(const CollectiveForm& form, const void* sendbuf,
                                       MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                       MPI_Count recvcount, MPI_Datatype recvtype,
                                       MPI_Comm comm) noexcept {
-    const auto traits = traits_to_schedule(form, Collective::allgather, comm, recvtype, recvcount);
+    Decline decline;
+    const auto traits =
+        traits_to_schedule(form, Collective::allgather, comm, recvtype, recvcount, decline);
     std::optional<int> rc;
     if (traits && !is_refused_output(recvbuf, recvcount, recvtype) &&
-        is_worth_a_look(Collective::allgather,
-                        static_cast<uint64_t>(recvcount * size_of(recvtype)))) {
+        is_worth_a_look(Collective::allgather, static_cast<uint64_t>(recvcount * size_of(recvtype)),
+                        decline)) {
         auto gathered = look_at_gathered(
             recvbuf, recvtype, traits->size, [=](int) noexcept { return recvcount; },
             [=](int rank) noexcept { return rank * recvcount; });
         rc = scheduled_allgather(form, sendbuf, sendcount, sendtype, std::move(gathered), *traits,
-                                 comm);
+                                 comm, decline);
     }
-    if (rc || form.kind != Kind::blocking) return rc;
-    return segmented_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+    if (!rc && form.kind == Kind::blocking)
+        rc = segmented_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
+                                 decline);
+    return decline.count_unless(rc);
 }
 
 std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* sendbuf,
                                        MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                        RankArray recvcounts, RankArray displs,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-    const auto traits = traits_to_schedule(form, Collective::allgather, comm, recvtype, 0);
-    if (!traits || recvcounts.missing() || displs.missing()) return std::nullopt;
+    Decline decline;
+    const auto traits = traits_to_schedule(form, Collective::allgather, comm, recvtype, 0, decline);
+    if (!traits || recvcounts.missing() || displs.missing())
+        return decline.count_unless(std::nullopt);
     auto gathered = look_at_gathered(
         recvbuf, recvtype, traits->size, [=](int rank) noexcept { return recvcounts[rank]; },
         [=](int rank) noexcept { return displs[rank]; });
     if (!gathered || is_refused_output(recvbuf, total_of(gathered->blocks), recvtype))
         return std::nullopt;
-    return scheduled_allgather(form, sendbuf, sendcount, sendtype, std::move(gathered), *traits,
-                               comm);
+    return decline.count_unless(scheduled_allgather(form, sendbuf, sendcount, sendtype,
+                                                    std::move(gathered), *traits, comm, decline));
 }
 
 }  // namespace vecmpi

@@ -137,53 +137,53 @@ std::optional<int> make_persistent(const CollectiveForm& form,
     return std::nullopt;
 }
 
-bool is_served_at_some_size(Collective collective) noexcept {
+bool is_served_at_some_size(Collective collective, Decline& decline) noexcept {
     if (may_be_scheduled_at_some_size(collective, !agreement().one_node, settings())) return true;
-    count(Counter::decline_layout);
+    decline.note(Counter::decline_layout);
     return false;
 }
 
 }  // namespace
 
-bool is_worth_a_look(Collective collective, uint64_t bytes) noexcept {
+bool is_worth_a_look(Collective collective, uint64_t bytes, Decline& decline) noexcept {
     Counter why{};
     if (may_be_scheduled(collective, bytes, !agreement().one_node, settings(), &why)) return true;
-    count(why);
+    decline.note(why);
     return false;
 }
 
 // On one node and with nothing set, a call ends here without a question to the library.
 std::optional<CommTraits> traits_to_schedule(const CollectiveForm& form, Collective collective,
-                                             MPI_Comm comm, MPI_Datatype type,
-                                             MPI_Count count) noexcept {
-    const bool served = is_served_at_some_size(collective);
+                                             MPI_Comm comm, MPI_Datatype type, MPI_Count count,
+                                             Decline& decline) noexcept {
+    const bool served = is_served_at_some_size(collective, decline);
     const bool may_meet_wishes =
         form.kind == CollectiveForm::Kind::blocking && private_comms_are_wanted();
     if (!served && !may_meet_wishes) return std::nullopt;
-    const auto traits = traits_to_cut(comm, type, count);
+    const auto traits = traits_to_cut(comm, type, count, decline);
     if (traits && may_meet_wishes && private_comm_is_wanted(comm))
         private_comm_for(form, comm, traits->size);
     return served ? traits : std::nullopt;
 }
 
 std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& asked, MPI_Comm comm,
-                                    const CommTraits& traits) noexcept {
-    const auto decline = [](Counter why) noexcept {
-        count(why);
+                                    const CommTraits& traits, Decline& decline) noexcept {
+    const auto declined = [&decline](Counter why) noexcept {
+        decline.note(why);
         return std::nullopt;
     };
-    if (traits.size < 2) return decline(Counter::decline_setting);
-    if (asked.elements > INT_MAX && real.Isend_c == nullptr) return decline(Counter::decline_type);
+    if (traits.size < 2) return declined(Counter::decline_setting);
+    if (asked.elements > INT_MAX && real.Isend_c == nullptr) return declined(Counter::decline_type);
     if (form.kind != CollectiveForm::Kind::blocking && !jobs_are_served())
-        return decline(Counter::decline_no_progress);
+        return declined(Counter::decline_no_progress);
     Offer offer;
     offer.comm = private_comm_for(form, comm, traits.size);
-    if (!offer.comm) return decline(Counter::decline_no_private_comm);
+    if (!offer.comm) return declined(Counter::decline_no_private_comm);
     const NodeLayout& layout = settings().reproducible && reduces(asked.collective)
                                    ? offer.comm->flat_layout()
                                    : offer.comm->layout();
     const Choice choice = offer.comm->choice_for(facts_of(form, asked, layout));
-    if (!is_algorithm_of(asked.collective, choice.path)) return decline(choice.why);
+    if (!is_algorithm_of(asked.collective, choice.path)) return declined(choice.why);
     offer.request.collective = asked.collective;
     offer.request.algorithm = choice.path;
     offer.request.segments = choice.segments;

@@ -3,6 +3,7 @@
 // collectives.
 #pragma once
 
+#include "calls.hpp"
 #include "choice.hpp"
 #include "executor.hpp"
 #include "vecmpi/datatype.hpp"
@@ -27,15 +28,15 @@ struct Offer {
 // serves it at any size. A blocking one makes the private communicator that a nonblocking one
 // wanted.
 std::optional<CommTraits> traits_to_schedule(const CollectiveForm& form, Collective collective,
-                                             MPI_Comm comm, MPI_Datatype type,
-                                             MPI_Count count) noexcept;
+                                             MPI_Comm comm, MPI_Datatype type, MPI_Count count,
+                                             Decline& decline) noexcept;
 // Then: false where no schedule serves this size, whatever the communicator.
-bool is_worth_a_look(Collective collective, uint64_t bytes) noexcept;
+bool is_worth_a_look(Collective collective, uint64_t bytes, Decline& decline) noexcept;
 
 // Nothing: the library's collective, or another of ours. Blocking and persistent forms may make the
 // private communicator, which is collective over comm.
 std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& asked, MPI_Comm comm,
-                                    const CommTraits& traits) noexcept;
+                                    const CommTraits& traits, Decline& decline) noexcept;
 
 // A part of a program's buffer that goes through packed memory, because its type is not the same
 // bytes in memory as on the wire.

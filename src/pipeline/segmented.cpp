@@ -17,8 +17,8 @@ namespace vecmpi {
 
 namespace {
 
-unsigned decide(Segmented collective, uint64_t bytes, MPI_Count elements,
-                const CommTraits& traits) noexcept {
+unsigned decide(Segmented collective, uint64_t bytes, MPI_Count elements, const CommTraits& traits,
+                Decline& decline) noexcept {
     SegmentFacts facts;
     facts.collective = collective;
     facts.bytes = bytes;
@@ -30,7 +30,7 @@ unsigned decide(Segmented collective, uint64_t bytes, MPI_Count elements,
     facts.several_nodes = !agreement().one_node && traits.size == world;
     Counter why{};
     const unsigned n = number_of_segments(facts, settings(), &why);
-    if (n == 0) count(why);
+    if (n == 0) decline.note(why);
     return n;
 }
 
@@ -229,14 +229,15 @@ void rearrange(const char* input, char* output, const CountsOfRanks& blocks, int
 }  // namespace
 
 std::optional<int> segmented_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
-    const auto traits = traits_to_cut(comm, datatype, count);
+                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                       Decline& decline) noexcept {
+    const auto traits = traits_to_cut(comm, datatype, count, decline);
     if (!traits || sendbuf == recvbuf) return std::nullopt;
     if (is_refused(sendbuf, count, datatype) || is_refused_output(recvbuf, count, datatype))
         return std::nullopt;
     const TypeShape shape = shape_of(datatype);
-    const unsigned n =
-        decide(Segmented::allreduce, static_cast<uint64_t>(count * shape.bytes), count, *traits);
+    const unsigned n = decide(Segmented::allreduce, static_cast<uint64_t>(count * shape.bytes),
+                              count, *traits, decline);
     if (n == 0 || !segment_fits_int(count, n)) return std::nullopt;
     count_call(static_cast<size_t>(Call::Allreduce), Path::segmented,
                static_cast<uint64_t>(count * shape.bytes));
@@ -245,9 +246,9 @@ std::optional<int> segmented_allreduce(const void* sendbuf, void* recvbuf, MPI_C
 }
 
 std::optional<int> segmented_reduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                    MPI_Datatype datatype, MPI_Op op, int root,
-                                    MPI_Comm comm) noexcept {
-    const auto traits = traits_to_cut(comm, datatype, count);
+                                    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+                                    Decline& decline) noexcept {
+    const auto traits = traits_to_cut(comm, datatype, count, decline);
     if (!traits || root < 0 || root >= traits->size) return std::nullopt;
     int rank = 0;
     real.Comm_rank(comm, &rank);
@@ -255,8 +256,8 @@ std::optional<int> segmented_reduce(const void* sendbuf, void* recvbuf, MPI_Coun
         (rank == root && is_refused_output(recvbuf, count, datatype)))
         return std::nullopt;
     const TypeShape shape = shape_of(datatype);
-    const unsigned n =
-        decide(Segmented::reduce, static_cast<uint64_t>(count * shape.bytes), count, *traits);
+    const unsigned n = decide(Segmented::reduce, static_cast<uint64_t>(count * shape.bytes), count,
+                              *traits, decline);
     if (n == 0 || !segment_fits_int(count, n)) return std::nullopt;
     count_call(static_cast<size_t>(Call::Reduce), Path::segmented,
                static_cast<uint64_t>(count * shape.bytes));
@@ -265,13 +266,14 @@ std::optional<int> segmented_reduce(const void* sendbuf, void* recvbuf, MPI_Coun
 }
 
 std::optional<int> segmented_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
-                                   MPI_Comm comm) noexcept {
-    const auto traits = traits_to_cut(comm, datatype, count);
+                                   MPI_Comm comm, Decline& decline) noexcept {
+    const auto traits = traits_to_cut(comm, datatype, count, decline);
     if (!traits || root < 0 || root >= traits->size) return std::nullopt;
     if (is_refused_output(buffer, count, datatype)) return std::nullopt;
     const TypeShape shape = shape_of(datatype);
     const MPI_Count bytes = count * shape.bytes;
-    const unsigned n = decide(Segmented::bcast, static_cast<uint64_t>(bytes), bytes, *traits);
+    const unsigned n =
+        decide(Segmented::bcast, static_cast<uint64_t>(bytes), bytes, *traits, decline);
     if (n == 0 || !segment_fits_int(bytes, n) || !real.Pack_c) return std::nullopt;
     count_call(static_cast<size_t>(Call::Bcast), Path::segmented, static_cast<uint64_t>(bytes));
     if (shape.builtin) return bcast_bytes(n, buffer, bytes, root, comm);
@@ -292,8 +294,9 @@ std::optional<int> segmented_bcast(void* buffer, MPI_Count count, MPI_Datatype d
 
 std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
                                        MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                                       MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-    const auto traits = traits_to_cut(comm, recvtype, recvcount);
+                                       MPI_Datatype recvtype, MPI_Comm comm,
+                                       Decline& decline) noexcept {
+    const auto traits = traits_to_cut(comm, recvtype, recvcount, decline);
     const bool in_place = sendbuf == MPI_IN_PLACE;
     if (!traits || (!in_place && !is_type_handle(sendtype)) || !real.Iallgatherv_c)
         return std::nullopt;
@@ -303,7 +306,8 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
         return std::nullopt;
     const TypeShape receive_shape = shape_of(recvtype);
     const MPI_Count block = recvcount * receive_shape.bytes;
-    const unsigned n = decide(Segmented::allgather, static_cast<uint64_t>(block), block, *traits);
+    const unsigned n =
+        decide(Segmented::allgather, static_cast<uint64_t>(block), block, *traits, decline);
     if (n == 0) return std::nullopt;
     count_call(static_cast<size_t>(Call::Allgather), Path::segmented, static_cast<uint64_t>(block));
     // 1. The send side as packed bytes. 2. Gather into packed bytes. 3. Unpack where the type has
@@ -353,13 +357,13 @@ void leave_in_own_block(char* recvbuf, const CountsOfRanks& blocks, int rank,
 
 std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
                                             const int recvcounts[], MPI_Count block,
-                                            MPI_Datatype datatype, MPI_Op op,
-                                            MPI_Comm comm) noexcept {
-    const auto traits = traits_to_cut(comm, datatype, block);
+                                            MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                            Decline& decline) noexcept {
+    const auto traits = traits_to_cut(comm, datatype, block, decline);
     if (!traits || sendbuf == recvbuf) return std::nullopt;
     const TypeShape shape = shape_of(datatype);
     if (!shape.builtin) {
-        count(Counter::decline_type);
+        decline.note(Counter::decline_type);
         return std::nullopt;
     }
     const CountsOfRanks blocks(recvcounts, block);
@@ -373,7 +377,8 @@ std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
     if (is_refused(sendbuf, total, datatype) ||
         is_refused_output(recvbuf, blocks.of(rank), datatype))
         return std::nullopt;
-    const unsigned n = decide(Segmented::reduce_scatter, bytes, blocks.largest(ranks), *traits);
+    const unsigned n =
+        decide(Segmented::reduce_scatter, bytes, blocks.largest(ranks), *traits, decline);
     if (n == 0 || blocks.largest(ranks) > INT_MAX) return std::nullopt;
     count_call(static_cast<size_t>(Call::Reduce_scatter), Path::segmented, bytes);
     Buffer<char> input = allocate<char>(bytes);

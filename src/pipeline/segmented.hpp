@@ -1,36 +1,42 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocking collectives as pipelined segments of the library's nonblocking ones, and the user's
-// operators scattered. Each serves one call whole, or declines before it touched data: nothing.
+// operators scattered. Each serves one call whole, or declines before it touched data: nothing, and
+// a reason is noted.
 #pragma once
 
 #include <mpi.h>
 
 #include <optional>
 
+#include "calls.hpp"
+
 namespace vecmpi {
 
 // With a commutative op of the user's: reduce-scatter and allgather.
 std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
+                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                       Decline& decline) noexcept;
 
 std::optional<int> segmented_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
+                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                       Decline& decline) noexcept;
 
 std::optional<int> segmented_reduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                    MPI_Datatype datatype, MPI_Op op, int root,
-                                    MPI_Comm comm) noexcept;
+                                    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+                                    Decline& decline) noexcept;
 
 std::optional<int> segmented_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
-                                   MPI_Comm comm) noexcept;
+                                   MPI_Comm comm, Decline& decline) noexcept;
 
 std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
                                        MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                                       MPI_Datatype recvtype, MPI_Comm comm) noexcept;
+                                       MPI_Datatype recvtype, MPI_Comm comm,
+                                       Decline& decline) noexcept;
 
 // recvcounts: elements for each rank; block: the same number for all (recvcounts is null then).
 std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
                                             const int recvcounts[], MPI_Count block,
-                                            MPI_Datatype datatype, MPI_Op op,
-                                            MPI_Comm comm) noexcept;
+                                            MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                            Decline& decline) noexcept;
 
 }  // namespace vecmpi

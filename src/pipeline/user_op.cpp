@@ -66,9 +66,10 @@ bool scatters(const UserOpFacts& facts, const Settings& settings, Counter* why) 
 
 // 1. Gather the facts and decide. 2. Reduce part r to rank r. 3. Gather the parts.
 std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
+                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                       Decline& decline) noexcept {
     if (!is_user_op(op) || count > INT_MAX || sendbuf == recvbuf) return std::nullopt;
-    const auto traits = traits_to_cut(comm, datatype, count);
+    const auto traits = traits_to_cut(comm, datatype, count, decline);
     if (!traits || agreement().twin_collectives) return std::nullopt;
     if (is_refused(sendbuf, count, datatype) || is_refused_output(recvbuf, count, datatype))
         return std::nullopt;
@@ -76,7 +77,7 @@ std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_C
     const auto bytes = static_cast<uint64_t>(count * shape.bytes);
     Counter why{};
     if (!scatters({bytes, count, traits->size}, settings(), &why)) {
-        vecmpi::count(why);
+        decline.note(why);
         return std::nullopt;
     }
     if (!is_commutative(op)) return std::nullopt;

@@ -12,6 +12,7 @@ using namespace vecmpi;
 namespace {
 
 constexpr int mib_of_floats = 1 << 18;
+Decline decline;  // its reasons: tests/unit/pipeline_declines.cpp
 
 // The reductions after those of MPI_Init.
 std::vector<fake::Reduction> segments_since(size_t first) {
@@ -29,8 +30,8 @@ TEST_CASE("segmented Allreduce: the segments cover the vector in order", "[pipel
     TwoNodes world(mode);
     std::vector<float> input(static_cast<size_t>(count)), output(static_cast<size_t>(count));
     const void* const send = in_place ? MPI_IN_PLACE : static_cast<const void*>(input.data());
-    const auto rc =
-        segmented_allreduce(send, output.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    const auto rc = segmented_allreduce(send, output.data(), count, MPI_FLOAT, MPI_SUM,
+                                        MPI_COMM_WORLD, decline);
     REQUIRE(rc.has_value());
     CHECK(*rc == MPI_SUCCESS);
     const std::vector<fake::Reduction> segments = segments_since(world.first);
@@ -50,7 +51,8 @@ TEST_CASE("segmented Allreduce declines before it touches anything", "[pipeline]
     TwoNodes world(Mode::alone);
     std::vector<float> buffer(mib_of_floats), other(mib_of_floats);
     const auto declines = [&](const void* send, MPI_Count count, MPI_Datatype type, MPI_Comm comm) {
-        return !segmented_allreduce(send, other.data(), count, type, MPI_SUM, comm).has_value();
+        return !segmented_allreduce(send, other.data(), count, type, MPI_SUM, comm, decline)
+                    .has_value();
     };
     const MPI_Comm half = fake::communicator(1), inter = fake::communicator(2);
     fake::facts_of(half).size = 1;
@@ -74,7 +76,7 @@ TEST_CASE("segmented Allreduce serves a callback as its peers", "[pipeline][allr
     std::vector<float> buffer(mib_of_floats), other(mib_of_floats);
     const DirectCall inside_the_library(Call::Comm_dup);
     CHECK(segmented_allreduce(buffer.data(), other.data(), mib_of_floats, MPI_FLOAT, MPI_SUM,
-                              MPI_COMM_WORLD)
+                              MPI_COMM_WORLD, decline)
               .has_value());
     CHECK_FALSE(segments_since(world.first).empty());
 }
@@ -85,7 +87,7 @@ TEST_CASE("segmented Allreduce on one node stays with the library", "[pipeline][
     REQUIRE(agreement().one_node);
     std::vector<float> input(mib_of_floats), output(mib_of_floats);
     CHECK_FALSE(segmented_allreduce(input.data(), output.data(), mib_of_floats, MPI_FLOAT, MPI_SUM,
-                                    MPI_COMM_WORLD)
+                                    MPI_COMM_WORLD, decline)
                     .has_value());
 }
 
@@ -104,7 +106,7 @@ TEST_CASE("segmented Allreduce returns the first error, after all segments",
     };
     std::vector<float> input(mib_of_floats), output(mib_of_floats);
     const auto rc = segmented_allreduce(input.data(), output.data(), mib_of_floats, MPI_FLOAT,
-                                        MPI_SUM, MPI_COMM_WORLD);
+                                        MPI_SUM, MPI_COMM_WORLD, decline);
     REQUIRE(rc.has_value());
     CHECK(*rc == MPI_ERR_OTHER);
     CHECK(calls == 4);

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A collective that no path of ours serves counts one reason, however many paths were asked.
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pipeline/calls.hpp"
+#include "two_nodes.hpp"
+#include "vecmpi/pipeline.hpp"
+
+using namespace vecmpi;
+
+namespace {
+
+// Every decline that something counted, by name.
+class DeclinesCounted {
+  public:
+    DeclinesCounted() {
+        count_for_tools(true);
+        before_ = all();
+    }
+    ~DeclinesCounted() { count_for_tools(false); }
+    std::vector<std::string> since() const {
+        const Values now = all();
+        std::vector<std::string> names;
+        for (size_t i = 0; i < counters; ++i) {
+            const CounterText& text = text_of(static_cast<Counter>(i));
+            if (text.kind != CounterKind::decline) continue;
+            names.insert(names.end(), now[i] - before_[i], text.name);
+        }
+        return names;
+    }
+
+  private:
+    static constexpr auto counters = static_cast<size_t>(Counter::number_of_counters);
+    using Values = std::array<uint64_t, counters>;
+    static Values all() {
+        Values values;
+        for (size_t i = 0; i < counters; ++i)
+            values[i] = counted_for_tools(static_cast<Counter>(i));
+        return values;
+    }
+    Values before_;
+};
+
+constexpr int most_floats = 4096;
+
+struct Row {
+    const char* what;
+    std::function<std::optional<int>(MPI_Count floats)> call;
+};
+
+// The blocking collectives that may be cut or scheduled.
+std::vector<Row> blocking_collectives(float* send, float* receive) {
+    const auto form = [](Call call) {
+        return CollectiveForm{call, CollectiveForm::Kind::blocking};
+    };
+    static int counts[3];
+    const auto same_for_all = [](MPI_Count floats) {
+        for (int& count : counts) count = static_cast<int>(floats);
+        return RankArray(counts);
+    };
+    return {
+        {"Allreduce",
+         [=](MPI_Count n) {
+             return pipeline_allreduce(form(Call::Allreduce), send, receive, n, MPI_FLOAT, MPI_SUM,
+                                       MPI_COMM_WORLD);
+         }},
+        {"Reduce",
+         [=](MPI_Count n) {
+             return pipeline_reduce(form(Call::Reduce), send, receive, n, MPI_FLOAT, MPI_SUM, 0,
+                                    MPI_COMM_WORLD);
+         }},
+        {"Reduce_scatter",
+         [=](MPI_Count n) {
+             return pipeline_reduce_scatter(form(Call::Reduce_scatter), send, receive,
+                                            same_for_all(n), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+         }},
+        {"Reduce_scatter_block",
+         [=](MPI_Count n) {
+             return pipeline_reduce_scatter_block(form(Call::Reduce_scatter_block), send, receive,
+                                                  n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+         }},
+        {"Bcast",
+         [=](MPI_Count n) {
+             return pipeline_bcast(form(Call::Bcast), receive, n, MPI_FLOAT, 0, MPI_COMM_WORLD);
+         }},
+        {"Allgather",
+         [=](MPI_Count n) {
+             return pipeline_allgather(form(Call::Allgather), send, n, MPI_FLOAT, receive, n,
+                                       MPI_FLOAT, MPI_COMM_WORLD);
+         }},
+    };
+}
+
+using Reasons = std::vector<std::string>;
+
+void check_each_counts(const Reasons& reasons, MPI_Count floats, bool node_declines = false) {
+    std::vector<float> send(3 * most_floats), receive(3 * most_floats);
+    // Whether it is there is asked; it is never called.
+    real.Pack_c = [](const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Count*, MPI_Comm) {
+        return MPI_ERR_OTHER;
+    };
+    real.Iallgatherv_c = [](const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count[],
+                            const MPI_Aint[], MPI_Datatype, MPI_Comm,
+                            MPI_Request*) { return MPI_ERR_OTHER; };
+    for (const Row& row : blocking_collectives(send.data(), receive.data())) {
+        INFO(row.what);
+        const DeclinesCounted declines;
+        if (node_declines) note_node_decline();
+        CHECK_FALSE(row.call(floats).has_value());
+        CHECK(declines.since() == reasons);
+    }
+    real.Pack_c = nullptr;
+    real.Iallgatherv_c = nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("a declined collective counts one reason: on one node", "[pipeline][declines]") {
+    FreshLibrary library;
+    fake::facts_of(MPI_COMM_WORLD).size = 3;
+    RunningEngine running(Mode::alone);
+    REQUIRE(agreement().one_node);
+    check_each_counts({"decline_layout"}, most_floats);
+}
+
+TEST_CASE("a collective that the node's part declined is not counted again",
+          "[pipeline][declines]") {
+    FreshLibrary library;
+    fake::facts_of(MPI_COMM_WORLD).size = 3;
+    RunningEngine running(Mode::alone);
+    check_each_counts({}, most_floats, true);
+    check_each_counts({"decline_layout"}, most_floats);  // the calls after those
+}
+
+TEST_CASE("a declined collective counts one reason: of a few bytes", "[pipeline][declines]") {
+    TwoNodes world(Mode::alone);
+    check_each_counts({"decline_small"}, 16);
+}
+
+TEST_CASE("a declined collective counts one reason: with other worlds", "[pipeline][declines]") {
+    TwoNodes world(Mode::alone);
+    fake::facts_of(MPI_COMM_WORLD).inter = true;
+    forget_comm_traits();
+    check_each_counts({"decline_foreign"}, 16);
+}
+
+TEST_CASE("the reason of a decline", "[pipeline][declines]") {
+    const auto counted = [](const std::vector<Counter>& noted, std::optional<int> served) {
+        const DeclinesCounted declines;
+        Decline decline;
+        for (Counter why : noted) decline.note(why);
+        CHECK(decline.count_unless(served) == served);
+        return declines.since();
+    };
+    constexpr Counter setting = Counter::decline_setting, small = Counter::decline_small;
+    constexpr Counter type = Counter::decline_type;
+    CHECK(counted({}, std::nullopt).empty());
+    CHECK(counted({type, small}, std::nullopt) == Reasons{"decline_type"});  // the first
+    CHECK(counted({setting, small, type}, std::nullopt) == Reasons{"decline_small"});
+    CHECK(counted({setting, setting}, std::nullopt) == Reasons{"decline_setting"});
+    CHECK(counted({type, small}, MPI_SUCCESS).empty());  // a later path served it
+    CHECK(counted({setting}, MPI_ERR_OTHER).empty());
+}
