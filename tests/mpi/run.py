@@ -113,7 +113,7 @@ def parser_of_arguments():
                         help="not MPICH 4.0: rounded sums need not have its bits, their cases run on up to two ranks")
     parser.add_argument("--gdb", action="store_true", help="stacks of all ranks when one hangs")
     parser.add_argument("--debug", action="store_true",
-                        help="each rank of the preloaded runs under gdb: stacks where it ends by a signal; no comparison")
+                        help="each rank of the preloaded runs under gdb: stacks where it ends by a signal")
     parser.add_argument("--mpirun", default=shutil.which("mpirun.mpich") or "mpirun")
     return parser
 
@@ -188,8 +188,8 @@ def stop(process):
 def debug(options, case, ranks, seed, settings):
     """Each rank under gdb, which says nothing of one that ends well. The preload is the program's alone."""
     program = (options.build_dir / "bin" / case.program).resolve()
-    script = [f"set environment LD_PRELOAD {options.library.resolve()}", "set pagination off", "handle SIGPIPE nostop", "run",
-              "thread apply all bt 25"]
+    preload = f"set environment LD_PRELOAD {options.library.resolve()}"
+    script = [preload, "set pagination off", "handle SIGPIPE nostop", "run", "thread apply all bt 25"]
     command = [options.mpirun, "-n", str(ranks), "-prepend-rank", "gdb", "-q", "-batch"]
     for line in script:
         command += ["-ex", line]

@@ -64,7 +64,7 @@ def behind_template(head):
     """The words behind `template <...>`."""
     while head[:1] == ["template"]:
         depth = 0
-        for end, word in enumerate(head):
+        for end, word in enumerate(head):  # noqa: B007 - used behind the loop
             depth += (word == "<") - (word == ">")
             if word == ">" and depth == 0:
                 break
@@ -211,7 +211,7 @@ def selftest():
             path.write_text(text, encoding="utf-8")
         problems = check_tree(root)
         for name, _, expected in CASES:
-            found = [problem for problem in problems if problem.startswith((name + ":"))]
+            found = [problem for problem in problems if problem.startswith(name + ":")]
             as_expected = len(found) == 1 and f" {expected} " in found[0] if expected else not found
             if not as_expected:
                 failures += 1
