@@ -174,7 +174,8 @@ def sanitizer_tests():
     for word in table.SANITIZED:
         yield table.sanitizer_build(word)
         for stem in stems:
-            yield table.sanitized(word, stem, "rotating")
+            if not re.fullmatch(table.SANITIZED[word], stem):
+                yield table.sanitized(word, stem, "rotating")
 
 
 def lines_of(path):
