@@ -56,8 +56,10 @@ file_is_program() { [ -f "$1" ] && [ "$(head -c 4 "$1" | tr -d '\0')" = $'\177EL
 
 # What is known of the MPI library of a program; nothing for one that loads MPI later, as Python does.
 mpi_of() { # PROGRAM
-    local mpi
-    mpi=$(ldd "$1" 2>/dev/null | grep -oE 'lib(mpi|mpich|mpi_abi)\.so\.[0-9]+' | head -n 1) || return 0
+    local libraries mpi
+    libraries=$(ldd "$1" 2>/dev/null) || return 0
+    [[ $libraries =~ lib(mpi|mpich|mpi_abi)\.so\.[0-9]+ ]] || return 0
+    mpi=${BASH_REMATCH[0]}
     case $mpi in
         libmpi.so.12 | libmpich.so.12) echo ", linked with $mpi" ;;
         *) echo ", linked with $mpi, which vecmpi does not serve: every MPI call will pass through" ;;
@@ -85,7 +87,9 @@ command -v "$1" >/dev/null || fail "$1: command not found"
 preload=$library${LD_PRELOAD:+:$LD_PRELOAD}
 case $(basename "$1") in
     mpirun|mpiexec|mpirun.*|mpiexec.*)
-        if "$1" --version 2>&1 | grep -qiE 'hydra|mpich|intel'; then
+        # No pipe: one whose reader has seen enough ends its writer by a signal, and then fails (pipefail).
+        version=$("$1" --version 2>&1) || true
+        if [[ ${version,,} =~ hydra|mpich|intel ]]; then
             says "the ranks only" "${@:2}"
             exec "$1" -genv LD_PRELOAD "$preload" "${@:2}"
         fi
