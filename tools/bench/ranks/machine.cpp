@@ -58,7 +58,7 @@ std::string mapped_preload() {
     const char* preload = std::getenv("LD_PRELOAD");
     if (preload == nullptr || *preload == '\0') return "";
     std::ifstream maps("/proc/self/maps");
-    const std::string file = std::filesystem::weakly_canonical(preload).string();
+    std::string file = std::filesystem::weakly_canonical(preload).string();
     for (std::string line; std::getline(maps, line);)
         if (line.ends_with(" " + file)) return file;
     return "";
