@@ -60,6 +60,7 @@ TESTS = [
     Test(
         "structure: documents, selftest", python("tests/structure/check_docs.py", "--selftest"), ("structure", "docs")
     ),
+    Test("structure: one definition", script("scripts/odr.sh", "{build}/odr"), SHAPE, "long", 1800, cpus=2),
     Test("structure: exported names", script("tests/structure/exported_names.sh", "{build}/libvecmpi.so"), SHAPE),
     Test(
         "structure: vector code",
