@@ -49,8 +49,10 @@ def arguments():
     parser.add_argument("--library", type=Path, default=here.parents[1] / "build" / "libvecmpi.so")
     parser.add_argument("--lab", type=Path, default=here.parents[1] / "scripts" / "lab.sh")
     parser.add_argument("--ranks", default="2,3,4,5")
-    parser.add_argument("--seed", type=int, default=random.randrange(1, 1000000))
+    parser.add_argument("--seed", type=int, help="default: that of scripts/check.sh, or a random one")
     options = parser.parse_args()
+    if options.seed is None:
+        options.seed = battery.check_run(options.build_dir.parent / "check_run")[0] or random.randrange(1, 1000000)
     options.mpirun = shutil.which("mpirun.mpich") or "mpirun"
     options.timeout, options.gdb = 120, False
     return options
