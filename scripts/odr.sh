@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the library and the programs that link its parts with link-time optimisation, and fails where one name means two
-# types, or a function or variable is declared in two ways (-Wodr, -Wlto-type-mismatch): the compiler sees one file at a
-# time, and without this nothing tells. tests/structure/check_names.py finds the same in a second, but by text alone.
+# Builds the library and the programs that link its parts with link-time optimisation. Fails where one name means two
+# types, or where a function or variable is declared in two ways (-Wodr, -Wlto-type-mismatch): the compiler sees one file
+# at a time, and without this nothing tells. tests/structure/check_names.py finds such types in a second, by text alone.
 #
 #   odr.sh [--tests] BUILD_FOLDER    --tests: the unit tests as well, which take as long again
 #
