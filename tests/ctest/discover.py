@@ -133,7 +133,7 @@ def nodes_tests():
     """
     for nodes, ranks in NODES.items():
         for name in NODES_CASES:
-            for mode in NODES_MODES:
+            for mode in (mode for mode in NODES_MODES if mode in modes_of(name)):
                 yield Test(
                     f"nodes: {nodes}, {name}, {mode}",
                     battery_command(

@@ -284,7 +284,8 @@ class Tally:
 
 def run_preloaded(options, tally, case, mode, ranks, seed, plain):
     missing = ""
-    if case.counts and mode in case.counted and ranks >= case.counted_from:
+    # On several nodes what is counted on one need not happen.
+    if case.counts and mode in case.counted and ranks >= case.counted_from and not options.nodes:
         preloaded, missing = run_counted(options, case, ranks, seed, MODES[mode])
     else:
         preloaded = run(options, case, ranks, seed, options.library, MODES[mode])
