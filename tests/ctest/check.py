@@ -36,7 +36,7 @@ class Result:
 def arguments():
     parser = argparse.ArgumentParser(prog="check.sh", description="Builds, and runs tests.", allow_abbrev=False)
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--quick", action="store_true", help="only what takes no time: 4 minutes with the build")
+    what.add_argument("--quick", action="store_true", help="only short tests")
     what.add_argument("--all", action="store_true", help="everything, at all numbers of ranks: for releases")
     what.add_argument(
         "--only", metavar="NAME", help="the test of this name, or those that match it (a regular expression)"
