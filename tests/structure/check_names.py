@@ -14,9 +14,10 @@ again. It reads text, not C++: a macro that makes a type would escape it.
 
 import re
 import sys
-import tempfile
 from collections import defaultdict
 from pathlib import Path
+
+import small_trees
 
 LIBRARY = ("include", "src")
 PROGRAMS = (
@@ -202,22 +203,7 @@ CASES = [
 
 
 def selftest():
-    failures = 0
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        for name, text, _ in CASES:
-            path = root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        problems = check_tree(root)
-        for name, _, expected in CASES:
-            found = [problem for problem in problems if problem.startswith(name + ":")]
-            as_expected = len(found) == 1 and f" {expected} " in found[0] if expected else not found
-            if not as_expected:
-                failures += 1
-                print(f"FAIL {name}: expected {expected}, found {found}")
-    print(f"selftest: {len(CASES) - failures} of {len(CASES)} cases")
-    return failures
+    return small_trees.failures(CASES, check_tree, said=" {} ")
 
 
 def main():
