@@ -181,13 +181,13 @@ def sanitizer_build(word):
     )
 
 
-def sanitized(word, stem, cost):
+def sanitized(word, stem):
     area = stem.split("_")[0]
     return Test(
         f"{word}: {stem}",
         ("{build}/" + f"unit-{word}/tests/unit/vecmpi_unit", "-#", f"[#{stem}]~[cost]~[long]"),  # arithmetic alone
         ("sanitizers", area),
-        cost,
+        "rotating",
         300,
         needs=f"{word}_build",
     )
