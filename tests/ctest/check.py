@@ -51,7 +51,8 @@ def arguments():
     what.add_argument("--list", action="store_true", help="names and labels of all tests")
     parser.add_argument("--seed", type=int, help="of what is drawn (default: a random one, printed)")
     parser.add_argument("--stop-on-failure", action="store_true", help="end with the first test that fails")
-    parser.add_argument("--build", type=Path, required=True, help=argparse.SUPPRESS)
+    # CTest changes its folder before it reads files: paths from the root.
+    parser.add_argument("--build", type=lambda word: Path(word).resolve(), required=True, help=argparse.SUPPRESS)
     parser.add_argument("--parse-only", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--jobs", type=int, default=2, help="tests at once (default: 2)")
     return parser.parse_args()
