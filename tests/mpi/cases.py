@@ -96,6 +96,7 @@ CASES = [
     Case("schedules", "operator", schedules=True),
     Case("schedules", "beside", schedules=True),
     Case("schedules", "free", schedules=True),
+    Case("schedules", "numbers", ranks=(2,), schedules=True),
     Case("schedules", "callback", schedules=True),
     Case("schedules", "last", schedules=True),
     Case("small_collectives", "random", ranks=MANY, **BAYS),

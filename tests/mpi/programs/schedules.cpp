@@ -162,6 +162,22 @@ void operator_waits_for_thread() {
     MPI_Comm_free(&comm);
 }
 
+// A communicator that is freed gives back what stood beside it: MPICH has numbers for 2048 of them.
+void more_communicators_than_numbers() {
+    constexpr int number = 2500;
+    const std::vector<int> in = filled(world.rank + 1);
+    std::vector<int> out;
+    for (int i = 0; i < number; ++i) {
+        MPI_Comm copy;
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        out = filled(-1);
+        MPI_Allreduce(in.data(), out.data(), elements, MPI_INT, MPI_SUM, copy);
+        check_equal(out[static_cast<size_t>(i)], sum_of_ranks(), "sum");
+        MPI_Comm_free(&copy);
+    }
+    topic("freed").add(static_cast<uint64_t>(out[0]));
+}
+
 // A refused MPI_Comm_free changes nothing.
 void refused_free() {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -351,6 +367,7 @@ constexpr Row rows[] = {{"order", persistent_in_any_order},
                         {"operator", operator_waits_for_thread},
                         {"beside", operator_beside_others},
                         {"free", refused_free},
+                        {"numbers", more_communicators_than_numbers},
                         {"callback", one_rank_in_a_callback}};
 
 }  // namespace
