@@ -14,16 +14,20 @@ SHARES = {
     "many": 1 / 12,
     "nodes": 1 / 12,
     "bits": 1 / 4,
-    "emulated": 1 / 9,
+    "emulated": 1 / 4,
+    "arm": 1 / 5,
     "mpich": 1 / 8,
     "mpi4py": 1 / 9,
     "thread": 1 / 3,
     "address": 1 / 3,
+    "mpich4": 1 / 2,
+    "mpich5": 1 / 2,
+    "ofi": 1 / 2,
+    "intel": 1 / 2,
 }
 STRATA_BY_MODE = ("mpi",)
-# What shares a costly preparation is drawn as a whole: one of these in a run.
-ALTERNATIVES = (("mpich4", "mpich5", "ofi", "intel"),)
-SHARE_OF_ALTERNATIVE = 1 / 2
+# Groups whose tests share a costly preparation (a build, a library that is fetched): of each row one group in a run.
+ALTERNATIVES = (("mpich4", "mpich5", "ofi", "intel"), ("address", "mpi4py", "arm"))
 # Data races are found here or nowhere: always with the thread sanitizer.
 ALWAYS = {
     "thread": (
@@ -92,27 +96,22 @@ def draw(names, share, seed):
     return random.Random(seed).sample(sorted(names), number)
 
 
-def chosen_alternatives(seed):
-    """Group -> the share of it that a run takes: of each row one group."""
-    shares = {}
-    for row in ALTERNATIVES:
-        taken = random.Random(f"{seed} {row}").choice(row)
-        shares |= {group: SHARE_OF_ALTERNATIVE if group == taken else 0 for group in row}
-    return shares
+def groups_left_out(seed):
+    """Of each row of alternatives all but the one that this seed takes."""
+    return {group for row in ALTERNATIVES for group in set(row) - {random.Random(f"{seed} {row}").choice(row)}}
 
 
 def rotating(names, seed):
     """The tests of a run among those with the label `rotating`."""
-    shares = SHARES | chosen_alternatives(seed)
+    left_out = groups_left_out(seed)
     strata = {}
     for name in names:
         strata.setdefault(stratum_of(name), []).append(name)
     taken = set()
     for stratum, members in strata.items():
         group = group_of(members[0])
-        share = shares.get(group, 1)
-        if share > 0:
-            taken.update(draw(members, share, f"{seed} {stratum}"))
+        if group not in left_out:
+            taken.update(draw(members, SHARES.get(group, 1), f"{seed} {stratum}"))
         taken.update(set(ALWAYS.get(group, ())) & set(members))
     return taken
 

@@ -39,6 +39,11 @@ class Choice(unittest.TestCase):
             taken = {choose.group_of(name) for name in choose.rotating(LIBRARIES, seed)}
             self.assertEqual(len(taken), 1)
 
+    def test_groups_exist(self):
+        discovered = {"mpi", "many", "nodes", "thread", "address", "mpi4py"}
+        groups = {choose.group_of(test.name) for test in table.TESTS} | discovered
+        self.assertLessEqual({group for row in choose.ALTERNATIVES for group in row} | set(choose.SHARES), groups)
+
     def test_costs(self):
         labels = {
             "unit: x": {"quick", "base"},

@@ -145,12 +145,13 @@ EMULATED = script("scripts/emulated.sh", "--x86-64", "{build}/vecmpi_kernel_chec
 X86 = ("qemu64", "Conroe", "Nehalem", "Haswell")
 ARM = ("cortex-a72", "sve-128", "sve-256", "sve-512", "sve-2048")
 TESTS += [
-    Test(f"emulated: {cpu}", (*EMULATED, "--cpu", cpu), ("emulated", "kernels"), "rotating", 600, alone="emulated")
-    for cpu in X86 + ARM
+    Test(f"{group}: {cpu}", (*EMULATED, "--cpu", cpu), ("emulated", "kernels"), "rotating", 600, alone="emulated")
+    for group, cpus in (("emulated", X86), ("arm", ARM))
+    for cpu in cpus
 ]
 TESTS += [
     Test(
-        "emulated: Arm library",
+        "arm: library",
         (*EMULATED, "--cpu", "library"),
         ("emulated", "kernels"),
         "long",
@@ -162,9 +163,12 @@ TESTS += [
 
 # ---- sanitizers: a build of the unit tests, and each of their sources as a test ---------------------------
 
-# Word of tests/ctest/sanitized.sh -> the sources of tests/unit that it leaves out: those of functions of one thread.
+# Word of tests/ctest/sanitized.sh -> the sources of tests/unit that it leaves out. thread: those of functions of one
+# thread.
 SANITIZED = {
-    "thread": "(kernels|bench)_.*|pipeline_(algorithms|choice|cost|layout|schedule|segments)|datatype_(layout|plan)",
+    "thread": "(kernels|bench)_.*|pipeline_(algorithms|choice|cost|layout|schedule|segments)|datatype_(layout|plan)"
+    "|base_(placement|profile|settings)"
+    "|intranode_(arena|combining|reduction_run|way_choice)",
     "address": "bench_.*",
 }
 
