@@ -242,12 +242,8 @@ def difference(plain, preloaded):
     return "" if len(left) == len(right) else f"{len(left)} lines plain, {len(right)} preloaded"
 
 
-# What depends on how the library sends and reduces: no other library need have them.
-COUNTED_WITH_MPICH_4 = ("plan_messages", "node_bays", "elements_reduced")
-
-
 def expected_counts(case, options):
-    return [name for name in case.counts if not (options.other_library and name in COUNTED_WITH_MPICH_4)]
+    return case.counts if options.other_library else case.counts + case.counts_at_home
 
 
 def missing_counts(expected, report):
@@ -293,7 +289,7 @@ class Tally:
 def run_preloaded(options, tally, case, mode, ranks, seed, plain):
     missing = ""
     # On several nodes what is counted on one need not happen.
-    if case.counts and mode in case.counted and ranks >= case.counted_from and not options.nodes:
+    if expected_counts(case, options) and mode in case.counted and ranks >= case.counted_from and not options.nodes:
         preloaded, missing = run_counted(options, case, ranks, seed, MODES[mode])
     else:
         preloaded = run(options, case, ranks, seed, options.library, MODES[mode])
