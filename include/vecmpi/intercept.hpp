@@ -4,13 +4,9 @@
 
 namespace vecmpi {
 
-// Points every entry at the real function (served == false) or at its handler where the engine has
-// one. Entries of class `hook` marked `always` (Init, Finalize, Session_*) are served in both
-// states.
+// Points every entry at the real function (served == false), or at its handler where one of its
+// needs exists (vecmpi/needs.hpp), now and whenever these change. Entries of class `hook` marked
+// `always` (Init, Finalize, Session_*) are served in both states.
 void bind_entries(bool served) noexcept;
-
-// The engine runs and the program makes its first error handler function: calls of class `pass`,
-// which may fail too, get an entry.
-void expect_error_handlers() noexcept;
 
 }  // namespace vecmpi

@@ -8,6 +8,7 @@
 #include "report_layout.hpp"
 #include "ticks.hpp"
 #include "vecmpi/base.hpp"
+#include "vecmpi/needs.hpp"
 
 namespace vecmpi {
 
@@ -48,6 +49,15 @@ void add_relaxed(std::atomic<uint64_t>& value, uint64_t add) noexcept {
     if (add != 0) value.fetch_add(add, std::memory_order_relaxed);
 }
 
+// With `switching` held, or before there are others.
+void count_for(uint8_t whom, bool on) noexcept {
+    if (on)
+        counting.fetch_or(whom, std::memory_order_relaxed);
+    else
+        counting.fetch_and(static_cast<uint8_t>(~whom), std::memory_order_relaxed);
+    set_need(Need::counting, counting.load(std::memory_order_relaxed) != 0);
+}
+
 void note_thread() noexcept {
     if (under_way.is_known_thread) return;
     under_way.is_known_thread = true;
@@ -77,7 +87,7 @@ void count_call_event(size_t call, Path path, uint64_t bytes) noexcept {
 
 void trace_calls(const char* (*name_of_call)(size_t call)) noexcept {
     name_of_traced_call = name_of_call;
-    counting.fetch_or(CountedFor::trace, std::memory_order_relaxed);
+    count_for(CountedFor::trace, true);
 }
 
 // ---- calls --------------------------------------------------------------------------------------
@@ -125,9 +135,9 @@ void count_for_report(bool on) noexcept {
     if (on == is_counted_for(CountedFor::report)) return;
     if (on) {
         counting_since.store(ticks(), std::memory_order_relaxed);
-        counting.fetch_or(CountedFor::report, std::memory_order_relaxed);
+        count_for(CountedFor::report, true);
     } else {
-        counting.fetch_and(static_cast<uint8_t>(~CountedFor::report), std::memory_order_relaxed);
+        count_for(CountedFor::report, false);
         ticks_counted += ticks() - counting_since.load(std::memory_order_relaxed);
     }
 }
@@ -143,10 +153,7 @@ void empty_report() noexcept {
 void count_for_tools(bool on) noexcept {
     const std::lock_guard lock(switching);
     tools += on ? 1 : -1u;
-    if (tools != 0)
-        counting.fetch_or(CountedFor::tools, std::memory_order_relaxed);
-    else
-        counting.fetch_and(static_cast<uint8_t>(~CountedFor::tools), std::memory_order_relaxed);
+    count_for(CountedFor::tools, tools != 0);
 }
 
 uint64_t counted_for_tools(Counter counter) noexcept {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "plan_steps.hpp"
+#include "vecmpi/needs.hpp"
 #include "vecmpi/offload.hpp"
 
 namespace vecmpi {
@@ -74,6 +75,7 @@ class MessageTypes {
     }
     MessageType* take_out(MessageType* type) noexcept;
     void stop_wanting(MessageType& type) noexcept;
+    void note_wanted() noexcept;
 
     std::mutex mutex_;
     std::condition_variable made_;
@@ -380,8 +382,13 @@ void MessageTypes::forget_handle(MPI_Datatype handle) noexcept {
 void MessageTypes::stop_wanting(MessageType& type) noexcept {
     if (type.stage.load(std::memory_order_relaxed) != Stage::wanted) return;
     type.stage.store(Stage::library, std::memory_order_relaxed);
-    if (std::erase(wanted_, &type) != 0)
-        message_plans_wanted.fetch_sub(1, std::memory_order_relaxed);
+    if (std::erase(wanted_, &type) != 0) note_wanted();
+}
+
+// With the lock, when there are more or fewer.
+void MessageTypes::note_wanted() noexcept {
+    message_plans_wanted.store(static_cast<unsigned>(wanted_.size()), std::memory_order_relaxed);
+    set_need(Need::message_plans, !wanted_.empty());
 }
 
 void MessageTypes::want_plan(MessageType& type) noexcept {
@@ -395,7 +402,7 @@ void MessageTypes::want_plan(MessageType& type) noexcept {
         return;
     }
     type.stage.store(Stage::wanted, std::memory_order_relaxed);
-    message_plans_wanted.fetch_add(1, std::memory_order_relaxed);
+    note_wanted();
 }
 
 MessageType* MessageTypes::begin_making(MPI_Datatype* handle) noexcept {
@@ -403,7 +410,7 @@ MessageType* MessageTypes::begin_making(MPI_Datatype* handle) noexcept {
     if (wanted_.empty()) return nullptr;
     MessageType* const type = wanted_.back();
     wanted_.pop_back();
-    message_plans_wanted.fetch_sub(1, std::memory_order_relaxed);
+    note_wanted();
     type->stage.store(Stage::making, std::memory_order_relaxed);
     *handle = type->handle;
     return type;

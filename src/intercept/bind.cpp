@@ -43,31 +43,15 @@ EntryFunction real_function(Call call) noexcept {
     return function;
 }
 
-constinit std::atomic<bool> error_handlers_exist{false};
-
-bool comes_to_us(When when, bool served) noexcept {
-    switch (when) {
-        case When::never:
-            return false;
-        case When::running:
-            return served;
-        case When::always:
-            return true;
-        case When::after_error_handler:
-            return served &&
-                   (error_handlers_exist.load(std::memory_order_relaxed) || report_is_wanted());
-    }
-    return false;
-}
-
-// Null where the bound library lacks the function: its entry then stays with its first call.
-EntryFunction served_target(Call call, bool served) noexcept {
+// Where there is a report every call comes to us. Null where the bound library lacks the function:
+// its entry then stays with its first call.
+EntryFunction served_target(Call call, bool served, unsigned needs) noexcept {
     const Handler& handler = handlers[static_cast<size_t>(call)];
     const EntryFunction function = real_function(call);
     if (function == nullptr) return function;
     const bool reported = served && report_is_wanted();
     if (reported && call == Call::Pcontrol) return vecmpi_pcontrol_entry;
-    if (!comes_to_us(handler.when, served)) return function;
+    if (!comes_to_us(handler, served, reported ? ~0u : needs)) return function;
     return reported && handler.timed != nullptr ? handler.timed : handler.function;
 }
 
@@ -136,7 +120,7 @@ void bind_untouched(const BoundLibrary& library) {
 
 void bind_unserved() noexcept {
     for (size_t entry = 0; entry < number_of_entries; ++entry)
-        bind_if_unbound(entry, served_target(call_of(entry), false));
+        bind_if_unbound(entry, served_target(call_of(entry), false, 0));
 }
 
 // ---- what the library lacks ---------------------------------------------------------------------
@@ -178,21 +162,27 @@ EntryFunction bind_first_call(size_t entry) {
     return target;
 }
 
+void bind_all(bool served, unsigned needs) noexcept {
+    for (size_t i = 0; i < number_of_calls; ++i) {
+        const Call call = static_cast<Call>(i);
+        const EntryFunction target = served_target(call, served, needs);
+        if (target == nullptr) continue;
+        for (bool profiling : {false, true}) {
+            auto& slot = vecmpi_entry_slots[entry_of(call, profiling)];
+            if (slot.load(std::memory_order_relaxed) != target)
+                slot.store(target, std::memory_order_release);
+        }
+    }
+}
+
+void bind_served(unsigned needs) noexcept { bind_all(true, needs); }
+void bind_handed_on(unsigned needs) noexcept { bind_all(false, needs); }
+
 }  // namespace
 
 void bind_entries(bool served) noexcept {
-    for (size_t i = 0; i < number_of_calls; ++i) {
-        const Call call = static_cast<Call>(i);
-        const EntryFunction target = served_target(call, served);
-        if (target == nullptr) continue;
-        for (bool profiling : {false, true})
-            vecmpi_entry_slots[entry_of(call, profiling)].store(target, std::memory_order_release);
-    }
+    bind_by_needs(served ? bind_served : bind_handed_on);
     if (served) clear_weak_references(is_missing);  // of what came after the first call
-}
-
-void expect_error_handlers() noexcept {
-    if (!error_handlers_exist.exchange(true, std::memory_order_relaxed)) bind_entries(true);
 }
 
 }  // namespace vecmpi

@@ -209,7 +209,7 @@ def call_real(function, indent="    "):
 SEND_SIDE = (("sendbuf", "sendcount", "sendtype"), ("recvbuf", "recvcount", "recvtype"))
 # One block for each rank of the communicator.
 BLOCKS_FOR_EACH = ("Alltoall", "Reduce_scatter_block")
-KINDS_WITH_DATA = ("post", "twin", "collective", "direct", "hook")
+KINDS_WITH_DATA = ("post", "twin", "collective", "direct", "ordered", "hook")
 
 
 def is_timed(function):
@@ -450,6 +450,10 @@ def serve_direct(function, operations):
     )
 
 
+def serve_ordered(function, operations):
+    return own_signature(function) + " {\n" + direct_scope(function, reentry=", Reentry::program") + call_real(function) + "\n}\n"
+
+
 def serve_persistent(function, operations):
     if function.prototype.parameter("request") is None:
         raise GeneratorError(f"{function.name}: class persistent, but it makes no request")
@@ -491,6 +495,11 @@ SOURCES = {
         ("direct",),
         serve_direct,
         "Calls that the library executes on the caller's thread.",
+    ),
+    "serve_ordered.cpp": (
+        ("ordered",),
+        serve_ordered,
+        "Calls that the library executes on the caller's thread without any call of MPI.",
     ),
     "serve_persistent.cpp": (
         ("persistent",),

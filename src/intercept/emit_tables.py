@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes what is one line a function: names, the struct of real functions, the entries. No behaviour."""
 
-from emit_handlers import has_entry, is_timed
+from emit_handlers import has_entry, is_timed, moves_messages
 from text import banner, namespace, wrap
 
 
@@ -60,17 +60,42 @@ def as_entry(prefix, function):
     return f"reinterpret_cast<EntryFunction>({prefix}_{function.short_name})"
 
 
+# What must exist for a call to come to us, by class (and column of a hook): members of struct Need. Whatever else our
+# handler does, it only hands the call on. Classes that are not here come while the engine runs.
+NEEDS = {
+    "pass": (),
+    "ordered": ("queue", "counting"),
+    "post": ("messages", "counting"),
+    "twin": ("messages", "counting"),
+    "messages": ("messages", "counting"),
+    "requests": ("messages", "virtual_requests", "counting"),
+    "collective": ("queue", "twins", "counting"),
+}
+
+
+def needs_of(function):
+    """Members of struct Need, one of which must exist; None: the call comes whenever the engine runs."""
+    kind = function.columns[0] if function.kind == "hook" and function.columns else function.kind
+    if kind not in NEEDS or function.pipeline or function.intranode:
+        return None
+    plans = ("message_plans",) if moves_messages(function) else ()
+    return NEEDS[kind] + plans + ("error_handlers",)
+
+
 def entries_source(functions):
     rows = ""
     for function in functions:
         if not has_entry(function):
-            rows += "    {nullptr, nullptr, When::never},\n"
+            rows += "    {nullptr, nullptr, When::never, 0},\n"
             continue
-        when = "after_error_handler" if function.kind == "pass" else "running"
+        needs = needs_of(function)
+        when = "running" if needs is None else "needed"
         if "always" in function.columns:
             when = "always"
         timed = as_entry("timed", function) if is_timed(function) else "nullptr"
-        rows += f"    {{{as_entry('enter', function)}, {timed}, When::{when}}},\n"
+        row = [as_entry("enter", function), timed, f"When::{when}"]
+        row.append(" | ".join(f"Need::{need}" for need in needs or ()) or "0")
+        rows += wrap("    {", row, "},") + "\n"
     body = (
         "// In the order of enum class Call.\n"
         "const Handler handlers[number_of_calls] = {\n" + rows + "};\n"

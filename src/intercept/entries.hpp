@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "vecmpi/mpi_calls.hpp"
+#include "vecmpi/needs.hpp"
 
 namespace vecmpi {
 
@@ -16,18 +17,33 @@ using EntryFunction = void (*)();
 // Two entries a function: MPI_X, then PMPI_X.
 constexpr size_t number_of_entries = 2 * number_of_calls;
 
-// When a call comes to us. always: before the engine runs and after it stopped too.
-// after_error_handler: class pass, once the program made an error handler function
-// (error_handlers.hpp).
-enum class When : uint8_t { never, running, always, after_error_handler };
+// When a call comes to us. always: before the engine runs and after it stopped too. running: while
+// it runs. needed: while one of the handler's needs exists.
+enum class When : uint8_t { never, needed, running, always };
 
 // Who serves a function; generated from the table, in the order of enum class Call.
 struct Handler {
     EntryFunction function;  // null: never
     EntryFunction timed;     // the same for the report; null: not timed
     When when;
+    unsigned needs;  // of struct Need
 };
 extern const Handler handlers[number_of_calls];
+
+// serves: the engine runs. needs: what exists.
+constexpr bool comes_to_us(const Handler& handler, bool serves, unsigned needs) noexcept {
+    switch (handler.when) {
+        case When::never:
+            return false;
+        case When::needed:
+            return serves && (handler.needs & needs) != 0;
+        case When::running:
+            return serves;
+        case When::always:
+            return true;
+    }
+    return false;
+}
 
 }  // namespace vecmpi
 

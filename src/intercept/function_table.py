@@ -11,6 +11,7 @@ CLASSES = {
     "leave": (0, 0),
     "pass": (0, 0),
     "direct": (0, 1),
+    "ordered": (0, 0),
     "post": (0, 2),
     "twin": (1, 1),
     "collective": (1, 3),
@@ -18,6 +19,9 @@ CLASSES = {
     "requests": (1, 1),
     "hook": (0, 1),
 }
+
+# Column of a hook: when its calls come, if not while the engine runs.
+HOOKS = ("always", "messages")
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ def parse_row(line, where):
     least, most = CLASSES.get(kind, (1, 0))
     if not least <= len(columns) <= most:
         raise GeneratorError(f"{where}: class '{kind}' unknown, or with other columns: {line}")
+    if kind == "hook" and not set(columns) <= set(HOOKS):
+        raise GeneratorError(f"{where}: column 3 of a hook is one of {', '.join(HOOKS)}: {line}")
     return Row(f"{match[1]}_{name}", kind, tuple(columns))
 
 

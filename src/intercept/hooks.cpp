@@ -16,6 +16,7 @@
 #include "vecmpi/intranode.hpp"
 #include "vecmpi/mpi_handlers.hpp"
 #include "vecmpi/mpi_operations.hpp"
+#include "vecmpi/needs.hpp"
 #include "vecmpi/offload.hpp"
 #include "vecmpi/pipeline.hpp"
 
@@ -205,7 +206,7 @@ int freeing(Call call, MPI_Comm* comm, LibraryFree library_free) {
 template <class Function, class Make>
 int making_error_handler(Function* function, Make make) noexcept {
     if (!engine_runs()) return make(function);
-    expect_error_handlers();
+    set_need(Need::error_handlers, true);
     return make(deferred(function));
 }
 

@@ -622,7 +622,7 @@ bool hand_on(int count, const MPI_Request requests[]) noexcept {
 }  // namespace
 
 void rest_after_failing_look() noexcept {
-    if (engine_runs() && !engine->library_rests) engine->give_way_if_crowded();
+    if (engine_runs() && !engine->library_may_wait) engine->give_way_if_crowded();
 }
 
 uint32_t looks_by_itself = 1;

@@ -151,13 +151,13 @@ class Engine {
     }
     // The library waits as well as our loop would, and nobody else needs the engine meanwhile.
     bool library_waits_as_well() const noexcept {
-        return library_rests && !queues && wait.max_sleep_us == 0;
+        return library_may_wait && !queues && wait.max_sleep_us == 0;
     }
     // So at MPI_THREAD_MULTIPLE, for a thread that has been alone for a thousand calls. Others who
     // come while it waits meet it at the library's lock; so threads that come by turns must not
     // (4 threads: 1.0 instead of 3.3 million messages a second).
     bool library_waits_for_lone_thread() noexcept {
-        return library_rests && queues && wait.max_sleep_us == 0 && alone() &&
+        return library_may_wait && queues && wait.max_sleep_us == 0 && alone() &&
                calls_alone_.load(std::memory_order_relaxed) >= 1000 && !has_work();
     }
 
@@ -167,7 +167,7 @@ class Engine {
     bool yields_at_once = false;             // oversubscribed: failing Tests give the CPU away
     uint32_t callers_with_cpu = UINT32_MAX;  // more blocked threads than these yield soon
     bool queues = false;  // virtual requests exist: a thread of its own, or MPI_THREAD_MULTIPLE
-    bool library_rests = false;       // the library's own waits follow our ladder
+    bool library_may_wait = false;    // its own waits follow our ladder, or may spin
     bool callers_serve_jobs = false;  // in waits of the library too, by its polls
     bool library_locks = false;       // it is at MPI_THREAD_MULTIPLE: it polls with its lock held
     std::atomic<bool> persistent_requests{false};   // some were made: Testall may refuse them

@@ -252,6 +252,7 @@ void JobList::end() noexcept {
     if (JobRecord* first = first_.exchange(nullptr, std::memory_order_relaxed)) left_ = first;
     last_ = nullptr;
     posted_.store(false, std::memory_order_relaxed);
+    set_need(Need::virtual_requests, false);
     if (stand_in_comm_ != MPI_COMM_NULL && !left) real.Comm_free(&stand_in_comm_);
     stand_in_comm_ = MPI_COMM_NULL;
 }

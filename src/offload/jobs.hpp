@@ -8,6 +8,7 @@
 #pragma once
 
 #include "slots.hpp"
+#include "vecmpi/needs.hpp"
 
 namespace vecmpi {
 
@@ -35,7 +36,10 @@ class JobList {
     bool add_stand_in(std::unique_ptr<Job>& job, MPI_Request* app_request) noexcept;
 
     // Requests of jobs may be virtual from now on.
-    void note_posted() noexcept { posted_.store(true, std::memory_order_relaxed); }
+    void note_posted() noexcept {
+        posted_.store(true, std::memory_order_relaxed);
+        set_need(Need::virtual_requests, true);
+    }
     bool were_posted() const noexcept { return posted_.load(std::memory_order_relaxed); }
     // Before MPI_Finalize: gives what is left a last chance, then forgets it.
     void end() noexcept;

@@ -8,6 +8,7 @@
 #include "arithmetic.hpp"
 #include "engine.hpp"
 #include "op_table.hpp"
+#include "vecmpi/needs.hpp"
 #include "vecmpi/profile.hpp"
 
 namespace vecmpi {
@@ -42,9 +43,17 @@ bool make_engine() noexcept {
     return running && engine && engine->pool.usable();
 }
 
-void apply_wait_policy() noexcept {
+// A library that spins does as well as we would where every rank has its CPU, unless the user asked
+// for something else.
+bool may_spin(bool crowded) noexcept {
+    const WaitMode mode = settings().wait;
+    return mode == WaitMode::spin || (mode == WaitMode::automatic && !crowded);
+}
+
+void apply_wait_policy(bool library_rests) noexcept {
     const auto& [host, plan] = decision();
     const bool crowded = oversubscribed(host, plan);
+    engine->library_may_wait = library_rests || may_spin(crowded);
     engine->wait = wait_policy(settings().wait, crowded);
     engine->callers_with_cpu = settings().wait == WaitMode::automatic && !crowded
                                    ? static_cast<uint32_t>(cpus_of_rank(host))
@@ -115,8 +124,7 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
         agree_over_world({}, library_wait_policy(app_level));
         return;
     }
-    apply_wait_policy();
-    engine->library_rests = library_waits.rest;
+    apply_wait_policy(library_waits.rest);
     engine->callers_serve_jobs = library_waits.serve_jobs;
     engine->operators_lock_library = !library_is_mpich_4();
     engine->library_locks = lib_provided == MPI_THREAD_MULTIPLE;
@@ -141,6 +149,9 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
         return;
     }
     running->store(1, std::memory_order_release);
+    set_need(Need::messages, !engine->library_waits_as_well());
+    set_need(Need::queue, engine->queues);
+    set_need(Need::twins, agreement().twin_collectives);
     log_line(LogLevel::info, "offload thread %s", made.plan.reason.c_str());
 }
 

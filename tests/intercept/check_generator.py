@@ -17,6 +17,7 @@ generator = Path(sys.argv[1])
 sys.path.insert(0, str(generator))
 sys.dont_write_bytecode = True
 
+from emit_tables import needs_of  # noqa: E402
 from function_table import join, parse_table  # noqa: E402
 from prototypes import GeneratorError, parse_prototypes  # noqa: E402
 from text import wrap  # noqa: E402
@@ -122,6 +123,35 @@ class Table(unittest.TestCase):
         self.fails("twice", table=TABLE + "MPI(Send, pass)\n")
         self.fails("not a row", table=TABLE + "Send, pass\n")
         self.fails("unknown", table=TABLE + "MPI(Recv)\n")
+        self.fails("column 3 of a hook", table=TABLE + "MPI(Probe, hook, mesages)\n")
+
+
+class Needs(unittest.TestCase):
+    def needs(self, row, prototype="int MPI_X(const void *buf, int count, MPI_Comm comm);\n"):
+        function = joined(table=TABLE + row + "\n", header=HEADER + prototype)["MPI_X"]
+        return needs_of(function)
+
+    def test_a_message_comes_where_we_wait_better_or_something_is_to_be_seen(self):
+        for row in ("MPI(X, twin, Isend)", "MPI(X, post)"):
+            self.assertEqual(self.needs(row), ("messages", "counting", "message_plans", "error_handlers"))
+        self.assertEqual(self.needs("MPI(X, hook, messages)"), ("messages", "counting", "error_handlers"))
+
+    def test_a_wait_comes_from_the_first_virtual_request_on(self):
+        self.assertIn("virtual_requests", self.needs("MPI(X, requests, wait_one)"))
+
+    def test_what_has_a_path_of_ours_always_comes(self):
+        self.assertIsNone(self.needs("MPI(X, collective, Isend, a_path)"))
+        self.assertIsNone(self.needs("MPI(X, post, a_path)"))
+        self.assertIsNone(self.needs("MPI(X, direct)"))
+        self.assertIsNone(self.needs("MPI(X, hook)"))
+
+    def test_what_has_none_comes_where_calls_are_queued_or_twins_run(self):
+        self.assertEqual(
+            self.needs("MPI(X, collective, Isend)"),
+            ("queue", "twins", "counting", "message_plans", "error_handlers"),
+        )
+        self.assertEqual(self.needs("MPI(X, ordered)"), ("queue", "counting", "error_handlers"))
+        self.assertEqual(self.needs("MPI(X, pass)"), ("error_handlers",))
 
 
 class Text(unittest.TestCase):

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "entries.hpp"
 #include "fake_engine.hpp"
 #include "vecmpi/mpi_handlers.hpp"
 #include "vecmpi/mpi_operations.hpp"
@@ -81,6 +82,18 @@ void begin() {
 }
 
 }  // namespace
+
+TEST_CASE("a call comes to us while one of its needs exists", "[handlers]") {
+    constexpr Handler needed{nullptr, nullptr, When::needed, Need::queue | Need::counting};
+    STATIC_REQUIRE_FALSE(comes_to_us(needed, true, Need::messages | Need::error_handlers));
+    STATIC_REQUIRE(comes_to_us(needed, true, Need::messages | Need::queue));
+    STATIC_REQUIRE_FALSE(comes_to_us(needed, false, Need::queue));  // the engine does not run
+    constexpr Handler running{nullptr, nullptr, When::running, 0};
+    STATIC_REQUIRE(comes_to_us(running, true, 0));
+    STATIC_REQUIRE_FALSE(comes_to_us(running, false, ~0u));
+    STATIC_REQUIRE(comes_to_us({nullptr, nullptr, When::always, 0}, false, 0));
+    STATIC_REQUIRE_FALSE(comes_to_us({nullptr, nullptr, When::never, 0}, true, ~0u));
+}
 
 TEST_CASE("post: the operation carries call, arguments and facts", "[handlers]") {
     begin();

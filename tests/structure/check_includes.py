@@ -27,6 +27,7 @@ RANK = {
 # Doors of more than one header: generated ones, and one for a single purpose.
 OTHER_DOORS = {
     "profile": "base",
+    "needs": "base",
     "comm_table": "offload",
     "mpi_calls": "offload",
     "mpi_real": "offload",

@@ -157,7 +157,7 @@ TEST_CASE("jobs: a request completes after as many looks as its job needs", "[of
 TEST_CASE("jobs: waits are ours even where the library waits as well", "[offload][jobs]") {
     FreshLibrary library;
     RunningEngine running(Mode::alone);
-    engine->library_rests = true;
+    engine->library_may_wait = true;
     REQUIRE(engine->library_waits_as_well());
     Trace traces[5];
     MPI_Request requests[3] = {posted_job(traces[0], 3), library_request(1, {.looks = 2}),
@@ -179,7 +179,7 @@ TEST_CASE("jobs: waits are ours even where the library waits as well", "[offload
     for (flag = 0; !flag;)
         CHECK(test_any(3, requests, &index, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     CHECK(index == 0);
-    engine->library_rests = false;
+    engine->library_may_wait = false;
 }
 
 TEST_CASE("jobs: mixtures of jobs, queued operations and real requests", "[offload][jobs]") {
@@ -264,7 +264,7 @@ TEST_CASE("jobs: persistent ones are made anew at each start", "[offload][jobs]"
     const Mode mode = GENERATE(Mode::alone, Mode::callers, Mode::thread);
     FreshLibrary library;
     RunningEngine running(mode);
-    engine->library_rests = mode == Mode::alone;
+    engine->library_may_wait = mode == Mode::alone;
     Trace traces[2], nothing;
     MPI_Request requests[3] = {persistent_job(traces[0], 3), persistent_job(traces[1], 5),
                                persistent_job(nothing, 0)};
@@ -286,7 +286,7 @@ TEST_CASE("jobs: persistent ones are made anew at each start", "[offload][jobs]"
     for (MPI_Request& request : requests) CHECK(request_free(&request) == MPI_SUCCESS);
     CHECK(engine->pool.find(handle) == nullptr);
     CHECK_FALSE((traces[0].outside || nothing.outside));
-    engine->library_rests = false;
+    engine->library_may_wait = false;
 }
 
 TEST_CASE("jobs: nothing to do but an error", "[offload][jobs]") {

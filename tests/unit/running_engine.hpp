@@ -27,6 +27,7 @@ class RunningEngine {
         engine->expect_many_producers(many_producers);
         engine->wait = yielding;
         engine->yields_at_once = true;
+        engine->library_may_wait = false;  // it spins, and more ranks than CPUs wait
         if (mode == Mode::thread) {
             OffloadPlan plan;
             plan.own_thread = true;

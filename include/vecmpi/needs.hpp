@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What there is in this process that calls of the program may have to come to vecmpi for. While
+// there is nothing of the kind, an entry leads to the MPI library's own function: src/intercept
+// binds anew when it comes or goes. Which function needs what: src/intercept/emit_tables.py.
+// A door of src/base.
+#pragma once
+
+namespace vecmpi {
+
+struct Need {
+    static constexpr unsigned messages = 1u << 0;  // we wait better than the library, or post
+    static constexpr unsigned queue = 1u << 1;     // something may be queued: calls keep order
+    static constexpr unsigned twins = 1u << 2;     // blocking collectives run as their twins
+    static constexpr unsigned virtual_requests = 1u << 3;  // the program may hold some
+    static constexpr unsigned error_handlers = 1u << 4;    // functions of the program
+    static constexpr unsigned counting = 1u << 5;          // for the report, tools, a trace
+    static constexpr unsigned message_plans = 1u << 6;     // some are to be made
+};
+
+// Returns when the entries are bound for it: who then hands the program something that needs them,
+// such as a virtual request, may do so. Any thread; those that change one need take turns. Calls
+// nothing but the bound function.
+void set_need(unsigned need, bool exists) noexcept;
+
+// bind(needs): now, and whenever a need comes or goes; one call at a time.
+void bind_by_needs(void (*bind)(unsigned needs) noexcept) noexcept;
+
+}  // namespace vecmpi

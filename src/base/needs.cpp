@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The needs of this process, and who is told of them.
+#include "vecmpi/needs.hpp"
+
+#include <atomic>
+#include <mutex>
+
+namespace vecmpi {
+namespace {
+
+constinit std::mutex changing;
+// Stored with the lock, after the entries are bound for it: who finds his need there need not wait.
+constinit std::atomic<unsigned> bound_needs{0};
+using Bind = void (*)(unsigned needs) noexcept;
+constinit Bind bind_again = nullptr;  // with the lock
+
+}  // namespace
+
+void set_need(unsigned need, bool exists) noexcept {
+    if (((bound_needs.load(std::memory_order_acquire) & need) != 0) == exists) return;
+    const std::lock_guard lock(changing);
+    const unsigned before = bound_needs.load(std::memory_order_relaxed);
+    const unsigned needs = exists ? before | need : before & ~need;
+    if (bind_again != nullptr && needs != before) bind_again(needs);
+    bound_needs.store(needs, std::memory_order_release);
+}
+
+void bind_by_needs(void (*bind)(unsigned needs) noexcept) noexcept {
+    const std::lock_guard lock(changing);
+    bind_again = bind;
+    bind(bound_needs.load(std::memory_order_relaxed));
+}
+
+}  // namespace vecmpi
