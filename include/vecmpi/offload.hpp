@@ -133,9 +133,10 @@ bool is_reentrant() noexcept;
 // True on the offload thread: nothing there returns to the program.
 bool is_offload_thread() noexcept;
 
-// A poll of the library moved something. True where the engine's loop called the library on this
-// thread: the loop rests, the library need not.
-bool note_library_events(unsigned events) noexcept;
+// What the library's polls on this thread have moved so far; src/intercept adds to it.
+extern thread_local constinit uint64_t library_events __attribute__((tls_model("initial-exec")));
+// The engine's loop called the library on this thread: the loop rests, the library need not.
+bool loop_rests() noexcept;
 
 // ---- requests (MPI 4.0, 3.7.3-3.7.5, 3.8, 3.9, 4.2) -------------------------------------------
 

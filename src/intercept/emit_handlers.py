@@ -451,7 +451,8 @@ def serve_direct(function, operations):
 
 
 def serve_ordered(function, operations):
-    return own_signature(function) + " {\n" + direct_scope(function, reentry=", Reentry::program") + call_real(function) + "\n}\n"
+    scope = direct_scope(function, reentry=", Reentry::program")
+    return own_signature(function) + " {\n" + scope + call_real(function) + "\n}\n"
 
 
 def serve_persistent(function, operations):

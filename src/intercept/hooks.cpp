@@ -35,6 +35,7 @@ LibraryWaits library_waits(int lib_provided) noexcept {
     forget_global_lock();
     for (int look = 0; look < 3; ++look) real.Test(&never, &flag, MPI_STATUS_IGNORE);
     end_endless_request(&never);
+    watch_locks_of_library(false);
     return {.rest = library_polls_seen(),
             .serve_jobs = library_shows_polls(lib_provided == MPI_THREAD_MULTIPLE)};
 }
@@ -52,6 +53,7 @@ template <class LibraryInit>
 int initialise_world(int app_level, int* app_provided, LibraryInit library_init) noexcept {
     int lib_provided = MPI_THREAD_SINGLE;
     rest_in_library(library_wait_policy(app_level));
+    watch_locks_of_library(true);
     const EagerUcx eager(!session_came_first.load() && handshakes_are_slow());
     const int requested = level_to_request(app_level);
     const int rc = library_init(requested, &lib_provided);

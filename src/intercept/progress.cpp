@@ -54,6 +54,7 @@ thread_local constinit AtUnlock at_unlock __attribute__((tls_model("initial-exec
 constinit std::atomic<pthread_mutex_t*> global_lock{nullptr};
 // Where the MPI library lies in memory.
 constinit std::atomic<uintptr_t> library_begin{0}, library_bytes{0};
+constinit std::atomic<ProgressFunction> function_of_library{nullptr};
 
 void do_what_is_due(const pthread_mutex_t* given_up) noexcept {
     if ((at_unlock.due & jobs) != 0 && given_up == global_lock.load(std::memory_order_relaxed)) {
@@ -92,12 +93,22 @@ int unlock_and_rest(pthread_mutex_t* mutex) noexcept {
 }
 
 // The object that has the MPI functions, among those that poll.
-void note_library(const CallersChoice& polling) noexcept {
+void note_library(const CallersChoice& polling, ProgressFunction function) noexcept {
     const auto inside = reinterpret_cast<uintptr_t>(real.Test);
     if (inside - polling.begin >= polling.end - polling.begin) return;
+    function_of_library.store(function, std::memory_order_relaxed);
     library_bytes.store(polling.end - polling.begin, std::memory_order_relaxed);
     library_begin.store(polling.begin, std::memory_order_release);
 }
+
+}  // namespace
+
+bool is_mpi_library(uintptr_t address) noexcept {
+    return address - library_begin.load(std::memory_order_acquire) <
+           library_bytes.load(std::memory_order_relaxed);
+}
+
+namespace {
 
 ProgressFunction known_function(uintptr_t caller) noexcept {
     for (const Route& route : routes) {
@@ -109,15 +120,40 @@ ProgressFunction known_function(uintptr_t caller) noexcept {
     return nullptr;
 }
 
-void rest_at_unlock(uintptr_t inside) noexcept {
-    const auto replace = [inside](const char* symbol, auto* function) noexcept {
-        replace_import(reinterpret_cast<const void*>(inside), symbol,
-                       reinterpret_cast<const void*>(function));
+// ---- whose locks come through us --------------------------------------------------------------
+// In MPI_Init all of them, to find the global one. Later none, until something is first due at an
+// unlock: they cost a program at MPI_THREAD_MULTIPLE some ns a call.
+
+enum class Watched : uint8_t { none, unlocks, all };
+constinit Watched watched = Watched::none;  // with making_route
+constinit std::atomic<bool> unlocks_are_watched{false};
+
+void watch_object(uintptr_t inside, Watched what) noexcept {
+    const auto replace = [inside](const char* symbol, auto* ours, auto* own, bool wanted) noexcept {
+        const void* chosen = reinterpret_cast<const void*>(wanted ? ours : own);
+        replace_import(reinterpret_cast<const void*>(inside), symbol, chosen);
     };
-    replace("pthread_mutex_unlock", unlock_and_rest);
+    replace("pthread_mutex_unlock", unlock_and_rest, pthread_mutex_unlock, what != Watched::none);
     if (!is_mpi_library(inside)) return;
-    replace("pthread_mutex_lock", lock_and_count);
-    replace("pthread_mutex_trylock", try_lock_and_count);
+    replace("pthread_mutex_lock", lock_and_count, pthread_mutex_lock, what == Watched::all);
+    replace("pthread_mutex_trylock", try_lock_and_count, pthread_mutex_trylock,
+            what == Watched::all);
+}
+
+void watch_locks(Watched what) noexcept {
+    const std::lock_guard<std::mutex> lock(making_route);
+    if (watched == what) return;
+    watched = what;
+    for (const Route& route : routes)
+        if (const uintptr_t begin = route.begin.load(std::memory_order_relaxed); begin != 0)
+            watch_object(begin, what);
+    unlocks_are_watched.store(what != Watched::none, std::memory_order_relaxed);
+}
+
+void become_due(unsigned what) noexcept {
+    if (!unlocks_are_watched.load(std::memory_order_relaxed)) [[unlikely]]
+        watch_locks(Watched::unlocks);
+    at_unlock.due |= what;
 }
 
 // Whoever calls was linked to UCX, so there is a definition. Not kept where the table is full.
@@ -131,26 +167,27 @@ ProgressFunction find_function(uintptr_t caller) noexcept {
         if (route.begin.load(std::memory_order_relaxed) != 0) continue;
         route.end.store(found.end, std::memory_order_relaxed);
         route.function.store(function, std::memory_order_relaxed);
-        note_library(found);
-        if (resting.load(std::memory_order_acquire)) rest_at_unlock(caller);
+        note_library(found, function);
+        if (watched != Watched::none) watch_object(caller, watched);
         route.begin.store(found.begin, std::memory_order_release);
         break;
     }
     return function;
 }
 
-unsigned rest_after(unsigned events) noexcept {
-    if (!seen.load(std::memory_order_relaxed)) [[unlikely]]
-        seen.store(true, std::memory_order_relaxed);
-    // Under the engine's own loop the loop rests, and knows better when.
-    if (note_library_events(events)) return events;
-    if (events != 0) {
-        library_ladder.reset();
-        return events;
-    }
+void rest_after_poll_in_vain() noexcept {
+    if (library_ladder.spins() || loop_rests()) return;  // the engine's loop knows better when
     // No unlock came after the last poll: the library holds no lock, or does not give it up here.
     if ((at_unlock.due & rest) != 0) library_ladder.rest();
-    at_unlock.due |= rest;
+    become_due(rest);
+}
+
+unsigned rest_after(unsigned events) noexcept {
+    library_events += events;
+    if (events != 0)
+        library_ladder.reset();
+    else
+        rest_after_poll_in_vain();
     return events;
 }
 
@@ -163,42 +200,45 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
     const JobLook look =
         polls == 0 && is_mpi_library(caller) ? job_look_after_poll() : JobLook::none;
     if (look == JobLook::during_job) {  // the wait around it rests
-        note_library_events(events);
+        library_events += events;
         return events;
     }
     if (look == JobLook::at_once) advance_jobs_in_library();
-    if (look == JobLook::after_unlock) at_unlock.due |= jobs;
+    if (look == JobLook::after_unlock) become_due(jobs);
     return rest_after(events);
 }
 
-unsigned progress(void* worker, uintptr_t caller) noexcept {
+unsigned poll_by_route(void* worker, uintptr_t caller) noexcept {
     ProgressFunction function = known_function(caller);
     if (function == nullptr) function = find_function(caller);
     if (function == nullptr) return 0;
     if (!resting.load(std::memory_order_acquire)) return function(worker);
-    if (jobs_under_way.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if (!seen.load(std::memory_order_relaxed)) seen.store(true, std::memory_order_relaxed);
+    if (jobs_under_way.load(std::memory_order_relaxed) != 0)
         return poll_beside_jobs(function, worker, caller);
     return rest_after(function(worker));
+}
+
+// The usual poll is the MPI library's and has no jobs beside it: a few instructions, since a
+// message of 8 bytes comes in as little as two polls.
+[[gnu::always_inline]] inline unsigned progress(void* worker, uintptr_t caller) noexcept {
+    if (!is_mpi_library(caller) || jobs_under_way.load(std::memory_order_relaxed) != 0 ||
+        !seen.load(std::memory_order_relaxed) || !resting.load(std::memory_order_acquire))
+        [[unlikely]]
+        return poll_by_route(worker, caller);
+    return rest_after(function_of_library.load(std::memory_order_relaxed)(worker));
 }
 
 constexpr const char* rendezvous_threshold = "UCX_RNDV_THRESH";
 
 }  // namespace
 
-bool is_mpi_library(uintptr_t address) noexcept {
-    return address - library_begin.load(std::memory_order_acquire) <
-           library_bytes.load(std::memory_order_relaxed);
-}
-
 void rest_in_library(const WaitPolicy& policy) noexcept {
     library_policy = policy;
     resting.store(true, std::memory_order_release);
-    // Who polled before, in a session that came first.
-    const std::lock_guard<std::mutex> lock(making_route);
-    for (const Route& route : routes)
-        if (const uintptr_t begin = route.begin.load(std::memory_order_relaxed); begin != 0)
-            rest_at_unlock(begin);
 }
+
+void watch_locks_of_library(bool on) noexcept { watch_locks(on ? Watched::all : Watched::none); }
 
 bool library_polls_seen() noexcept { return seen.load(std::memory_order_relaxed); }
 

@@ -12,6 +12,11 @@ namespace vecmpi {
 // real MPI_Init, which waits too.
 void rest_in_library(const WaitPolicy& policy) noexcept;
 
+// While on, the locks of who polls come through here: from before the real MPI_Init until the tests
+// whose answer is library_shows_polls(). Afterwards only its unlocks do, from the first on after
+// which something is due.
+void watch_locks_of_library(bool on) noexcept;
+
 // True once a poll came through here: only libraries that call UCX (MPICH's ch4:ucx) do.
 bool library_polls_seen() noexcept;
 

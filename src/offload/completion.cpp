@@ -535,8 +535,6 @@ int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexce
         return wait_all_by_library(count, requests, statuses);
     if (generalized) return wait_all_in_turn(count, requests, statuses);
     clear_errors(count, requests, statuses);
-    if (real_only && engine->library_waits_for_lone_thread())
-        return wait_all_by_library(count, requests, statuses);
     if (real_only && !engine->persistent_requests.load(std::memory_order_relaxed)) {
         taken = take_in_order(count, requests, statuses, &rc);
         if (rc != MPI_ERR_IN_STATUS) return rc;

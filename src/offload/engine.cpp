@@ -13,6 +13,7 @@
 namespace vecmpi {
 
 thread_local constinit ThreadState this_thread;
+thread_local constinit uint64_t library_events = 0;
 Engine* engine = nullptr;
 
 namespace {
@@ -347,10 +348,10 @@ void Engine::ask(Slot* slot) noexcept {
 
 // A look at a request that is never complete: the library goes on with all, and takes none.
 bool Engine::progress_only() noexcept {
-    const uint64_t events = this_thread.library_events;
+    const uint64_t before = library_events;
     int flag;
     real.Test(&blocker_, &flag, MPI_STATUS_IGNORE);
-    return this_thread.library_events != events;
+    return library_events != before;
 }
 
 // 1. One Testsome over the next testsome_window requests. 2. Completed slots, found before any of
@@ -437,7 +438,7 @@ void Engine::thread_main() noexcept {
             looks_in_vain = 0;  // the program posts, and runs that itself while it waits
         } else {
             const bool command =
-                park_if_idle() || doze(naps.next_us(std::exchange(this_thread.library_events, 0)));
+                park_if_idle() || doze(naps.next_us(std::exchange(library_events, 0)));
             crowd.slept();
             if (command) {
                 looks_in_vain = 0;  // more may come

@@ -26,7 +26,6 @@ struct ThreadState {
     // The first error of a job that this call of the program completed: raised as the call ends.
     int job_error = MPI_SUCCESS;
     MPI_Comm job_comm = MPI_COMM_NULL;
-    uint64_t library_events = 0;  // what the library's polls under the engine's loop moved
 };
 extern thread_local constinit ThreadState this_thread __attribute__((tls_model("initial-exec")));
 
@@ -50,11 +49,8 @@ class Engine {
         if (has_thread_) return false;
         if (last_caller_.load(std::memory_order_relaxed) != &this_thread) {
             last_caller_.store(&this_thread, std::memory_order_relaxed);
-            calls_alone_.store(0, std::memory_order_relaxed);
             return false;
         }
-        calls_alone_.store(calls_alone_.load(std::memory_order_relaxed) + 1,
-                           std::memory_order_relaxed);
         return owned_.load(std::memory_order_relaxed) == 0 && all_issued();  // order is kept
     }
 
@@ -153,20 +149,16 @@ class Engine {
     bool library_waits_as_well() const noexcept {
         return library_may_wait && !queues && wait.max_sleep_us == 0;
     }
-    // So at MPI_THREAD_MULTIPLE, for a thread that has been alone for a thousand calls. Others who
-    // come while it waits meet it at the library's lock; so threads that come by turns must not
-    // (4 threads: 1.0 instead of 3.3 million messages a second).
-    bool library_waits_for_lone_thread() noexcept {
-        return library_may_wait && queues && wait.max_sleep_us == 0 && alone() &&
-               calls_alone_.load(std::memory_order_relaxed) >= 1000 && !has_work();
-    }
 
     SlotPool pool;
     JobList jobs;
     WaitPolicy wait;                         // of blocked program threads
     bool yields_at_once = false;             // oversubscribed: failing Tests give the CPU away
     uint32_t callers_with_cpu = UINT32_MAX;  // more blocked threads than these yield soon
-    bool queues = false;  // virtual requests exist: a thread of its own, or MPI_THREAD_MULTIPLE
+    // Operations may be queued: for a thread of its own, or, at MPI_THREAD_MULTIPLE, because
+    // blocked threads must wait on our ladder, one of them as the owner.
+    bool queues = false;
+    bool many_callers = false;        // threads of the program may wait at once, or one and ours
     bool library_may_wait = false;    // its own waits follow our ladder, or may spin
     bool callers_serve_jobs = false;  // in waits of the library too, by its polls
     bool library_locks = false;       // it is at MPI_THREAD_MULTIPLE: it polls with its lock held
@@ -237,7 +229,6 @@ class Engine {
 
     alignas(64) std::atomic<uint32_t> owned_{0};
     std::atomic<const ThreadState*> last_caller_{nullptr};
-    std::atomic<uint32_t> calls_alone_{0};  // of that one, since another came
     // Operations queued so far, counted before the push. Written by the posting threads only, so
     // that below MPI_THREAD_MULTIPLE, where they take turns, a post finds the line in its own
     // cache.
@@ -292,7 +283,7 @@ class CallerInside {
   public:
     explicit CallerInside(Engine& engine) noexcept
         // A caller that sleeps between looks would make all progress as slow as its sleeps.
-        : engine_(engine), counted_(engine.queues && engine.wait.max_sleep_us == 0) {
+        : engine_(engine), counted_(engine.many_callers && engine.wait.max_sleep_us == 0) {
         if (counted_) engine_.callers_.fetch_add(1, std::memory_order_relaxed);
     }
     ~CallerInside() {

@@ -99,9 +99,11 @@ WaitPolicy library_wait_policy(int app_level) noexcept {
     if (policy.spins <= 1)
         policy.spins =
             0;  // a second poll at once: 39 instead of 22 us for 16 KiB Allreduce, 4 ranks
-    // The program's threads may outnumber the CPUs, and nobody counts those inside the library.
+    // The program's threads may outnumber the CPUs. Sooner would be worse: threads that share a CPU
+    // and talk in step lose it to each other (2 threads, ping-pong: 0.25 us become 8 us with 20
+    // spins; docs/offload.md).
     if (app_level == MPI_THREAD_MULTIPLE && settings().wait == WaitMode::automatic)
-        policy = {.spins = std::min(policy.spins, 20u), .yields = UINT32_MAX};
+        policy.pauses = 0;
     if (policy.max_sleep_us != 0) policy.yields = UINT32_MAX;
     policy.sleep_us = policy.max_sleep_us = 0;
     return policy;
@@ -134,7 +136,12 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     engine->reset_window();
     engine->expect_many_producers(app_level == MPI_THREAD_MULTIPLE);
     start_offload_thread(lib_provided);
-    engine->queues = engine->has_thread() || app_level == MPI_THREAD_MULTIPLE;
+    const bool multiple = app_level == MPI_THREAD_MULTIPLE;
+    engine->many_callers = engine->has_thread() || multiple;
+    engine->queues = engine->has_thread() || (multiple && !engine->library_may_wait);
+    // Threads that wait for jobs do not wait for each other: the library may call functions of the
+    // program in any of them.
+    if (multiple && !engine->queues) engine->callers_ask.store(true, std::memory_order_relaxed);
     // A job on the offload thread makes progress there, and so would run the program's operators.
     OwnMeans means{.has_engine = true};
     means.serves_jobs =

@@ -168,10 +168,7 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept {
 
 bool is_reentrant() noexcept { return this_thread.inside != 0; }
 bool is_offload_thread() noexcept { return this_thread.is_offload_thread; }
-bool note_library_events(unsigned events) noexcept {
-    this_thread.library_events += events;
-    return this_thread.owns_engine;
-}
+bool loop_rests() noexcept { return this_thread.owns_engine; }
 
 bool twin_serves(MPI_Comm comm) noexcept {
     if (is_reentrant() || !engine_runs() || engine->library_waits_as_well()) return false;

@@ -34,7 +34,7 @@ class RunningEngine {
             plan.own_cpu = own_cpu;
             REQUIRE(engine->start_thread(plan));
         }
-        engine->queues = mode != Mode::alone;
+        engine->queues = engine->many_callers = mode != Mode::alone;
     }
     ~RunningEngine() {
         vecmpi::quiesce_engine();

@@ -83,6 +83,24 @@ def find_mpirun(chosen):
     return found
 
 
+def mpirun_of(prefix):
+    """The launcher of an installed library whose ABI the ranks program has."""
+    hint = "--mpi takes a folder with bin/mpiexec and lib/libmpich.so.12"
+    first_file([f"{prefix}/lib/libmpich.so.12"], "MPI library", hint)
+    return first_file([f"{prefix}/bin/mpiexec"], "launcher", hint)
+
+
+def environment_of(prefix):
+    """What its launcher and ranks need to find the parts of the library; Intel MPI must not move pinned ranks."""
+    prefix = os.path.realpath(prefix)
+    return {
+        "LD_LIBRARY_PATH": f"{prefix}/lib",
+        "I_MPI_ROOT": prefix,
+        "FI_PROVIDER_PATH": f"{prefix}/lib",
+        "I_MPI_PIN": "0",
+    }
+
+
 def find_lab_script(options):
     if not options.lab:
         return None
@@ -143,8 +161,9 @@ def find_programs(options, program, library_name):
             "library",
             "build vecmpi, or give --library or --plain-only",
         )
+    prefix = getattr(options, "mpi", None)
     return Programs(
-        find_mpirun(options.mpirun),
+        mpirun_of(prefix) if prefix else find_mpirun(options.mpirun),
         first_file(ranks, "ranks program", "build vecmpi or give --ranks-program"),
         library,
         find_lab_script(options),
@@ -200,7 +219,23 @@ def command_line(options, side, launch, measurement_name):
         start = [programs.openmpi.mpirun, *OPENMPI_OPTIONS]
         return [*start, "-n", str(launch.ranks), *settings_part, *program]
     settings_part = [part for name, value in settings.items() for part in ("-genv", name, value)]
-    return [programs.mpirun, "-n", str(launch.ranks), *settings_part, *program]
+    start = [programs.mpirun, "-n", str(launch.ranks), *settings_part, *program]
+    prefix = getattr(options, "mpi", None)
+    if not prefix:
+        return start
+    return ["env", *(f"{name}={value}" for name, value in environment_of(prefix).items()), *start]
+
+
+def exchange_ns(options):
+    """What two of the CPUs take to tell each other a number and back; None on one CPU."""
+    cpus = ",".join(str(cpu) for cpu in options.cpus)
+    command = [options.programs.ranks, "exchange", "--cpus", cpus, "--seconds", "0.005"]
+    prefix = getattr(options, "mpi", None)
+    environment = clean_environment() | (environment_of(prefix) if prefix else {})
+    told = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, timeout=60, check=True, env=environment
+    ).stdout
+    return json.loads(told)["ns"] if told else None
 
 
 def stop(process):

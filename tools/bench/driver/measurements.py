@@ -7,6 +7,7 @@ A row says everything that differs between them; how they are run and shown is e
 from dataclasses import dataclass, field
 
 import collectives
+import everyday
 import launch
 import network
 import operators
@@ -61,6 +62,8 @@ class Measurement:
     draw: object = None  # outcome -> None: once all is printed and written
     program: str = "vecmpi-bench-ranks"  # what is measured, and what is preloaded on the other side
     library: str = "libvecmpi.so"
+    statistic: str = "median"  # of the runs, that the text shows
+    watches_exchange: bool = False  # a run in which cache lines went slowly between the CPUs is repeated
 
 
 def ring(options):
@@ -250,6 +253,64 @@ TABLE = [
         "process",
         (0.2, 0.01),
         options=[sizes_option("8-4M"), Option("--ranks", None, values.whole(2, 2), 2)],
+    ),
+    Measurement(
+        "everyday",
+        "what programs call all day, by size, thread level and number of threads",
+        "how many times faster than plain, two ranks; under 1 is slower",
+        "bytes",
+        everyday.launches,
+        ("auto",),
+        ("gain",),
+        "process",
+        (0.015, 0.002),
+        repeats=6,
+        options=[
+            Option(
+                "--sizes",
+                "a list, such as 1,8,4K (default 1,8,64,512,1K,4K,16K,64K)",
+                values.byte_sizes,
+                "1,8,64,512,1K,4K,16K,64K",
+                quick="8,4K",
+            ),
+            Option(
+                "--patterns",
+                f"out of {','.join(everyday.PATTERNS)} (default all)",
+                values.choices(*everyday.PATTERNS),
+                ",".join(everyday.PATTERNS),
+            ),
+            Option(
+                "--levels",
+                "thread levels, out of single,multiple (default both)",
+                values.choices(*everyday.LEVELS),
+                ",".join(everyday.LEVELS),
+            ),
+            Option(
+                "--threads",
+                "threads a rank at level multiple, a list (default 1,2,4,8)",
+                values.wholes(1, 64),
+                "1,2,4,8",
+                quick="1,2",
+            ),
+            Option(
+                "--thread-sizes",
+                "sizes with several threads (default 8,4K)",
+                values.byte_sizes,
+                "8,4K",
+                quick="8",
+            ),
+            Option(
+                "--fail-below",
+                "exit status 1 if a cell stays under so many times plain in three passes (0.95)",
+                values.ratio,
+            ),
+            Option("--mpi", "installed MPI library to run with, such as a folder of scripts/libraries.sh"),
+        ],
+        settle=everyday.settle,
+        view=everyday.print_view,
+        after=everyday.find_losses,
+        statistic="best",
+        watches_exchange=True,
     ),
     Measurement(
         "overlap",

@@ -239,7 +239,7 @@ def describe_run(outcome):
         f"{outcome.measurement.name}: {outcome.measurement.title}{lab}",
         f"{host['cpu']}, {host['cpus']} CPUs, load before {host['load']}; "
         + "; ".join(libraries),
-        f"median of {options.repeats} runs a side; pin {options.pin}; "
+        f"{outcome.measurement.statistic} of {options.repeats} runs a side; pin {options.pin}; "
         f"reading the clock takes {statistics.median(overheads):.0f} ns",
     ]
 

@@ -8,15 +8,20 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _MOST_BYTES = 1 << 30  # the programs use int counts
 
 
-def size(text):
-    """8, 64K, 16M: bytes, a multiple of 8 so that every operation can divide it."""
+def size(text, step=8):
+    """8, 64K, 16M: bytes, a multiple of 8 (or `step`) so that every operation can divide it."""
     match = re.fullmatch(r"(\d+)([KMG]?)", text.upper().removesuffix("B").removesuffix("I"))
     if not match:
         raise ArgumentTypeError(f"'{text}' is not a size such as 8, 64K or 16M")
     number = int(match[1]) * _UNITS[match[2]]
-    if number % 8 or not 8 <= number <= _MOST_BYTES:
-        raise ArgumentTypeError(f"size '{text}' is not a multiple of 8 from 8 to 1G")
+    if number % step or not step <= number <= _MOST_BYTES:
+        raise ArgumentTypeError(f"size '{text}' is not a multiple of {step} from {step} to 1G")
     return number
+
+
+def byte_sizes(text):
+    """A list of any sizes: 1,8,4K."""
+    return [size(item, 1) for item in text.split(",")]
 
 
 def sizes(text):
@@ -79,6 +84,16 @@ def choices(*allowed):
         return items
 
     return parse
+
+
+def ratio(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 10:
+        raise ArgumentTypeError(f"'{text}' is not a number such as 0.95")
+    return value
 
 
 def assignment(text):

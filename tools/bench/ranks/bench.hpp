@@ -30,7 +30,8 @@ struct Options {
     std::vector<std::string> ops;
     std::vector<std::string> types;  // reduce, reductions: names of the table of types;
                                      // pack: groups of layouts
-    std::vector<std::string> calls;  // reductions, allreduce
+    std::vector<std::string> calls;  // reductions, allreduce; everyday: patterns
+    bool multiple = false;           // everyday: MPI_THREAD_MULTIPLE, not SINGLE
     long count_calls = 0;            // reductions: make each call so often and time nothing
     std::vector<int> threads{1};
     bool separate_comms = false;  // threads: a communicator per thread pair instead of a tag
@@ -57,6 +58,7 @@ struct StartCost {
 // One function per measurement, called by all ranks between MPI_Init and MPI_Finalize.
 void measure_post(const Options& options);
 void measure_latency(const Options& options);
+void measure_everyday(const Options& options);
 void measure_overlap(const Options& options);
 void measure_threads(const Options& options);
 void measure_oversub(const Options& options);
@@ -69,6 +71,9 @@ void measure_intranode(const Options& options);
 void measure_network(const Options& options);
 void measure_pack(const Options& options);
 void measure_messages(const Options& options);
+
+// What two CPUs take to tell each other a number and back, as a record; no MPI call in here.
+void print_exchange(const Options& options);
 
 // The tables of ops and types that `reduce` and `reductions` know, as records; no MPI call in here.
 void print_op_table();

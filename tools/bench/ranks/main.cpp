@@ -88,6 +88,7 @@ const std::map<std::string, Measurement>& measurements() {
     static const std::map<std::string, Measurement> table{
         {"post", [](auto& o, auto&) { measure_post(o); }},
         {"latency", [](auto& o, auto&) { measure_latency(o); }},
+        {"everyday", [](auto& o, auto&) { measure_everyday(o); }},
         {"overlap", [](auto& o, auto&) { measure_overlap(o); }},
         {"threads", [](auto& o, auto&) { measure_threads(o); }},
         {"oversub", [](auto& o, auto&) { measure_oversub(o); }},
@@ -107,7 +108,7 @@ const std::map<std::string, Measurement>& measurements() {
 int run(const Options& options, const Measurement& measurement) {
     alarm(options.limit_s);
     if (options.pin == Pin::process && !pin(options, rank_before_init())) return 1;
-    const StartCost cost = start_mpi(options.measurement == "threads");
+    const StartCost cost = start_mpi(options.measurement == "threads" || options.multiple);
     const int rank = world_rank();
     if (options.pin == Pin::main && !pin(options, rank)) MPI_Abort(MPI_COMM_WORLD, 1);
     print_header(options);
@@ -130,6 +131,10 @@ int main(int argc, char** argv) {
     }
     vecmpi::bench::Options options;
     std::string error = vecmpi::bench::parse_options(argc, argv, options);
+    if (error.empty() && options.measurement == "exchange") {  // started without mpirun, too
+        vecmpi::bench::print_exchange(options);
+        return 0;
+    }
     const auto& table = vecmpi::bench::measurements();
     const auto chosen = table.find(options.measurement);
     if (error.empty() && chosen == table.end())

@@ -72,6 +72,7 @@ const std::map<std::string, Setter>& setters() {
         {"--gap-us", [](Text v, Options& o) { return parse_number(v, o.gap_us); }},
         {"--limit", [](Text v, Options& o) { return parse_number(v, o.limit_s); }},
         {"--separate-comms", [](Text v, Options& o) { return take_flag(v, o.separate_comms); }},
+        {"--multiple", [](Text v, Options& o) { return take_flag(v, o.multiple); }},
         {"--nonblocking", [](Text v, Options& o) { return take_flag(v, o.nonblocking); }},
         {"--drain-bytes", [](Text v, Options& o) { return parse_number(v, o.drain_bytes); }},
         {"--random", [](Text v, Options& o) { return take_flag(v, o.random); }},
