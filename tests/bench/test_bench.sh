@@ -96,6 +96,19 @@ assert abs(other["gain"] - plain / other["median"]) < 1e-6
 PYTHON
 }
 
+# A limit that every cell keeps, and one that none can: the cells are named, with the gain of each of three passes.
+check_everyday_limit() {
+    local short=(everyday --quick --levels single --patterns ping-pong --sizes 8 --library "$work/stand_in.so")
+    timeout 120 "$bench" "${short[@]}" --fail-below 0.01 > "$work/text" 2> "$work/err" ||
+        fail "everyday: a limit that is kept: $(tail -n 1 "$work/err")"
+    grep -qF "cells that stay under 0.01 of plain in 3 passes: none" "$work/text" || fail "everyday: no line of the limit"
+    timeout 120 "$bench" "${short[@]}" --fail-below 10 > "$work/text" 2> "$work/err"
+    local status=$?
+    [ $status -eq 1 ] || fail "everyday: a limit that is not kept: status $status"
+    grep -qE "^  SINGLE ping-pong 8 B: [0-9.]+, [0-9.]+, [0-9.]+$" "$work/text" || fail "everyday: the cell is not named"
+    grep -qF "1 cells stay under 10 of plain in 3 passes" "$work/err" || fail "everyday: $(cat "$work/err")"
+}
+
 # Open MPI beside, where the tool was built with it, and the same without it.
 check_openmpi() {
     check_refusal "--openmpi needs" intranode --library "$work/stand_in.so" --openmpi /nowhere
@@ -422,6 +435,9 @@ check_time_limit() {
 check_measurement post Isend,Irecv,Iallreduce --sizes 8,64K,1M
 check_measurement post Isend,Irecv,Iallreduce --sizes 8-1K --ranks 2 --gap 5
 check_measurement latency "round trip" --sizes 8,64K
+check_measurement everyday "SINGLE ping-pong,SINGLE window,SINGLE stream,SINGLE sendrecv,SINGLE probe,SINGLE waitany,\
+SINGLE waitsome,SINGLE start,SINGLE scatter,SINGLE gather,SINGLE scan,SINGLE alltoall" --levels single --sizes 1,4K
+check_measurement everyday "MULTIPLE 1 probe,MULTIPLE 2 probe" --levels multiple --patterns probe --threads 1,2
 check_measurement overlap 'Isend/Irecv,Isend/Irecv of a vector,Iallreduce,Ibcast,Ialltoall' --sizes 64K
 check_measurement overlap Iallreduce --sizes 64K --ops iallreduce --tests 7 --offload off
 check_measurement threads messages --threads 1,2
@@ -446,6 +462,7 @@ check_measurement reductions "2 ranks: Allreduce SUM FLOAT,2 ranks: Allreduce us
 2 ranks: Reduce SUM FLOAT,2 ranks: Reduce user float16 sum,2 ranks: Reduce_scatter_block SUM FLOAT,\
 2 ranks: Scan SUM FLOAT"
 check_preloaded
+check_everyday_limit
 check_openmpi
 check_allreduce
 check_curves
@@ -465,6 +482,11 @@ check_refusal "'7' is not a multiple of 8" latency --plain-only --sizes 7
 check_refusal "'x' is not a size" post --plain-only --sizes x
 check_refusal "empty range" post --plain-only --sizes 64K-8
 check_refusal "not a whole number from 1 to 64" threads --plain-only --threads 0
+check_refusal "'q' is none of single, multiple" everyday --plain-only --levels q
+check_refusal "'0' is not a number such as 0.95" everyday --plain-only --fail-below 0
+check_refusal "leave out --plain-only" everyday --plain-only --fail-below 0.95
+check_refusal "one preloaded side" everyday --library "$work/stand_in.so" --offload off,on
+check_refusal "--mpi takes a folder" everyday --plain-only --mpi /nowhere
 check_refusal "'q' is none of" overlap --plain-only --ops p2p,q
 check_refusal "not a whole number from 0 to 100000" overlap --plain-only --tests -1
 check_refusal "'FOO' is not NAME=VALUE" post --plain-only -e FOO
