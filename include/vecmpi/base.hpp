@@ -394,6 +394,9 @@ class Ladder {
         ++steps_;
         return true;
     }
+    // The same for who cannot tell that what it waited for has come: a yield that nobody took up
+    // means that the CPU is ours, and begins the ladder anew.
+    void rest_if_wanted() noexcept;
     // The same where more threads wait than there are CPUs. 16 looks, about 1 us, see most answers
     // of a near neighbour without two context switches (2 threads a core: 7.0 against 4.7 million
     // messages/s; 64 looks gain no more and cost 8 threads a fifth).

@@ -27,12 +27,13 @@ void sleep_us(uint64_t microseconds) noexcept {
     nanosleep(&time, nullptr);  // a signal ends it early: the caller looks again, no harm
 }
 
-uint64_t microseconds_of(clockid_t clock) noexcept {
+uint64_t nanoseconds_of(clockid_t clock) noexcept {
     timespec time{};
     clock_gettime(clock, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1000000 +
-           static_cast<uint64_t>(time.tv_nsec) / 1000;
+    return static_cast<uint64_t>(time.tv_sec) * 1000000000 + static_cast<uint64_t>(time.tv_nsec);
 }
+
+uint64_t microseconds_of(clockid_t clock) noexcept { return nanoseconds_of(clock) / 1000; }
 
 // FUTEX_WAIT_BITSET takes an absolute time, so that a signal does not start the timeout again.
 timespec deadline_after(uint64_t timeout_us) noexcept {
@@ -94,6 +95,15 @@ void Ladder::climb() noexcept {
     if (length_us < policy_.max_sleep_us)
         ++steps_;  // stops here at the longest, so it never overflows
     sleep_us(std::min<uint64_t>(length_us, std::max(policy_.max_sleep_us, policy_.sleep_us)));
+}
+
+void Ladder::rest_if_wanted() noexcept {
+    constexpr uint64_t nobody_ns = 1000;  // such a yield takes 0.3 us, one to another thread 2 us
+    const bool yields = policy_.yields == for_ever && steps_ == policy_.spins + policy_.pauses;
+    if (!yields || policy_.spins == 0) return rest();
+    const uint64_t begin_ns = nanoseconds_of(CLOCK_MONOTONIC);
+    sched_yield();
+    if (nanoseconds_of(CLOCK_MONOTONIC) - begin_ns < nobody_ns) reset();
 }
 
 bool is_crowded(uint64_t switches, uint64_t ran_us, uint64_t elapsed_us) noexcept {

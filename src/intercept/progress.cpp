@@ -30,6 +30,8 @@ constexpr size_t most_routes = 8;
 constinit Route routes[most_routes];
 constinit std::mutex making_route;
 
+// Messages that do not come by UCX (MPICH 5 has shared memory of its own) reset no ladder: rests
+// are such that it makes no difference (Ladder::rest_if_wanted).
 constinit std::atomic<bool> resting{false};
 constinit std::atomic<bool> seen{false};
 WaitPolicy library_policy;
@@ -54,7 +56,6 @@ thread_local constinit AtUnlock at_unlock __attribute__((tls_model("initial-exec
 constinit std::atomic<pthread_mutex_t*> global_lock{nullptr};
 // Where the MPI library lies in memory.
 constinit std::atomic<uintptr_t> library_begin{0}, library_bytes{0};
-constinit std::atomic<ProgressFunction> function_of_library{nullptr};
 
 void do_what_is_due(const pthread_mutex_t* given_up) noexcept {
     if ((at_unlock.due & jobs) != 0 && given_up == global_lock.load(std::memory_order_relaxed)) {
@@ -63,7 +64,7 @@ void do_what_is_due(const pthread_mutex_t* given_up) noexcept {
     }
     if ((at_unlock.due & rest) == 0) return;
     at_unlock.due &= ~unsigned{rest};
-    library_ladder.rest();
+    library_ladder.rest_if_wanted();
 }
 
 // Locks from before these functions came into their places are not counted; in MPI_Init, when there
@@ -93,10 +94,9 @@ int unlock_and_rest(pthread_mutex_t* mutex) noexcept {
 }
 
 // The object that has the MPI functions, among those that poll.
-void note_library(const CallersChoice& polling, ProgressFunction function) noexcept {
+void note_library(const CallersChoice& polling) noexcept {
     const auto inside = reinterpret_cast<uintptr_t>(real.Test);
     if (inside - polling.begin >= polling.end - polling.begin) return;
-    function_of_library.store(function, std::memory_order_relaxed);
     library_bytes.store(polling.end - polling.begin, std::memory_order_relaxed);
     library_begin.store(polling.begin, std::memory_order_release);
 }
@@ -167,7 +167,7 @@ ProgressFunction find_function(uintptr_t caller) noexcept {
         if (route.begin.load(std::memory_order_relaxed) != 0) continue;
         route.end.store(found.end, std::memory_order_relaxed);
         route.function.store(function, std::memory_order_relaxed);
-        note_library(found, function);
+        note_library(found);
         if (watched != Watched::none) watch_object(caller, watched);
         route.begin.store(found.begin, std::memory_order_release);
         break;
@@ -175,10 +175,10 @@ ProgressFunction find_function(uintptr_t caller) noexcept {
     return function;
 }
 
-void rest_after_poll_in_vain() noexcept {
+[[gnu::noinline]] void rest_after_poll_in_vain() noexcept {
     if (library_ladder.spins() || loop_rests()) return;  // the engine's loop knows better when
     // No unlock came after the last poll: the library holds no lock, or does not give it up here.
-    if ((at_unlock.due & rest) != 0) library_ladder.rest();
+    if ((at_unlock.due & rest) != 0) library_ladder.rest_if_wanted();
     become_due(rest);
 }
 
@@ -208,25 +208,41 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
     return rest_after(events);
 }
 
-unsigned poll_by_route(void* worker, uintptr_t caller) noexcept {
+// Whom the usual poll reaches: the MPI library's, while it rests.
+struct alignas(64) Usual {
+    std::atomic<uintptr_t> begin{0}, bytes{0};  // bytes: stored last, with release; 0: nobody
+    std::atomic<ProgressFunction> function{nullptr};
+
+    void become(ProgressFunction polled) noexcept {
+        if (bytes.load(std::memory_order_relaxed) != 0) return;
+        function.store(polled, std::memory_order_relaxed);
+        begin.store(library_begin.load(std::memory_order_acquire), std::memory_order_relaxed);
+        bytes.store(library_bytes.load(std::memory_order_relaxed), std::memory_order_release);
+    }
+};
+constinit Usual usual;
+
+[[gnu::noinline]] unsigned poll_by_route(void* worker, uintptr_t caller) noexcept {
     ProgressFunction function = known_function(caller);
     if (function == nullptr) function = find_function(caller);
     if (function == nullptr) return 0;
     if (!resting.load(std::memory_order_acquire)) return function(worker);
     if (!seen.load(std::memory_order_relaxed)) seen.store(true, std::memory_order_relaxed);
+    if (is_mpi_library(caller)) usual.become(function);
     if (jobs_under_way.load(std::memory_order_relaxed) != 0)
         return poll_beside_jobs(function, worker, caller);
     return rest_after(function(worker));
 }
 
-// The usual poll is the MPI library's and has no jobs beside it: a few instructions, since a
-// message of 8 bytes comes in as little as two polls.
+// The usual poll is the MPI library's, rests, and has no jobs beside it: a few instructions, since
+// a message of 8 bytes comes in as little as two polls, and a poll takes as little as 10 ns.
 [[gnu::always_inline]] inline unsigned progress(void* worker, uintptr_t caller) noexcept {
-    if (!is_mpi_library(caller) || jobs_under_way.load(std::memory_order_relaxed) != 0 ||
-        !seen.load(std::memory_order_relaxed) || !resting.load(std::memory_order_acquire))
-        [[unlikely]]
+    const uintptr_t inside = caller - usual.begin.load(std::memory_order_relaxed);
+    if (inside >= usual.bytes.load(std::memory_order_acquire) ||
+        jobs_under_way.load(std::memory_order_relaxed) != 0) [[unlikely]]
         return poll_by_route(worker, caller);
-    return rest_after(function_of_library.load(std::memory_order_relaxed)(worker));
+    const unsigned events = usual.function.load(std::memory_order_relaxed)(worker);
+    return events == 0 && library_ladder.spins() ? 0 : rest_after(events);
 }
 
 constexpr const char* rendezvous_threshold = "UCX_RNDV_THRESH";
@@ -249,7 +265,10 @@ bool library_shows_polls(bool locks) noexcept {
 
 void forget_global_lock() noexcept { global_lock.store(nullptr, std::memory_order_relaxed); }
 
-void stop_resting_in_library() noexcept { resting.store(false, std::memory_order_relaxed); }
+void stop_resting_in_library() noexcept {
+    resting.store(false, std::memory_order_relaxed);
+    usual.bytes.store(0, std::memory_order_relaxed);
+}
 
 // NOLINTBEGIN(concurrency-mt-unsafe): in MPI_Init; UCX reads nothing but the environment
 EagerUcx::EagerUcx(bool wanted) noexcept

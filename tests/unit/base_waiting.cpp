@@ -81,6 +81,24 @@ TEST_CASE("Ladder: sleeps double up to the longest and no further", "[base][wait
     CHECK(spent >= std::chrono::microseconds(750));
 }
 
+TEST_CASE("Ladder: a yield that nobody takes up begins it anew", "[base][waiting]") {
+    const WaitPolicy policy{.spins = 3, .yields = UINT32_MAX};
+    Ladder plain(policy), anew(policy);
+    for (int i = 0; i < 3; ++i) REQUIRE((plain.spins() && anew.spins()));
+    bool began_anew = false;
+    for (int i = 0; i < 100000 && !began_anew; ++i) {  // others may run for a while
+        plain.rest();
+        anew.rest_if_wanted();
+        began_anew = anew.spins();
+    }
+    CHECK(began_anew);
+    CHECK_FALSE(plain.spins());
+    const WaitPolicy at_once{.yields = UINT32_MAX};
+    Ladder yields(at_once);
+    for (int i = 0; i < 100; ++i) yields.rest_if_wanted();
+    CHECK_FALSE(yields.spins());
+}
+
 TEST_CASE("futex_wait returns at once when the word differs", "[base][waiting]") {
     std::atomic<uint32_t> word{1};
     futex_wait(word, 0, 0);
