@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "vecmpi/kernels.hpp"
-#include "vecmpi/mpi_calls.hpp"
+#include "vecmpi/library.hpp"
 
 namespace vecmpi {
 
@@ -120,20 +120,8 @@ bool free_after_use(MPI_Datatype type) noexcept;
 // MPICH's ch4:ucx has UCX call functions of its own for messages of datatypes with gaps. Ours stand
 // in between.
 
-// ucp_generic_dt_ops_t, ucs_status_t (0: done) and two functions of ucp/api/ucp.h.
-using UcxStatus = signed char;
-struct UcxOps {
-    void* (*start_pack)(void* context, const void* buffer, size_t count);
-    void* (*start_unpack)(void* context, void* buffer, size_t count);
-    size_t (*packed_size)(void* state);
-    size_t (*pack)(void* state, size_t offset, void* to, size_t most);  // returns bytes
-    UcxStatus (*unpack)(void* state, size_t offset, const void* from, size_t bytes);
-    void (*finish)(void* state);
-    bool operator==(const UcxOps&) const = default;
-};
-using UcxCreate = UcxStatus (*)(const UcxOps* ops, void* context, uint64_t* ucx_type);
-using UcxDestroy = void (*)(uint64_t ucx_type);
-
+// From now on the types that the library shows to UCX come to the next two.
+void serve_message_types() noexcept;
 // The library calls `create` with ops and context: so do we, or with ours in their place.
 UcxStatus create_message_type(UcxCreate create, const UcxOps& ops, void* context,
                               uint64_t* ucx_type) noexcept;

@@ -2,7 +2,6 @@
 // Door of src/offload: the only place that issues MPI operations and completes requests.
 //
 // Glossary
-//   real function   the MPI library's own PMPI_X, found by bind_real_functions()
 //   operation       one nonblocking call with its arguments, ready to be issued
 //   slot            storage of one queued operation: arguments, status, completion flag
 //   virtual request the MPI_Request that the program gets for a slot; a value MPICH never produces
@@ -20,8 +19,7 @@
 #include <type_traits>
 
 #include "vecmpi/base.hpp"
-#include "vecmpi/mpi_calls.hpp"  // generated: enum class Call, call_name()
-#include "vecmpi/mpi_real.hpp"   // generated: struct RealFunctions, extern RealFunctions real
+#include "vecmpi/library.hpp"
 
 namespace vecmpi {
 
@@ -133,11 +131,6 @@ bool is_reentrant() noexcept;
 // True on the offload thread: nothing there returns to the program.
 bool is_offload_thread() noexcept;
 
-// What the library's polls on this thread have moved so far; src/intercept adds to it.
-extern thread_local constinit uint64_t library_events __attribute__((tls_model("initial-exec")));
-// The engine's loop called the library on this thread: the loop rests, the library need not.
-bool loop_rests() noexcept;
-
 // ---- requests (MPI 4.0, 3.7.3-3.7.5, 3.8, 3.9, 4.2) -------------------------------------------
 
 inline bool is_virtual(MPI_Request request) noexcept {
@@ -244,14 +237,8 @@ struct JobMaker {
 int make_persistent_job(Call call, MPI_Comm comm, const JobMaker& maker, const void* arguments,
                         size_t argument_bytes, MPI_Request* app_request) noexcept;
 
-// Jobs that are not done. Relaxed: a look more or less does no harm.
-extern std::atomic<uint32_t> jobs_under_way;
-
-// After a poll that the MPI library made on this thread: when may it advance the jobs? Nothing
-// where the engine's loop does, or its thread; at once where the library holds no lock.
-enum class JobLook { none, during_job, at_once, after_unlock };
+// What src/offload answers to the library's polls (PollAnswers).
 JobLook job_look_after_poll() noexcept;
-// Inside a wait of the library that holds no lock of its own on this thread.
 void advance_jobs_in_library() noexcept;
 
 // ---- arithmetic (MPI 4.0, 6.9) ------------------------------------------------------------------
@@ -279,24 +266,6 @@ void note_window_made() noexcept;
 void note_window_freed() noexcept;
 
 // ---- facts of arguments -------------------------------------------------------------------
-
-// Object kind in bits 29-26 of an MPICH handle; kind 0 in bits 31-30 is an invalid handle.
-constexpr bool handle_is(int handle, unsigned object) noexcept {
-    const auto value = static_cast<unsigned>(handle);
-    return (value >> 30) != 0 && ((value >> 26) & 0xfu) == object;
-}
-constexpr bool is_comm_handle(MPI_Comm comm) noexcept { return handle_is(comm, 1); }
-constexpr bool is_type_handle(MPI_Datatype type) noexcept { return handle_is(type, 3); }
-constexpr bool is_op_handle(MPI_Op op) noexcept { return handle_is(op, 6); }
-constexpr bool is_builtin_type(MPI_Datatype type) noexcept {
-    return (static_cast<unsigned>(type) >> 26) == 0x13u;
-}
-constexpr size_t builtin_type_bytes(MPI_Datatype type) noexcept {
-    return (static_cast<unsigned>(type) >> 8) & 0xffu;
-}
-constexpr bool is_builtin_op(MPI_Op op) noexcept {
-    return (static_cast<unsigned>(op) >> 26) == 0x16u;
-}
 
 // An array argument, one entry a rank: of int, or MPI_Count or MPI_Aint in the large-count forms.
 class RankArray {
@@ -378,19 +347,6 @@ struct CommTraits {
 };
 // Cached. Of a handle that is no communicator (any more) the size is 0.
 CommTraits comm_traits(MPI_Comm comm) noexcept;
-// While there is one on this thread, an error of the library's is an answer to us, and nothing that
-// the program may hear of: the library returns the code and calls no error handler, where
-// src/intercept can prevent it.
-class QuietErrors {
-  public:
-    QuietErrors() noexcept;
-    ~QuietErrors();
-    QuietErrors(const QuietErrors&) = delete;
-    QuietErrors& operator=(const QuietErrors&) = delete;
-};
-bool errors_are_quiet() noexcept;
-void note_errors_can_be_quiet() noexcept;  // src/intercept found the way to prevent it
-bool errors_can_be_quiet() noexcept;
 // Collective over comm, blocking, by the library: can all ranks, and did all give the same number?
 bool all_can(MPI_Comm comm, bool can, uint64_t same_number = 0) noexcept;
 // Before a communicator is freed or its error handler changes.
@@ -405,15 +361,6 @@ void mark_stream_comm(MPI_Comm comm) noexcept;
 void note_session() noexcept;
 
 // ---- life -------------------------------------------------------------------------------------
-
-// Finds the MPI library among the loaded ones and fills `real`. served: it has the MPICH ABI.
-struct BoundLibrary {
-    bool found = false;
-    bool served = false;
-    std::string soname;
-    void* handle = nullptr;
-};
-const BoundLibrary& bind_real_functions() noexcept;
 
 // What all ranks of MPI_COMM_WORLD found out together in MPI_Init.
 struct Agreement {
@@ -459,6 +406,5 @@ bool engine_runs() noexcept;  // false in a forked child, before start and after
 bool engine_has_thread() noexcept;
 int app_thread_level() noexcept;  // what MPI_Query_thread tells the program
 std::string engine_reason();      // why the thread is on or off, one line
-std::string library_version();    // first line of MPI_Get_library_version, tabs as blanks
 
 }  // namespace vecmpi

@@ -437,6 +437,11 @@ void MessageTypes::end_making(MessageType* type, std::optional<MadePlan> made) n
     made_.notify_all();
 }
 
+void serve_message_types() noexcept {
+    static constexpr UcxTypeAnswers answers{create_message_type, destroy_message_type};
+    answer_ucx_types(answers);
+}
+
 UcxStatus create_message_type(UcxCreate create, const UcxOps& ops, void* context,
                               uint64_t* ucx_type) noexcept {
     MakingMessageType* const making = current;

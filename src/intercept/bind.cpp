@@ -9,9 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "elsewhere.hpp"
 #include "entries.hpp"
-#include "imports.hpp"
 #include "report.hpp"
 #include "vecmpi/intercept.hpp"
 #include "vecmpi/offload.hpp"

@@ -541,8 +541,6 @@ def handlers_source(functions, operations, kinds, pattern, purpose):
         includes += '#include "vecmpi/datatype.hpp"\n'
     if any(function.pipeline for function in chosen):
         includes += '#include "vecmpi/pipeline.hpp"\n'
-    if "post" in kinds or "collective" in kinds:
-        includes += '#include "progress.hpp"\n'
     if any(function.intranode for function in chosen):
         includes += '#include "vecmpi/intranode.hpp"\n'
     body = "\n".join(written(function, operations, pattern) for function in chosen)

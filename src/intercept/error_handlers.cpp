@@ -15,7 +15,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "elsewhere.hpp"
 #include "vecmpi/base.hpp"
 #include "vecmpi/offload.hpp"
 

@@ -8,8 +8,6 @@
 #include <optional>
 
 #include "error_handlers.hpp"
-#include "progress.hpp"
-#include "questions.hpp"
 #include "report.hpp"
 #include "vecmpi/datatype.hpp"
 #include "vecmpi/intercept.hpp"
@@ -52,6 +50,7 @@ std::atomic<bool> poll_functions_came{false};
 template <class LibraryInit>
 int initialise_world(int app_level, int* app_provided, LibraryInit library_init) noexcept {
     int lib_provided = MPI_THREAD_SINGLE;
+    serve_message_types();
     rest_in_library(library_wait_policy(app_level));
     watch_locks_of_library(true);
     const EagerUcx eager(!session_came_first.load() && handshakes_are_slow());

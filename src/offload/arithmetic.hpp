@@ -2,8 +2,8 @@
 // Inside src/offload and its tests: which kernel stands for a predefined op on a predefined type.
 #pragma once
 
-#include "op_table.hpp"
 #include "vecmpi/kernels.hpp"
+#include "vecmpi/library.hpp"
 
 namespace vecmpi {
 

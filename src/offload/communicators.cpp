@@ -18,8 +18,6 @@ std::atomic<uint64_t> cache[cache_entries];
 std::atomic<uint32_t> cache_epoch{0};
 std::atomic<bool> dynamic_processes{false};
 std::atomic<bool> sessions{false};
-std::atomic<bool> can_be_quiet{false};
-thread_local constinit int quiet __attribute__((tls_model("initial-exec"))) = 0;
 
 constexpr int largest_cached_size = (1 << 26) - 1;
 
@@ -102,7 +100,7 @@ bool is_extension(MPI_Comm comm) noexcept {
     return marked != 0;
 }
 
-// The library raises no error meanwhile, where src/intercept can prevent it: "no" is an answer.
+// The library raises no error meanwhile, where that can be prevented: "no" is an answer.
 bool is_communicator(MPI_Comm comm, int* inter) noexcept {
     const QuietErrors question;
     return real.Comm_test_inter(comm, inter) == MPI_SUCCESS;
@@ -132,10 +130,6 @@ CommTraits ask_library(MPI_Comm comm) noexcept {
 
 }  // namespace
 
-QuietErrors::QuietErrors() noexcept { ++quiet; }
-QuietErrors::~QuietErrors() { --quiet; }
-bool errors_are_quiet() noexcept { return quiet != 0; }
-void note_errors_can_be_quiet() noexcept { can_be_quiet.store(true, std::memory_order_relaxed); }
 bool all_can(MPI_Comm comm, bool can, uint64_t same_number) noexcept {
     // A maximum of x and of ~x tells whether all had the same x.
     const uint64_t mine[] = {!can, same_number, ~same_number};
@@ -144,8 +138,6 @@ bool all_can(MPI_Comm comm, bool can, uint64_t same_number) noexcept {
                MPI_SUCCESS &&
            most[0] == 0 && most[1] == ~most[2];
 }
-
-bool errors_can_be_quiet() noexcept { return can_be_quiet.load(std::memory_order_relaxed); }
 
 CommTraits comm_traits(MPI_Comm comm) noexcept {
     const auto key = static_cast<uint32_t>(comm);

@@ -13,7 +13,6 @@
 namespace vecmpi {
 
 thread_local constinit ThreadState this_thread;
-thread_local constinit uint64_t library_events = 0;
 Engine* engine = nullptr;
 
 namespace {

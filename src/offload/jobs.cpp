@@ -11,8 +11,6 @@
 
 namespace vecmpi {
 
-constinit std::atomic<uint32_t> jobs_under_way{0};
-
 namespace {
 
 // A thread that enters a job: inside the library, and computing as the poster would.

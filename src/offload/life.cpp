@@ -7,7 +7,6 @@
 #include "agreement.hpp"
 #include "arithmetic.hpp"
 #include "engine.hpp"
-#include "op_table.hpp"
 #include "vecmpi/needs.hpp"
 #include "vecmpi/profile.hpp"
 
@@ -127,6 +126,9 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
         return;
     }
     apply_wait_policy(library_waits.rest);
+    static constexpr PollAnswers answers{job_look_after_poll, advance_jobs_in_library,
+                                         []() noexcept { return this_thread.owns_engine; }};
+    answer_polls(answers);
     engine->callers_serve_jobs = library_waits.serve_jobs;
     engine->operators_lock_library = !library_is_mpich_4();
     engine->library_locks = lib_provided == MPI_THREAD_MULTIPLE;
@@ -160,16 +162,6 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     set_need(Need::queue, engine->queues);
     set_need(Need::twins, agreement().twin_collectives);
     log_line(LogLevel::info, "offload thread %s", made.plan.reason.c_str());
-}
-
-std::string library_version() {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-    int length = 0;
-    real.Get_library_version(text, &length);
-    std::string line(text);
-    line.resize(std::min(line.find('\n'), line.size()));
-    std::replace(line.begin(), line.end(), '\t', ' ');
-    return line;
 }
 
 void quiesce_engine() noexcept {

@@ -168,7 +168,6 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept {
 
 bool is_reentrant() noexcept { return this_thread.inside != 0; }
 bool is_offload_thread() noexcept { return this_thread.is_offload_thread; }
-bool loop_rests() noexcept { return this_thread.owns_engine; }
 
 bool twin_serves(MPI_Comm comm) noexcept {
     if (is_reentrant() || !engine_runs() || engine->library_waits_as_well()) return false;

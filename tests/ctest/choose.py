@@ -43,6 +43,7 @@ ALWAYS = {
 BROKEN_BY = (
     ("src/base/", "base|kernels|offload|datatype|intranode|pipeline|intercept|info|tune"),
     ("src/kernels/", "kernels|offload|datatype|intranode|pipeline|emulated"),
+    ("src/library/", "library|offload|intranode|datatype|pipeline|intercept|tools"),
     ("src/offload/", "offload|intranode|datatype|pipeline|intercept"),
     ("src/datatype/", "datatype|intranode|pipeline"),
     ("src/intranode/", "intranode|pipeline"),

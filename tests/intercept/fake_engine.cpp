@@ -3,8 +3,7 @@
 // fake_engine.hpp.
 #include "fake_engine.hpp"
 
-#include "elsewhere.hpp"
-#include "progress.hpp"
+#include "vecmpi/library.hpp"
 
 namespace vecmpi {
 

@@ -2,7 +2,7 @@
 // Interposes ucp_worker_progress, which MPICH's ch4:ucx calls in every wait of its own and which
 // never gives the CPU away: Init, communicator creation, RMA synchronisation, blocking collectives.
 // Must not be used to make progress.
-#include "progress.hpp"
+#include "vecmpi/library.hpp"
 
 #include <pthread.h>
 
@@ -10,12 +10,18 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "elsewhere.hpp"
-#include "imports.hpp"
-#include "vecmpi/offload.hpp"
-
 namespace vecmpi {
+
+thread_local constinit uint64_t library_events = 0;
+constinit std::atomic<uint32_t> jobs_under_way{0};
+
 namespace {
+
+constexpr PollAnswers no_engine{[]() noexcept { return JobLook::none; }, []() noexcept {},
+                                []() noexcept { return false; }};
+constinit std::atomic<const PollAnswers*> answers_to_polls{&no_engine};  // stored with release
+
+const PollAnswers& answers() noexcept { return *answers_to_polls.load(std::memory_order_acquire); }
 
 using ProgressFunction = unsigned (*)(void* worker);
 
@@ -60,7 +66,7 @@ constinit std::atomic<uintptr_t> library_begin{0}, library_bytes{0};
 void do_what_is_due(const pthread_mutex_t* given_up) noexcept {
     if ((at_unlock.due & jobs) != 0 && given_up == global_lock.load(std::memory_order_relaxed)) {
         at_unlock.due &= ~unsigned{jobs};
-        advance_jobs_in_library();
+        answers().advance_jobs();
     }
     if ((at_unlock.due & rest) == 0) return;
     at_unlock.due &= ~unsigned{rest};
@@ -176,7 +182,8 @@ ProgressFunction find_function(uintptr_t caller) noexcept {
 }
 
 [[gnu::noinline]] void rest_after_poll_in_vain() noexcept {
-    if (library_ladder.spins() || loop_rests()) return;  // the engine's loop knows better when
+    if (library_ladder.spins() || answers().loop_rests())
+        return;  // the engine's loop knows better when
     // No unlock came after the last poll: the library holds no lock, or does not give it up here.
     if ((at_unlock.due & rest) != 0) library_ladder.rest_if_wanted();
     become_due(rest);
@@ -197,13 +204,12 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
     ++polls;
     const unsigned events = function(worker);
     --polls;
-    const JobLook look =
-        polls == 0 && is_mpi_library(caller) ? job_look_after_poll() : JobLook::none;
+    const JobLook look = polls == 0 && is_mpi_library(caller) ? answers().look() : JobLook::none;
     if (look == JobLook::during_job) {  // the wait around it rests
         library_events += events;
         return events;
     }
-    if (look == JobLook::at_once) advance_jobs_in_library();
+    if (look == JobLook::at_once) answers().advance_jobs();
     if (look == JobLook::after_unlock) become_due(jobs);
     return rest_after(events);
 }
@@ -255,6 +261,10 @@ void rest_in_library(const WaitPolicy& policy) noexcept {
 }
 
 void watch_locks_of_library(bool on) noexcept { watch_locks(on ? Watched::all : Watched::none); }
+
+void answer_polls(const PollAnswers& given) noexcept {
+    answers_to_polls.store(&given, std::memory_order_release);
+}
 
 bool library_polls_seen() noexcept { return seen.load(std::memory_order_relaxed); }
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/intercept/progress.hpp: who rests where, on a small library that polls with its lock held.
-#include "intercept/progress.hpp"
+// src/library: who rests where, on a small library that polls with its lock held.
+#include "vecmpi/library.hpp"
 
 #include <dlfcn.h>
 #include <pthread.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
-
-#include "intercept/elsewhere.hpp"
 
 namespace {
 
@@ -28,7 +26,7 @@ Poll load_library() {
 
 }  // namespace
 
-// In place of elsewhere.cpp, which needs the entries: the library is a page or two.
+// In place of elsewhere.cpp: the library is a page or two.
 vecmpi::CallersChoice vecmpi::definition_for(uintptr_t caller, const char*) noexcept {
     Dl_info object;
     dladdr(reinterpret_cast<const void*>(caller), &object);
@@ -36,7 +34,7 @@ vecmpi::CallersChoice vecmpi::definition_for(uintptr_t caller, const char*) noex
             caller + 64};
 }
 
-TEST_CASE("a library that polled before it was to rest does so at its unlock", "[intercept]") {
+TEST_CASE("a library that polled before it was to rest does so at its unlock", "[library]") {
     using namespace std::chrono;
     const Poll poll = load_library();
     REQUIRE(poll != nullptr);

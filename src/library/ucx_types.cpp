@@ -2,10 +2,10 @@
 // Interposes ucp_dt_create_generic and ucp_dt_destroy, by which MPICH's ch4:ucx tells UCX how
 // messages of a datatype with gaps are packed and unpacked: when such a type is committed, and when
 // its last user has gone.
+#include <atomic>
 #include <mutex>
 
-#include "elsewhere.hpp"
-#include "vecmpi/datatype.hpp"
+#include "vecmpi/library.hpp"
 
 namespace vecmpi {
 namespace {
@@ -28,7 +28,23 @@ class LastChoice {
 };
 constinit LastChoice create_functions("ucp_dt_create_generic"), destroy_functions("ucp_dt_destroy");
 
+constexpr UcxTypeAnswers as_they_are{
+    [](UcxCreate create, const UcxOps& ops, void* context, uint64_t* ucx_type) noexcept {
+        return create(&ops, context, ucx_type);
+    },
+    [](UcxDestroy destroy, uint64_t ucx_type) noexcept { destroy(ucx_type); }};
+constinit std::atomic<const UcxTypeAnswers*> answers_to_types{&as_they_are};  // with release
+
+const UcxTypeAnswers& answers() noexcept {
+    return *answers_to_types.load(std::memory_order_acquire);
+}
+
 }  // namespace
+
+void answer_ucx_types(const UcxTypeAnswers& given) noexcept {
+    answers_to_types.store(&given, std::memory_order_release);
+}
+
 }  // namespace vecmpi
 
 // UCX's prototypes: ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t*, void*,
@@ -39,12 +55,12 @@ extern "C" __attribute__((visibility("default"))) vecmpi::UcxStatus ucp_dt_creat
     const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     const auto create =
         reinterpret_cast<vecmpi::UcxCreate>(vecmpi::create_functions.for_caller(caller));
-    return vecmpi::create_message_type(create, *ops, context, ucx_type);
+    return vecmpi::answers().create(create, *ops, context, ucx_type);
 }
 
 extern "C" __attribute__((visibility("default"))) void ucp_dt_destroy(uint64_t ucx_type) noexcept {
     const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     const auto destroy =
         reinterpret_cast<vecmpi::UcxDestroy>(vecmpi::destroy_functions.for_caller(caller));
-    vecmpi::destroy_message_type(destroy, ucx_type);
+    vecmpi::answers().destroy(destroy, ucx_type);
 }

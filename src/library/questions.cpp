@@ -2,12 +2,9 @@
 // No MPI call tells whether a handle is a communicator: asked about one that was freed they all
 // call the error handler of MPI_COMM_WORLD, which mostly ends the job. Must not silence any call of
 // the program's.
-#include "questions.hpp"
+#include "vecmpi/library.hpp"
 
 #include <dlfcn.h>
-
-#include "imports.hpp"
-#include "vecmpi/offload.hpp"
 
 namespace vecmpi {
 namespace {
@@ -16,6 +13,8 @@ namespace {
 using RaiseFunction = int (*)(void* comm, const char* function, int code);
 constexpr const char* raise_symbol = "MPIR_Err_return_comm";
 constinit RaiseFunction raise_in_library = nullptr;
+constinit std::atomic<bool> can_be_quiet{false};
+thread_local constinit int quiet __attribute__((tls_model("initial-exec"))) = 0;
 
 // An error handler function of the program may leave by an exception.
 int raise_unless_quiet(void* comm, const char* function, int code) {
@@ -30,7 +29,12 @@ void keep_questions_quiet() noexcept {
     if (raise_in_library == nullptr) return;
     if (replace_import(reinterpret_cast<const void*>(real.Comm_test_inter), raise_symbol,
                        reinterpret_cast<const void*>(raise_unless_quiet)))
-        note_errors_can_be_quiet();
+        can_be_quiet.store(true, std::memory_order_relaxed);
 }
+
+QuietErrors::QuietErrors() noexcept { ++quiet; }
+QuietErrors::~QuietErrors() { --quiet; }
+bool errors_are_quiet() noexcept { return quiet != 0; }
+bool errors_can_be_quiet() noexcept { return can_be_quiet.load(std::memory_order_relaxed); }
 
 }  // namespace vecmpi

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Looks for a symbol in the libraries that the process has loaded. Must not load one.
-#include "elsewhere.hpp"
+#include "vecmpi/library.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
-
-#include "entries.hpp"
-#include "vecmpi/base.hpp"
 
 namespace vecmpi {
 namespace {
@@ -47,7 +44,8 @@ void* defined_elsewhere(const char* symbol) noexcept {
     for (const LoadedLibrary& library : loaded_libraries()) {
         void* handle = handle_of_loaded(library);
         void* found = handle != nullptr ? dlsym(handle, symbol) : nullptr;
-        if (found != nullptr && !in_one_object(found, vecmpi_first_calls))
+        if (found != nullptr &&
+            !in_one_object(found, reinterpret_cast<const void*>(defined_elsewhere)))
             return found;  // keeps the handle, and so the library
         if (handle != nullptr) dlclose(handle);
     }

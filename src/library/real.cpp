@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -11,7 +12,7 @@
 #include <new>
 #include <string_view>
 
-#include "vecmpi/offload.hpp"
+#include "vecmpi/library.hpp"
 
 namespace vecmpi {
 
@@ -98,6 +99,16 @@ const BoundLibrary& bind_real_functions() noexcept {
     const BoundLibrary* bound = published.load(std::memory_order_acquire);
     if (bound == nullptr) bound = find_and_publish();
     return bound != nullptr ? *bound : none;
+}
+
+std::string library_version() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    real.Get_library_version(text, &length);
+    std::string line(text);
+    line.resize(std::min(line.find('\n'), line.size()));
+    std::replace(line.begin(), line.end(), '\t', ' ');
+    return line;
 }
 
 }  // namespace vecmpi

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// src/intercept/imports.hpp against small libraries that import one function in each way.
+// src/library against small libraries that import one function in each way.
 #include <dlfcn.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "intercept/imports.hpp"
+#include "vecmpi/library.hpp"
 
 // What tests/unit/refers_weakly.c finds in this program.
 extern "C" __attribute__((visibility("default"))) int vecmpi_test_one() { return 1; }
@@ -36,7 +36,7 @@ bool is_one(const void* bound) noexcept {
 
 }  // namespace
 
-TEST_CASE("an import is replaced in one object only", "[intercept]") {
+TEST_CASE("an import is replaced in one object only", "[library]") {
     for (const std::string name : {"imported_lazily", "imported_now", "imported_without_plt"}) {
         DYNAMIC_SECTION(name) {
             const Calls calls = load(name);
@@ -54,7 +54,7 @@ TEST_CASE("an import is replaced in one object only", "[intercept]") {
     }
 }
 
-TEST_CASE("an object without the import stays as it is", "[intercept]") {
+TEST_CASE("an object without the import stays as it is", "[library]") {
     const Calls calls = load("imported_now");
     const void* inside = reinterpret_cast<const void*>(calls);
     CHECK_FALSE(vecmpi::replace_import(inside, "getppid", reinterpret_cast<const void*>(replaced)));
@@ -63,7 +63,7 @@ TEST_CASE("an object without the import stays as it is", "[intercept]") {
     CHECK(calls() == getpagesize());
 }
 
-TEST_CASE("weak references to what is missing become null, others stay", "[intercept]") {
+TEST_CASE("weak references to what is missing become null, others stay", "[library]") {
     void* const library = load_library("refers_weakly");
     const auto finds = reinterpret_cast<int (*)(int)>(dlsym(library, "vecmpi_test_finds"));
     REQUIRE(finds != nullptr);
