@@ -100,6 +100,7 @@ struct Settings {
     NetworkSetting network;
     PackMode pack = PackMode::automatic;
     ProfileChoice profile;
+    unsigned traits_off = 0;  // a bit for each row of traits.def
     bool reproducible = false;
     ReportTarget report;
     LogLevel log = LogLevel::warn;

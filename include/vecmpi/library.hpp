@@ -21,8 +21,7 @@
 
 namespace vecmpi {
 
-// ---- the library
-// ---------------------------------------------------------------------------------
+// ---- the library ----------------------------------------------------------------------------
 
 // Finds the MPI library among the loaded ones and fills `real`. served: it has the MPICH ABI.
 struct BoundLibrary {
@@ -34,8 +33,27 @@ struct BoundLibrary {
 const BoundLibrary& bind_real_functions() noexcept;
 std::string library_version();  // first line of MPI_Get_library_version, tabs as blanks
 
-// ---- handles
-// -------------------------------------------------------------------------------------
+// ---- traits: what was found out about its inside ----------------------------------------
+
+enum class Trait : uint8_t {
+#define VECMPI_TRAIT(name, promise, proof, without) name,
+#include "vecmpi/traits.def"
+#undef VECMPI_TRAIT
+    number_of_traits
+};
+struct TraitText {
+    const char *name, *promise, *proof, *without;
+};
+const TraitText& text_of(Trait trait) noexcept;
+// Before the proof: false where VECMPI_TRAITS_OFF names it, and then nothing of it may be tried.
+bool may_have(Trait trait) noexcept;
+// The proof's answer, in MPI_Init. Returns whether it holds.
+bool note_trait(Trait trait, bool proved) noexcept;
+bool has_trait(Trait trait) noexcept;        // false before the proof
+const char* state_of(Trait trait) noexcept;  // yes, no, off, not asked
+std::string describe_traits();               // one line: those that hold, and those that do not
+
+// ---- handles --------------------------------------------------------------------------------
 
 // Object kind in bits 29-26 of an MPICH handle; kind 0 in bits 31-30 is an invalid handle.
 constexpr bool handle_is(int handle, unsigned object) noexcept {
@@ -55,8 +73,7 @@ constexpr bool is_builtin_op(MPI_Op op) noexcept {
     return (static_cast<unsigned>(op) >> 26) == 0x16u;
 }
 
-// ---- definitions and imports
-// ---------------------------------------------------------------------
+// ---- definitions and imports ----------------------------------------------------------------
 
 // The next definition in the loader's order, or one in a library that came with RTLD_LOCAL, such as
 // MPI_Status_c2f08 in MPICH's Fortran library; null where there is none. Never loads anything.
@@ -84,8 +101,7 @@ bool replace_import(const void* inside, const char* symbol, const void* replacem
 using IsMissing = bool (*)(const void* bound) noexcept;
 void clear_weak_references(IsMissing is_missing) noexcept;
 
-// ---- questions whose answer may be an error
-// --------------------------------------------------------
+// ---- questions whose answer may be an error -------------------------------------------------
 
 // While there is one on this thread, an error of the library's is an answer to us, and nothing that
 // the program may hear of: the library returns the code and calls no error handler, where
@@ -105,8 +121,7 @@ bool errors_can_be_quiet() noexcept;
 // the program's error handler hears of the question first, then of its own call.
 void keep_questions_quiet() noexcept;
 
-// ---- polls, and how the library rests in its own waits
-// ---------------------------------------------
+// ---- polls, and how the library rests in its own waits --------------------------------------
 
 // What the library's polls on this thread have moved so far; added to by each.
 extern thread_local constinit uint64_t library_events __attribute__((tls_model("initial-exec")));
@@ -170,8 +185,7 @@ class EagerUcx {
     bool set_;
 };
 
-// ---- the table of op functions
-// -------------------------------------------------------------------
+// ---- the table of op functions --------------------------------------------------------------
 
 // in, inout, number of elements, datatype: MPICH 4.0, src/include/mpir_op.h.
 using OpFunction = void (*)(void* in, void* inout, MPI_Aint* length, MPI_Datatype* type);
@@ -201,8 +215,8 @@ std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
 // the time of a call of MPI_Reduce_local.
 OpFunction* find_op_table(const BoundLibrary& library, const char** where) noexcept;
 
-// ---- UCX's datatypes
-// ------------------------------------------------------------------------------- MPICH's ch4:ucx
+// ---- UCX's datatypes ------------------------------------------------------------------------
+// MPICH's ch4:ucx
 // has UCX call functions of its own for messages of datatypes with gaps.
 
 // ucp_generic_dt_ops_t, ucs_status_t (0: done) and two functions of ucp/api/ucp.h.
@@ -225,6 +239,8 @@ struct UcxTypeAnswers {
                         uint64_t* ucx_type) noexcept;
     void (*destroy)(UcxDestroy destroy, uint64_t ucx_type) noexcept;
 };
+// Commits a type, by the library alone, and looks whether it is shown to UCX. In MPI_Init.
+bool library_shows_types() noexcept;
 // Until then the library's calls go on to UCX as they are. answers: for ever.
 void answer_ucx_types(const UcxTypeAnswers& answers) noexcept;
 

@@ -327,6 +327,27 @@ bool read_level(std::string_view text, LogLevel& value) {
     return read_word(text, words, value);
 }
 
+bool read_traits(std::string_view text, unsigned& value) {
+    static constexpr const char* names[] = {
+#define VECMPI_TRAIT(name, promise, proof, without) #name,
+#include "vecmpi/traits.def"
+#undef VECMPI_TRAIT
+    };
+    constexpr unsigned all = (1u << std::size(names)) - 1;
+    unsigned traits = 0;
+    std::string_view item;
+    if (!same_word(text, "none") && !same_word(text, "all"))
+        for (bool more = true; next_item(text, ",;", item, more);) {
+            const auto* const found =
+                std::find_if(std::begin(names), std::end(names),
+                             [&](auto* name) { return same_word(item, name); });
+            if (found == std::end(names)) return false;
+            traits |= 1u << (found - std::begin(names));
+        }
+    value = same_word(text, "all") ? all : traits;
+    return true;
+}
+
 CollectivePath PathRanges::at(size_t bytes) const noexcept {
     for (size_t i = ranges.size(); i > 0; --i) {
         const Range& range = ranges[i - 1];

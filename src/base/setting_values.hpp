@@ -33,6 +33,7 @@ bool read_allgather(std::string_view text, PathRanges& value);
 bool read_network(std::string_view text, NetworkSetting& value);
 bool read_pack(std::string_view text, PackMode& value);
 bool read_profile_choice(std::string_view text, ProfileChoice& value);
+bool read_traits(std::string_view text, unsigned& value);
 bool read_report(std::string_view text, ReportTarget& value);
 bool read_level(std::string_view text, LogLevel& value);
 

@@ -439,7 +439,7 @@ void MessageTypes::end_making(MessageType* type, std::optional<MadePlan> made) n
 
 void serve_message_types() noexcept {
     static constexpr UcxTypeAnswers answers{create_message_type, destroy_message_type};
-    answer_ucx_types(answers);
+    if (may_have(Trait::message_types)) answer_ucx_types(answers);
 }
 
 UcxStatus create_message_type(UcxCreate create, const UcxOps& ops, void* context,

@@ -60,6 +60,7 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     const bool session_first = session_came_first.load();
     const bool raised = requested > app_level && !session_first;
     keep_questions_quiet();
+    library_shows_types();
     start_engine(raised ? app_level : lib_provided, lib_provided, library_waits(lib_provided),
                  session_first, app_provided);
     if (session_first) note_earlier_requests();

@@ -89,6 +89,7 @@ void print_report() noexcept {
     facts.mpi_library = library_version();
     for (size_t call = 0; call < number_of_calls; ++call)
         facts.call_names.push_back(call_name(static_cast<Call>(call)));
+    facts.notes.push_back("of the library's inside, on rank 0: " + describe_traits());
     facts.notes.push_back("offload thread of rank 0 " + engine_reason());
     if (const LoadedProfile& profile = process_profile(); !profile.file.empty())
         facts.notes.push_back("profile of rank 0 " + profile.file);

@@ -143,10 +143,12 @@ std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
 OpFunction* find_op_table(const BoundLibrary& library, const char** where) noexcept {
     *where = "in MPI_Reduce_local only: the library is not MPICH 4";
     if (!library.found || !library_is_mpich_4()) return nullptr;
+    *where = "in MPI_Reduce_local only: VECMPI_TRAITS_OFF names op_table";
+    if (!may_have(Trait::op_table)) return nullptr;
     *where = "in MPI_Reduce_local only: the library's table of op functions was not found";
     try {
         OpFunction* const table = search(library);
-        if (table != nullptr) *where = "wherever the library reduces";
+        if (note_trait(Trait::op_table, table != nullptr)) *where = "wherever the library reduces";
         return table;
     } catch (const std::bad_alloc&) {
         return nullptr;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 namespace vecmpi {
 
@@ -54,7 +55,8 @@ thread_local constinit Ladder library_ladder
 enum Due : unsigned { nothing = 0, rest = 1, jobs = 2 };
 struct AtUnlock {
     unsigned due = nothing;
-    int locks_held = 0;  // of the library's, by this thread
+    int locks_held = 0;   // of the library's, by this thread
+    bool polled = false;  // since a lock was last given up, while all are watched
 };
 thread_local constinit AtUnlock at_unlock __attribute__((tls_model("initial-exec")));
 
@@ -91,7 +93,7 @@ int unlock_and_rest(pthread_mutex_t* mutex) noexcept {
     const int rc = pthread_mutex_unlock(mutex);
     if (at_unlock.locks_held > 0) {
         --at_unlock.locks_held;
-        if (at_unlock.locks_held == 0 && at_unlock.due != nothing &&
+        if (at_unlock.locks_held == 0 && std::exchange(at_unlock.polled, false) &&
             global_lock.load(std::memory_order_relaxed) == nullptr) [[unlikely]]
             global_lock.store(mutex, std::memory_order_relaxed);
     }
@@ -126,13 +128,28 @@ ProgressFunction known_function(uintptr_t caller) noexcept {
     return nullptr;
 }
 
+// Whom the usual poll reaches: the MPI library's, while it rests.
+struct alignas(64) Usual {
+    std::atomic<uintptr_t> begin{0}, bytes{0};  // bytes: stored last, with release; 0: nobody
+    std::atomic<ProgressFunction> function{nullptr};
+
+    void become(ProgressFunction polled) noexcept {
+        if (bytes.load(std::memory_order_relaxed) != 0) return;
+        function.store(polled, std::memory_order_relaxed);
+        begin.store(library_begin.load(std::memory_order_acquire), std::memory_order_relaxed);
+        bytes.store(library_bytes.load(std::memory_order_relaxed), std::memory_order_release);
+    }
+    void become_nobody() noexcept { bytes.store(0, std::memory_order_relaxed); }
+};
+constinit Usual usual;
+
 // ---- whose locks come through us --------------------------------------------------------------
 // In MPI_Init all of them, to find the global one. Later none, until something is first due at an
 // unlock: they cost a program at MPI_THREAD_MULTIPLE some ns a call.
 
 enum class Watched : uint8_t { none, unlocks, all };
 constinit Watched watched = Watched::none;  // with making_route
-constinit std::atomic<bool> unlocks_are_watched{false};
+constinit std::atomic<bool> unlocks_are_watched{false}, all_are_watched{false};
 
 void watch_object(uintptr_t inside, Watched what) noexcept {
     const auto replace = [inside](const char* symbol, auto* ours, auto* own, bool wanted) noexcept {
@@ -154,6 +171,8 @@ void watch_locks(Watched what) noexcept {
         if (const uintptr_t begin = route.begin.load(std::memory_order_relaxed); begin != 0)
             watch_object(begin, what);
     unlocks_are_watched.store(what != Watched::none, std::memory_order_relaxed);
+    all_are_watched.store(what == Watched::all, std::memory_order_relaxed);
+    if (what == Watched::all) usual.become_nobody();  // each poll is to be noted
 }
 
 void become_due(unsigned what) noexcept {
@@ -214,27 +233,15 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
     return rest_after(events);
 }
 
-// Whom the usual poll reaches: the MPI library's, while it rests.
-struct alignas(64) Usual {
-    std::atomic<uintptr_t> begin{0}, bytes{0};  // bytes: stored last, with release; 0: nobody
-    std::atomic<ProgressFunction> function{nullptr};
-
-    void become(ProgressFunction polled) noexcept {
-        if (bytes.load(std::memory_order_relaxed) != 0) return;
-        function.store(polled, std::memory_order_relaxed);
-        begin.store(library_begin.load(std::memory_order_acquire), std::memory_order_relaxed);
-        bytes.store(library_bytes.load(std::memory_order_relaxed), std::memory_order_release);
-    }
-};
-constinit Usual usual;
-
 [[gnu::noinline]] unsigned poll_by_route(void* worker, uintptr_t caller) noexcept {
     ProgressFunction function = known_function(caller);
     if (function == nullptr) function = find_function(caller);
     if (function == nullptr) return 0;
     if (!resting.load(std::memory_order_acquire)) return function(worker);
     if (!seen.load(std::memory_order_relaxed)) seen.store(true, std::memory_order_relaxed);
-    if (is_mpi_library(caller)) usual.become(function);
+    const bool all_watched = all_are_watched.load(std::memory_order_relaxed);
+    at_unlock.polled |= all_watched;
+    if (is_mpi_library(caller) && !all_watched) usual.become(function);
     if (jobs_under_way.load(std::memory_order_relaxed) != 0)
         return poll_beside_jobs(function, worker, caller);
     return rest_after(function(worker));
@@ -256,6 +263,7 @@ constexpr const char* rendezvous_threshold = "UCX_RNDV_THRESH";
 }  // namespace
 
 void rest_in_library(const WaitPolicy& policy) noexcept {
+    if (!may_have(Trait::polls)) return;
     library_policy = policy;
     resting.store(true, std::memory_order_release);
 }
@@ -266,23 +274,27 @@ void answer_polls(const PollAnswers& given) noexcept {
     answers_to_polls.store(&given, std::memory_order_release);
 }
 
-bool library_polls_seen() noexcept { return seen.load(std::memory_order_relaxed); }
+bool library_polls_seen() noexcept {
+    return note_trait(Trait::polls, seen.load(std::memory_order_relaxed));
+}
 
 bool library_shows_polls(bool locks) noexcept {
-    return library_bytes.load(std::memory_order_relaxed) != 0 &&
-           (!locks || global_lock.load(std::memory_order_relaxed) != nullptr);
+    const bool shown = library_bytes.load(std::memory_order_relaxed) != 0 &&
+                       (!locks || global_lock.load(std::memory_order_relaxed) != nullptr);
+    return note_trait(Trait::poll_locks, shown && may_have(Trait::polls));
 }
 
 void forget_global_lock() noexcept { global_lock.store(nullptr, std::memory_order_relaxed); }
 
 void stop_resting_in_library() noexcept {
     resting.store(false, std::memory_order_relaxed);
-    usual.bytes.store(0, std::memory_order_relaxed);
+    usual.become_nobody();
 }
 
 // NOLINTBEGIN(concurrency-mt-unsafe): in MPI_Init; UCX reads nothing but the environment
 EagerUcx::EagerUcx(bool wanted) noexcept
-    : set_(wanted && std::getenv(rendezvous_threshold) == nullptr) {
+    : set_(note_trait(Trait::eager_limit, true) && wanted &&
+           std::getenv(rendezvous_threshold) == nullptr) {
     if (set_) setenv(rendezvous_threshold, "40K", 0);
 }
 

@@ -24,12 +24,14 @@ int raise_unless_quiet(void* comm, const char* function, int code) {
 }  // namespace
 
 void keep_questions_quiet() noexcept {
+    note_trait(Trait::quiet_errors, false);
+    if (!may_have(Trait::quiet_errors)) return;
     raise_in_library =
         reinterpret_cast<RaiseFunction>(dlsym(bind_real_functions().handle, raise_symbol));
     if (raise_in_library == nullptr) return;
     if (replace_import(reinterpret_cast<const void*>(real.Comm_test_inter), raise_symbol,
                        reinterpret_cast<const void*>(raise_unless_quiet)))
-        can_be_quiet.store(true, std::memory_order_relaxed);
+        can_be_quiet.store(note_trait(Trait::quiet_errors, true), std::memory_order_relaxed);
 }
 
 QuietErrors::QuietErrors() noexcept { ++quiet; }

@@ -35,11 +35,23 @@ constexpr UcxTypeAnswers as_they_are{
     [](UcxDestroy destroy, uint64_t ucx_type) noexcept { destroy(ucx_type); }};
 constinit std::atomic<const UcxTypeAnswers*> answers_to_types{&as_they_are};  // with release
 
+constinit std::atomic<unsigned> types_shown{0};
+
 const UcxTypeAnswers& answers() noexcept {
     return *answers_to_types.load(std::memory_order_acquire);
 }
 
 }  // namespace
+
+bool library_shows_types() noexcept {
+    const unsigned before = types_shown.load(std::memory_order_relaxed);
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    if (real.Type_vector(2, 1, 2, MPI_BYTE, &type) == MPI_SUCCESS) {
+        real.Type_commit(&type);
+        real.Type_free(&type);
+    }
+    return note_trait(Trait::message_types, types_shown.load(std::memory_order_relaxed) != before);
+}
 
 void answer_ucx_types(const UcxTypeAnswers& given) noexcept {
     answers_to_types.store(&given, std::memory_order_release);
@@ -55,6 +67,7 @@ extern "C" __attribute__((visibility("default"))) vecmpi::UcxStatus ucp_dt_creat
     const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     const auto create =
         reinterpret_cast<vecmpi::UcxCreate>(vecmpi::create_functions.for_caller(caller));
+    vecmpi::types_shown.fetch_add(1, std::memory_order_relaxed);
     return vecmpi::answers().create(create, *ops, context, ucx_type);
 }
 

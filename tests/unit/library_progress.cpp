@@ -38,6 +38,8 @@ TEST_CASE("a library that polled before it was to rest does so at its unlock", "
     using namespace std::chrono;
     const Poll poll = load_library();
     REQUIRE(poll != nullptr);
+    const auto own_test = vecmpi::real.Test;  // this library is the MPI library
+    vecmpi::real.Test = reinterpret_cast<decltype(vecmpi::real.Test)>(poll);
     poll(&lock_of_library);  // in a session: nothing rests yet
     CHECK_FALSE(vecmpi::library_polls_seen());
     vecmpi::rest_in_library({.sleep_us = 20000, .max_sleep_us = 20000});
@@ -45,5 +47,16 @@ TEST_CASE("a library that polled before it was to rest does so at its unlock", "
     poll(&lock_of_library);
     CHECK(vecmpi::library_polls_seen());
     CHECK(steady_clock::now() - begin >= milliseconds(20));
+    CHECK_FALSE(vecmpi::library_shows_polls(true));  // its locks were not watched
+    vecmpi::rest_in_library({.spins = 1000, .yields = UINT32_MAX});
+    vecmpi::watch_locks_of_library(true);
+    vecmpi::forget_global_lock();
+    poll(&lock_of_library);
+    CHECK(vecmpi::library_shows_polls(true));
+    vecmpi::watch_locks_of_library(false);
+    vecmpi::forget_global_lock();
+    poll(&lock_of_library);
+    CHECK_FALSE(vecmpi::library_shows_polls(true));
     vecmpi::stop_resting_in_library();
+    vecmpi::real.Test = own_test;
 }

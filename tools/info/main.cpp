@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "explain.hpp"
+#include "library_traits.hpp"
 #include "output.hpp"
 #include "vecmpi/kernels.hpp"
 
@@ -24,6 +25,9 @@ constexpr const char* usage =
     "  --json      the same as JSON\n"
     "  --settings  the settings only, with value and origin\n"
     "  --markdown  the documentation of the settings\n"
+    "usage: vecmpi-info --library [FILE]\n"
+    "  what vecmpi finds out about the inside of an MPI library, and what it does without it;\n"
+    "  FILE: such as libmpi.so.12; by default the one that the loader finds\n"
     "usage: vecmpi-info --explain COLLECTIVE [--bytes 1M] [--ranks 16] [--nodes 16] [--op sum] "
     "[--json]\n"
     "  allreduce, reduce, reduce_scatter, bcast or allgather: what each algorithm is predicted to\n"
@@ -116,6 +120,10 @@ bool is_option(std::string_view word) {
 int main(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == "--explain")
         return vecmpi::info::explain({argv + 2, argv + argc});
+    if (argc > 1 && argc < 4 && std::string_view(argv[1]) == "--library")
+        return vecmpi::info::show_library_traits(argc > 2 ? argv[2] : nullptr);
+    if (argc > 1 && std::string_view(argv[1]) == vecmpi::info::traits_here)
+        return vecmpi::info::show_traits_here(argc > 2 ? argv[2] : nullptr);
     const char* wrong = nullptr;
     if (argc > 1 && !vecmpi::info::is_option(argv[1])) wrong = argv[1];
     if (argc > 2 && wrong == nullptr) wrong = argv[2];

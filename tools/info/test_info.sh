@@ -31,6 +31,19 @@ lines=$("$info" --nonsense 2>&1 | wc -l)
 "$info" --nonsense 2>/dev/null || status=$?
 [ "$status $lines" = "2 1" ] || fail "an unknown option gave status $status, $lines lines"
 
+# Of MPICH 4.0 all is known; the offload thread has its polls hold a lock.
+on_library() { VECMPI_OFFLOAD=on "$info" --library "$@"; }
+if on_library >"${TMPDIR:-/tmp}/test_info.$$" 2>&1 && grep -q '^MPICH Version: *4\.0' "${TMPDIR:-/tmp}/test_info.$$"; then
+    [ "$(grep -c '^[a-z_]*  *yes  ' "${TMPDIR:-/tmp}/test_info.$$")" = 8 ] || fail "--library: not all traits hold: $(cat "${TMPDIR:-/tmp}/test_info.$$")"
+    VECMPI_TRAITS_OFF=all on_library | grep -q '^[a-z_]*  *yes' && fail "--library: traits hold that are off"
+    VECMPI_TRAITS_OFF=polls on_library | grep -q '^polls  *off ' || fail "--library: polls are not off"
+fi
+rm -f "${TMPDIR:-/tmp}/test_info.$$"
+status=0
+lines=$("$info" --library /nowhere.so 2>&1 | wc -l)
+"$info" --library /nowhere.so 2>/dev/null || status=$?
+[ "$status $lines" = "1 1" ] || fail "--library of no file gave status $status, $lines lines"
+
 explain() { "$info" --explain "$@"; }
 explain allreduce --bytes 4M --ranks 64 --nodes 16 | grep -q '^hierarchical  *[0-9]* .*[0-9] ms$' ||
     fail "--explain lists no algorithms"

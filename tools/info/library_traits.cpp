@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table of traits comes from the preloaded library itself, which has filled it in MPI_Init.
+#include "library_traits.hpp"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+namespace vecmpi::info {
+namespace {
+
+constexpr unsigned most_seconds = 30;
+
+int fail(const std::string& line) {
+    std::fprintf(stderr, "vecmpi-info: --library: %s\n", line.c_str());
+    return EXIT_FAILURE;
+}
+
+std::string own_path() {
+    char path[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+    return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string();
+}
+
+// Beside this program in a build tree; installed, in a lib folder beside bin.
+std::string find_vecmpi(const std::string& program) {
+    const std::string folder = program.substr(0, program.find_last_of('/'));
+    for (const char* place : {"/libvecmpi.so", "/../lib*/libvecmpi.so", "/../lib/*/libvecmpi.so"}) {
+        glob_t found{};
+        const bool any = glob((folder + place).c_str(), 0, nullptr, &found) == 0;
+        const std::string first = any ? found.gl_pathv[0] : "";
+        globfree(&found);
+        if (!first.empty()) return first;
+    }
+    return {};
+}
+
+void* load(const char* library) {
+    if (library != nullptr) return dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+    for (const char* soname : {"libmpich.so.12", "libmpi.so.12"})
+        if (void* handle = dlopen(soname, RTLD_NOW | RTLD_GLOBAL)) return handle;
+    return nullptr;
+}
+
+template <class Function>
+Function* find(const char* name) {
+    return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+void print_version() {
+    auto* const get_version = find<int(char*, int*)>("MPI_Get_library_version");
+    static char text[1 << 16];
+    int length = 0;
+    if (get_version == nullptr || get_version(text, &length) != 0) return;
+    std::string line(text);
+    line.resize(std::min(line.find('\n'), line.size()));
+    for (char& letter : line) letter = letter == '\t' ? ' ' : letter;
+    std::printf("%s\n", line.c_str());
+}
+
+// name, state, promise, what is done without it
+void print_traits(const char* lines) {
+    std::istringstream rows(lines);
+    for (std::string row; std::getline(rows, row);) {
+        std::istringstream cells(row);
+        std::string name, state, promise, without;
+        for (std::string* cell : {&name, &state, &promise, &without})
+            std::getline(cells, *cell, '\t');
+        std::printf("%-15s %-9s %s\n", name.c_str(), state.c_str(), promise.c_str());
+        if (state != "yes") std::printf("%-25s without it: %s\n", "", without.c_str());
+    }
+}
+
+}  // namespace
+
+int show_library_traits(const char* library) {
+    const std::string program = own_path(), vecmpi = find_vecmpi(program);
+    if (vecmpi.empty()) return fail("no libvecmpi.so beside this program or in lib");
+    setenv("LD_PRELOAD", vecmpi.c_str(), 1);
+    execl(program.c_str(), program.c_str(), traits_here, library, nullptr);
+    return fail("this program cannot be started again");
+}
+
+int show_traits_here(const char* library) {
+    unsetenv("LD_PRELOAD");  // for what the MPI library starts
+    alarm(most_seconds);     // one that waits for a launcher
+    if (load(library) == nullptr) return fail(std::string("no MPI library: ") + dlerror());
+    auto* const traits = find<const char*()>("vecmpi_library_traits");
+    auto* const init = find<int(int*, char***)>("MPI_Init");
+    auto* const finalize = find<int()>("MPI_Finalize");
+    if (traits == nullptr || init == nullptr || finalize == nullptr)
+        return fail("libvecmpi.so was not preloaded");
+    if (init(nullptr, nullptr) != 0) return fail("MPI_Init failed");
+    print_version();
+    print_traits(traits());
+    std::fflush(stdout);
+    finalize();
+    return EXIT_SUCCESS;
+}
+
+}  // namespace vecmpi::info
