@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,9 +50,15 @@ const TraitText& text_of(Trait trait) noexcept;
 bool may_have(Trait trait) noexcept;
 // The proof's answer, in MPI_Init. Returns whether it holds.
 bool note_trait(Trait trait, bool proved) noexcept;
+// Those that only its version tells. In MPI_Init.
+void note_traits_of_version() noexcept;
 bool has_trait(Trait trait) noexcept;        // false before the proof
 const char* state_of(Trait trait) noexcept;  // yes, no, off, not asked
 std::string describe_traits();               // one line: those that hold, and those that do not
+
+// What MPI_Init asks for: MPI_THREAD_SINGLE unless the environment says otherwise. Nothing for a
+// value that the library will refuse.
+std::optional<int> default_thread_level() noexcept;
 
 // ---- handles --------------------------------------------------------------------------------
 
@@ -71,6 +78,16 @@ constexpr size_t builtin_type_bytes(MPI_Datatype type) noexcept {
 }
 constexpr bool is_builtin_op(MPI_Op op) noexcept {
     return (static_cast<unsigned>(op) >> 26) == 0x16u;
+}
+
+// No library of the ABI gives out a request between this, its MPI_REQUEST_NULL, and 0x2fffffff.
+constexpr uint32_t null_request = 0x2c000000u;
+constexpr uint32_t unused_requests = 0x03ffffffu;  // behind it
+constexpr bool is_unused_request(MPI_Request request) noexcept {
+    return static_cast<uint32_t>(request) - null_request - 1 < unused_requests;
+}
+constexpr MPI_Op predefined_op(size_t index) noexcept {  // op_index() of it is index
+    return static_cast<MPI_Op>(0x58000000u + index);
 }
 
 // ---- definitions and imports ----------------------------------------------------------------
@@ -202,9 +219,6 @@ struct CodeRange {
     uintptr_t begin, end;
 };
 
-// MPICH of this major version, by its own word. Not what others have made of it.
-bool library_is_mpich_4() noexcept;
-
 // Where in words[0..count) a null stands before last_op different addresses of code: what the table
 // looks like. Pure.
 std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
@@ -214,6 +228,12 @@ std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
 // reason. Needs an initialised library that no other thread is in: the proof replaces entries for
 // the time of a call of MPI_Reduce_local.
 OpFunction* find_op_table(const BoundLibrary& library, const char** where) noexcept;
+
+// The library's collectives call the functions of the table: it may have something faster beside
+// them, which would be left out while no window exists.
+void reduce_by_op_functions() noexcept;
+void reduce_as_before() noexcept;
+void note_windows(int more) noexcept;  // made, or freed where negative
 
 // ---- UCX's datatypes ------------------------------------------------------------------------
 // MPICH's ch4:ucx

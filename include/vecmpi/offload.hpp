@@ -133,9 +133,7 @@ bool is_offload_thread() noexcept;
 
 // ---- requests (MPI 4.0, 3.7.3-3.7.5, 3.8, 3.9, 4.2) -------------------------------------------
 
-inline bool is_virtual(MPI_Request request) noexcept {
-    return static_cast<uint32_t>(request) - 0x2c000001u < 0x03ffffffu;
-}
+inline bool is_virtual(MPI_Request request) noexcept { return is_unused_request(request); }
 
 int wait_one(MPI_Request* request, MPI_Status* status) noexcept;
 int test_one(MPI_Request* request, int* flag, MPI_Status* status) noexcept;

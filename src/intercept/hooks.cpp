@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hand-written handlers: calls that change what vecmpi knows (life, communicators, error handlers)
 // and blocking calls whose twin is more than one operation. Generated handlers do the rest.
-#include <strings.h>
-
 #include <atomic>
-#include <cstdlib>
 #include <optional>
 
 #include "error_handlers.hpp"
@@ -70,23 +67,6 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     bind_entries(true);
     if (report_is_wanted()) begin_run();
     return MPI_SUCCESS;
-}
-
-// What MPICH's MPI_Init takes: MPI_THREAD_SINGLE unless this variable says otherwise. Nothing for a
-// value that the library will refuse.
-std::optional<int> default_level() noexcept {
-    static constexpr struct {
-        const char* name;
-        int level;
-    } levels[] = {{"MPI_THREAD_SINGLE", MPI_THREAD_SINGLE},
-                  {"MPI_THREAD_FUNNELED", MPI_THREAD_FUNNELED},
-                  {"MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED},
-                  {"MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE}};
-    const char* value = std::getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL");
-    if (value == nullptr) return MPI_THREAD_SINGLE;
-    for (const auto& [name, level] : levels)
-        if (strcasecmp(value, name) == 0) return level;  // as the library compares
-    return std::nullopt;
 }
 
 // ---- Sendrecv: both sides posted, then completed ------------------------------------------------
@@ -223,7 +203,7 @@ int with_other_processes(Call call, LibraryCall library_call) noexcept {
 
 int serve_Init(int* argc, char*** argv) noexcept {
     if (is_reentrant()) return real.Init(argc, argv);
-    const std::optional<int> known_level = default_level();
+    const std::optional<int> known_level = default_thread_level();
     const int app_level = known_level.value_or(MPI_THREAD_SINGLE);
     int told;
     return initialise_world(app_level, &told, [=](int level, int* provided) noexcept {

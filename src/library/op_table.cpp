@@ -113,6 +113,9 @@ OpFunction* search(const BoundLibrary& library) {
 
 }  // namespace
 
+namespace {
+
+// MPICH of this major version, by its own word. Not what others have made of it.
 bool library_is_mpich_4() noexcept {
     if (real.Get_library_version == nullptr) return false;
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -120,6 +123,14 @@ bool library_is_mpich_4() noexcept {
     real.Get_library_version(version, &length);
     const char* found = std::strstr(version, "MPICH Version:");
     return found != nullptr && std::atoi(found + std::strlen("MPICH Version:")) == 4;
+}
+
+}  // namespace
+
+void note_traits_of_version() noexcept {
+    const bool is_mpich_4 = library_is_mpich_4();
+    note_trait(Trait::free_operators, is_mpich_4);
+    note_trait(Trait::twins, is_mpich_4);
 }
 
 std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
@@ -142,6 +153,7 @@ std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
 
 OpFunction* find_op_table(const BoundLibrary& library, const char** where) noexcept {
     *where = "in MPI_Reduce_local only: the library is not MPICH 4";
+    note_trait(Trait::op_table, false);
     if (!library.found || !library_is_mpich_4()) return nullptr;
     *where = "in MPI_Reduce_local only: VECMPI_TRAITS_OFF names op_table";
     if (!may_have(Trait::op_table)) return nullptr;

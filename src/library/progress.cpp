@@ -258,8 +258,6 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
     return events == 0 && library_ladder.spins() ? 0 : rest_after(events);
 }
 
-constexpr const char* rendezvous_threshold = "UCX_RNDV_THRESH";
-
 }  // namespace
 
 void rest_in_library(const WaitPolicy& policy) noexcept {
@@ -290,18 +288,6 @@ void stop_resting_in_library() noexcept {
     resting.store(false, std::memory_order_relaxed);
     usual.become_nobody();
 }
-
-// NOLINTBEGIN(concurrency-mt-unsafe): in MPI_Init; UCX reads nothing but the environment
-EagerUcx::EagerUcx(bool wanted) noexcept
-    : set_(note_trait(Trait::eager_limit, true) && wanted &&
-           std::getenv(rendezvous_threshold) == nullptr) {
-    if (set_) setenv(rendezvous_threshold, "40K", 0);
-}
-
-EagerUcx::~EagerUcx() {
-    if (set_) unsetenv(rendezvous_threshold);
-}
-// NOLINTEND(concurrency-mt-unsafe)
 
 }  // namespace vecmpi
 

@@ -182,7 +182,7 @@ void reduce(MPI_Op op, void* in, void* inout, MPI_Aint* length, MPI_Datatype* ty
 
 template <size_t index>
 void reduce_in_library(void* in, void* inout, MPI_Aint* length, MPI_Datatype* type) {
-    reduce(static_cast<MPI_Op>(0x58000000u + index), in, inout, length, type);
+    reduce(predefined_op(index), in, inout, length, type);
 }
 
 template <size_t... indices>
@@ -192,68 +192,6 @@ void replace_functions(OpFunction* table, std::index_sequence<indices...>) noexc
 }
 
 // ---- where the library does otherwise than its op functions say ---------------------------------
-
-// MPICH 4.0 lets yaksa reduce instead of its op functions unless this control variable is 0.
-constexpr const char* yaksa_reduction = "MPIR_CVAR_ENABLE_YAKSA_REDUCTION";
-
-// Writes `value` into an integer control variable and leaves there what it held. False where there
-// is no such variable (MPI 4.0, 15.3.6).
-bool swap_control_variable(const char* name, int& value) noexcept {
-    int provided = 0, index = 0, count = 0, before = 0;
-    MPI_T_cvar_handle handle = nullptr;
-    // MPICH 4.0 takes the level of the last call for that of all: a lower one would switch the lock
-    // off that a tool's threads hold.
-    if (real.T_init_thread == nullptr ||
-        real.T_init_thread(MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
-        return false;
-    bool swapped = false;
-    if (real.T_cvar_get_index(name, &index) == MPI_SUCCESS &&
-        real.T_cvar_handle_alloc(index, nullptr, &handle, &count) == MPI_SUCCESS) {
-        swapped = count == 1 && real.T_cvar_read(handle, &before) == MPI_SUCCESS &&
-                  real.T_cvar_write(handle, &value) == MPI_SUCCESS;
-        real.T_cvar_handle_free(&handle);
-    }
-    // No MPI_T_finalize: MPICH 4.0's tool interface does not come back after the last one.
-    if (swapped) value = before;
-    return swapped;
-}
-
-// Accumulation into a strided window is 13 times faster by yaksa, float of 1 in 2, so yaksa comes
-// back while there are windows; the target may accumulate at any time, not only in a call of its
-// own.
-class Yaksa {
-  public:
-    void leave_out() noexcept {
-        const std::lock_guard lock(mutex_);
-        int value = 0;
-        left_out_ = swap_control_variable(yaksa_reduction, value);
-        if (left_out_) own_value_ = value;
-    }
-    void take_back() noexcept {
-        const std::lock_guard lock(mutex_);
-        restore();
-        left_out_ = false;
-    }
-    void add_windows(int more) noexcept {
-        const std::lock_guard lock(mutex_);
-        const int before = std::exchange(windows_, std::max(windows_ + more, 0));
-        if (!left_out_ || (before == 0) == (windows_ == 0)) return;
-        if (windows_ != 0) return restore();
-        int value = 0;
-        swap_control_variable(yaksa_reduction, value);
-    }
-
-  private:
-    void restore() noexcept {
-        int value = own_value_;
-        if (left_out_) swap_control_variable(yaksa_reduction, value);
-    }
-    std::mutex mutex_;
-    bool left_out_ = false;  // by us, which windows undo for a time
-    int own_value_ = 1;
-    int windows_ = 0;
-};
-constinit Yaksa yaksa;
 
 // MPICH 4.0.2 with yaksa compares unsigned numbers as signed ones: MPI_MAX of 5 and 4000000000
 // is 5. A program gets the same from us: these pairs have the signed kernel from the first use on.
@@ -442,11 +380,11 @@ void adopt_arithmetic(const BoundLibrary& library, bool others_are_inside) noexc
     const char* where = "";
     const SignedOrder signed_order;
     SubnormalOrder subnormal_order;
-    yaksa.leave_out();
+    reduce_by_op_functions();
     if (OpFunction* const table = find_op_table(library, &where)) {
         replace_functions(table, std::make_index_sequence<last_op>());
     } else {
-        yaksa.take_back();
+        reduce_as_before();
         count(Counter::decline_op_table);
     }
     signed_order.keep();
@@ -494,8 +432,8 @@ int reduce_elements(const void* left, const void* right, void* to, MPI_Count cou
     return reduce_elements_by_library(left, right, to, count, type, extent, op);
 }
 
-void note_window_made() noexcept { yaksa.add_windows(1); }
-void note_window_freed() noexcept { yaksa.add_windows(-1); }
+void note_window_made() noexcept { note_windows(1); }
+void note_window_freed() noexcept { note_windows(-1); }
 
 void note_reduced_by_library(MPI_Op op, MPI_Datatype type) noexcept {
     if (enabled && is_predefined_op(op)) compare_once(op, type);

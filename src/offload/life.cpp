@@ -130,7 +130,8 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
                                          []() noexcept { return this_thread.owns_engine; }};
     answer_polls(answers);
     engine->callers_serve_jobs = library_waits.serve_jobs;
-    engine->operators_lock_library = !note_trait(Trait::free_operators, library_is_mpich_4());
+    note_traits_of_version();
+    engine->operators_lock_library = !has_trait(Trait::free_operators);
     engine->library_locks = lib_provided == MPI_THREAD_MULTIPLE;
     read_tag_upper_bound();
     load_profile(isa_name(best_isa()), library_version);
@@ -149,8 +150,8 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     means.serves_jobs =
         library_waits.serve_jobs || (engine->has_thread() && !engine->operators_lock_library);
     // After the thread, which the system may have refused: what is agreed on must be true.
-    means.wants_twins = note_trait(Trait::twins, library_is_mpich_4()) && !library_waits.rest &&
-                        oversubscribed(made.host, made.plan);
+    means.wants_twins =
+        has_trait(Trait::twins) && !library_waits.rest && oversubscribed(made.host, made.plan);
     if (!agree_over_world(means, engine->wait)) {
         engine->stop_thread();
         return;

@@ -8,7 +8,7 @@
 namespace vecmpi {
 
 static_assert(sizeof(Slot) == 64 + max_argument_bytes);
-static_assert(request_value(slot_count - 1, generations - 1) == 0x2fffffffu);
+static_assert(request_value(slot_count - 1, generations - 1) == null_request + unused_requests);
 
 SlotPool::SlotPool() noexcept {
     void* memory = mmap(nullptr, sizeof(Slot) * slot_count, PROT_READ | PROT_WRITE,

@@ -47,14 +47,13 @@ static_assert(offsetof(Slot, arguments) == 64);
 constexpr unsigned slot_index_bits = 14;
 constexpr unsigned slot_count = 1u << slot_index_bits;
 constexpr uint32_t generations = 1u << (26 - slot_index_bits);
-constexpr uint32_t null_request = 0x2c000000u;  // MPI_REQUEST_NULL of the MPICH ABI
 
 constexpr uint32_t request_value(uint32_t index, uint32_t generation) noexcept {
     return null_request | (generation << slot_index_bits) | index;
 }
 constexpr uint32_t index_of_value(uint32_t value) noexcept { return value & (slot_count - 1); }
 constexpr uint32_t generation_of_value(uint32_t value) noexcept {
-    return (value & 0x03ffffffu) >> slot_index_bits;
+    return (value & unused_requests) >> slot_index_bits;
 }
 
 class SlotPool {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the shape of src: includes point down only, through doors, and MPI is called through `real.` alone.
+"""Checks the shape of src: includes point down only, through doors, MPI is called through `real.` alone, and only
+src/library names what is inside an MPI library.
 
     check_includes.py [ROOT]      prints one line a violation; exit status 1 where there is one
     check_includes.py --selftest  shows that each rule bites
@@ -120,6 +121,19 @@ def check_calls(path, root, functions, text):
                 yield f"{path.relative_to(root)}:{number}: {name}: call MPI through `real.` only"
 
 
+# Of an MPI library's inside, in code and in strings: names of MPICH and UCX, and versions.
+INSIDE = re.compile(r"\b(MPIR_|MPID|ucp_|uct_|[Yy]aksa|UCX_|MPICH_NUMVERSION)\w*|\b\w*mpich_[0-9]\w*|MPICH [0-9]")
+
+
+def check_inside(path, root, layer, text):
+    if layer == "library":
+        return
+    code = re.sub(r"//[^\n]*|/\*.*?\*/", lambda match: re.sub(r"[^\n]", " ", match[0]), text, flags=re.DOTALL)
+    for number, line in enumerate(code.splitlines(), start=1):
+        for match in INSIDE.finditer(line):
+            yield f"{path.relative_to(root)}:{number}: {match[0]}: only src/library knows the inside of an MPI library"
+
+
 def check_tree(root):
     functions = mpi_functions(root)
     problems = []
@@ -134,6 +148,7 @@ def check_tree(root):
             continue
         problems += check_includes(path, root, layer, text)
         problems += check_calls(path, root, functions, text)
+        problems += check_inside(path, root, layer, text)
     return problems
 
 
@@ -174,6 +189,12 @@ CASES = [
     ("src/offload/d.cpp", "int rc = MPI_Send_c(buf);\n", "MPI_Send_c: call MPI through"),
     ("src/offload/e.cpp", "auto f = &PMPI_Wait;\n", "MPI_Wait: call MPI through"),
     ("src/network/a.cpp", "\n", "no layer"),
+    ("src/library/a.cpp", 'void* f = dlsym(library, "MPIR_Err_return_comm"); bool library_is_mpich_4();\n', None),
+    ("src/offload/g.cpp", "// as yaksa does in MPICH 4.0, by ucp_worker_progress\nint mpich;\n", None),
+    ("src/offload/h.cpp", 'getenv("MPIR_CVAR_X");\n', "MPIR_CVAR_X: only src/library"),
+    ("src/datatype/e.cpp", "ucp_dt_destroy(type);\n", "ucp_dt_destroy: only src/library"),
+    ("src/pipeline/h.cpp", "if (library_is_mpich_4()) return;\n", "library_is_mpich_4: only src/library"),
+    ("src/intercept/b.cpp", 'strstr(version, "MPICH 5.0");\n', "MPICH 5: only src/library"),
 ]
 
 

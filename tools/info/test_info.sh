@@ -31,8 +31,13 @@ lines=$("$info" --nonsense 2>&1 | wc -l)
 "$info" --nonsense 2>/dev/null || status=$?
 [ "$status $lines" = "2 1" ] || fail "an unknown option gave status $status, $lines lines"
 
+root=$(dirname "$(dirname "$page")")
+sed -n 's/^VECMPI_TRAIT(\([a-z_]*\),.*/\1/p' "$root/include/vecmpi/traits.def" | while read -r name; do
+    grep -q "^| \`$name\` |" "$root/docs/libraries.md" || fail "docs/libraries.md does not name the trait $name"
+done
+
 # Of MPICH 4.0 all is known; the offload thread has its polls hold a lock.
-on_library() { VECMPI_OFFLOAD=on "$info" --library "$@"; }
+on_library() { VECMPI_OFFLOAD=on "$info" --library; }
 if on_library >"${TMPDIR:-/tmp}/test_info.$$" 2>&1 && grep -q '^MPICH Version: *4\.0' "${TMPDIR:-/tmp}/test_info.$$"; then
     [ "$(grep -c '^[a-z_]*  *yes  ' "${TMPDIR:-/tmp}/test_info.$$")" = 8 ] || fail "--library: not all traits hold: $(cat "${TMPDIR:-/tmp}/test_info.$$")"
     VECMPI_TRAITS_OFF=all on_library | grep -q '^[a-z_]*  *yes' && fail "--library: traits hold that are off"
