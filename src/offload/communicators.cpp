@@ -36,14 +36,28 @@ CommTraits unpack(uint64_t word) noexcept {
     return traits;
 }
 
-CommTraits::Handler handler_of(MPI_Comm comm) noexcept {
+// The communicator's handler, to be given back.
+MPI_Errhandler borrow_handler(MPI_Comm comm) noexcept {
     MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
     real.Comm_get_errhandler(comm, &handler);
+    return handler;
+}
+
+bool is_predefined(MPI_Errhandler handler) noexcept {
+    return handler == MPI_ERRORS_RETURN || handler == MPI_ERRORS_ARE_FATAL ||
+           handler == MPI_ERRORS_ABORT || handler == MPI_ERRHANDLER_NULL;
+}
+
+void give_back(MPI_Errhandler handler) noexcept {
+    if (!is_predefined(handler)) real.Errhandler_free(&handler);  // our reference only
+}
+
+CommTraits::Handler handler_of(MPI_Comm comm) noexcept {
+    const MPI_Errhandler handler = borrow_handler(comm);
+    give_back(handler);
     if (handler == MPI_ERRORS_RETURN) return CommTraits::Handler::returns;
-    if (handler == MPI_ERRORS_ARE_FATAL || handler == MPI_ERRORS_ABORT)
-        return CommTraits::Handler::fatal;
-    if (handler != MPI_ERRHANDLER_NULL) real.Errhandler_free(&handler);  // our reference only
-    return CommTraits::Handler::user;
+    const bool fatal = handler == MPI_ERRORS_ARE_FATAL || handler == MPI_ERRORS_ABORT;
+    return fatal ? CommTraits::Handler::fatal : CommTraits::Handler::user;
 }
 
 // Are all processes of a group in this process's MPI_COMM_WORLD? Every member of a group that spans
@@ -100,9 +114,36 @@ bool is_extension(MPI_Comm comm) noexcept {
     return marked != 0;
 }
 
-// The library raises no error meanwhile, where that can be prevented: "no" is an answer.
+// Where the library cannot be kept from raising the error of a question: what it raises then is
+// returned, by the handlers of the communicators that stand for a handle which is none (MPI 4.0,
+// 9.3). An error of another thread's call that comes just then is returned as well.
+class LoudQuestion {
+  public:
+    LoudQuestion() noexcept : loud_(!errors_can_be_quiet()) {
+        for (size_t i = 0; loud_ && i < std::size(comms); ++i) {
+            handlers_[i] = borrow_handler(comms[i]);
+            real.Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN);
+        }
+    }
+    ~LoudQuestion() {
+        for (size_t i = 0; loud_ && i < std::size(comms); ++i) {
+            real.Comm_set_errhandler(comms[i], handlers_[i]);
+            give_back(handlers_[i]);
+        }
+    }
+    LoudQuestion(const LoudQuestion&) = delete;
+    LoudQuestion& operator=(const LoudQuestion&) = delete;
+
+  private:
+    static constexpr MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+    const bool loud_;
+    MPI_Errhandler handlers_[std::size(comms)];
+};
+
+// "No" is an answer, and no error that the program may hear of.
 bool is_communicator(MPI_Comm comm, int* inter) noexcept {
     const QuietErrors question;
+    const LoudQuestion where_it_cannot_be;
     return real.Comm_test_inter(comm, inter) == MPI_SUCCESS;
 }
 

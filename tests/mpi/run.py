@@ -44,6 +44,9 @@ MODES = {
     "on": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on", "VECMPI_SINGLE_COPY": "1K", "VECMPI_PACK": "on"},
     "segments": {"VECMPI_OFFLOAD": "on", "VECMPI_SEGMENTS": "4", "VECMPI_PACK": "on", **SEGMENTED},
     "bytes": {"VECMPI_OFFLOAD": "off", "VECMPI_SEGMENT_BYTES": "1K", **SEGMENTED},
+    # Nothing of the library's inside is made use of.
+    "traitless": {"VECMPI_TRAITS_OFF": "all", "VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on", "VECMPI_PACK": "on"},
+    "traitless-on": {"VECMPI_TRAITS_OFF": "all", "VECMPI_OFFLOAD": "on"},
     # Every call comes by its timed entry.
     "report": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on", "VECMPI_REPORT": "json:/dev/null"},
 }
@@ -75,6 +78,7 @@ FEW_RANKS = {
     "hierarchical-on": (4, 5),  # also on several nodes, in scripts/check.sh
     "reproducible": (2, 5),
     "report": (2,),
+    "traitless": (2, 3), "traitless-on": (2, 4),
 }
 
 

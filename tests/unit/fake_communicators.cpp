@@ -49,9 +49,16 @@ int fake_Comm_rank(MPI_Comm, int* rank) {
 }
 
 int fake_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* handler) {
-    *handler = copy_of(comm).handler;
+    *handler = comm == MPI_COMM_SELF ? MPI_ERRORS_ARE_FATAL : copy_of(comm).handler;
     const Locked lock;
     if (*handler == user_handler) ++references;
+    return MPI_SUCCESS;
+}
+
+int fake_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) {
+    const Locked lock;
+    const auto found = communicators.find(comm);
+    if (found != communicators.end()) found->second.handler = handler;
     return MPI_SUCCESS;
 }
 
@@ -117,6 +124,7 @@ void reset_communicators() {
     real.Comm_remote_size = fake_Comm_remote_size;
     real.Comm_rank = fake_Comm_rank;
     real.Comm_get_errhandler = fake_Comm_get_errhandler;
+    real.Comm_set_errhandler = fake_Comm_set_errhandler;
     real.Errhandler_free = fake_Errhandler_free;
     real.Comm_group = fake_Comm_group;
     real.Comm_remote_group = fake_Comm_group;
