@@ -379,7 +379,7 @@ void call_last_in_finalize(MPI_Comm_delete_attr_function* work) noexcept;
 int level_to_request(int app_level) noexcept;
 // How the library should rest in its own waits: as blocked program threads do, but never asleep,
 // since a poll cannot tell a wait from a test.
-WaitPolicy library_wait_policy(int app_level) noexcept;
+WaitPolicy library_wait_policy() noexcept;
 // True where all ranks share one node and its CPUs are too few: each handshake of a rendezvous
 // waits for a rank that has no CPU.
 bool handshakes_are_slow() noexcept;

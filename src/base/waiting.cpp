@@ -98,12 +98,19 @@ void Ladder::climb() noexcept {
 }
 
 void Ladder::rest_if_wanted() noexcept {
-    constexpr uint64_t nobody_ns = 1000;  // such a yield takes 0.3 us, one to another thread 2 us
+    // A yield that nobody takes up lasts 0.3 us, one to another thread 2 us and more; both several
+    // times as long while a host has little time for its guest.
+    constexpr uint64_t nobody_ns = 1000, times_least = 3;
+    static constinit std::atomic<uint64_t> least_ns{UINT64_MAX / times_least};
     const bool yields = policy_.yields == for_ever && steps_ == policy_.spins + policy_.pauses;
     if (!yields || policy_.spins == 0) return rest();
     const uint64_t begin_ns = nanoseconds_of(CLOCK_MONOTONIC);
     sched_yield();
-    if (nanoseconds_of(CLOCK_MONOTONIC) - begin_ns < nobody_ns) reset();
+    const uint64_t took_ns = nanoseconds_of(CLOCK_MONOTONIC) - begin_ns;
+    if (took_ns < least_ns.load(std::memory_order_relaxed))
+        least_ns.store(took_ns, std::memory_order_relaxed);
+    const uint64_t least = least_ns.load(std::memory_order_relaxed);
+    if (took_ns < std::max(nobody_ns, times_least * least)) reset();
 }
 
 bool is_crowded(uint64_t switches, uint64_t ran_us, uint64_t elapsed_us) noexcept {

@@ -48,7 +48,7 @@ template <class LibraryInit>
 int initialise_world(int app_level, int* app_provided, LibraryInit library_init) noexcept {
     int lib_provided = MPI_THREAD_SINGLE;
     serve_message_types();
-    rest_in_library(library_wait_policy(app_level));
+    rest_in_library(library_wait_policy());
     watch_locks_of_library(true);
     const EagerUcx eager(!session_came_first.load() && handshakes_are_slow());
     const int requested = level_to_request(app_level);
@@ -62,7 +62,6 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
                  session_first, app_provided);
     if (session_first) note_earlier_requests();
     if (poll_functions_came.load()) note_poll_functions();
-    rest_in_library(library_wait_policy(app_thread_level()));
     expect_report();
     bind_entries(true);
     if (report_is_wanted()) begin_run();

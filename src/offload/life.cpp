@@ -92,17 +92,17 @@ int level_to_request(int level) noexcept {
     return std::max(level, int{MPI_THREAD_MULTIPLE});
 }
 
-WaitPolicy library_wait_policy(int app_level) noexcept {
+WaitPolicy library_wait_policy() noexcept {
     const auto& [host, plan] = decision();
     WaitPolicy policy = wait_policy(settings().wait, oversubscribed(host, plan));
     if (policy.spins <= 1)
         policy.spins =
             0;  // a second poll at once: 39 instead of 22 us for 16 KiB Allreduce, 4 ranks
-    // The program's threads may outnumber the CPUs. Sooner would be worse: threads that share a CPU
-    // and talk in step lose it to each other (2 threads, ping-pong: 0.25 us become 8 us with 20
-    // spins; docs/offload.md).
-    if (app_level == MPI_THREAD_MULTIPLE && settings().wait == WaitMode::automatic)
-        policy.pauses = 0;
+    // No pauses: where messages come by another way than the polls that we see, they are due now
+    // and then in the midst of traffic (MPICH 5, MPI_Probe of 1 byte: 0.86 of plain). Yields no
+    // sooner: threads that share a CPU and talk in step lose it to each other (2 threads at
+    // MPI_THREAD_MULTIPLE, ping-pong: 0.25 us become 8 us with 20 spins; docs/offload.md).
+    if (settings().wait == WaitMode::automatic) policy.pauses = 0;
     if (policy.max_sleep_us != 0) policy.yields = UINT32_MAX;
     policy.sleep_us = policy.max_sleep_us = 0;
     return policy;
@@ -122,7 +122,7 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
         trace_calls([](size_t call) { return call_name(static_cast<Call>(call)); });
     if (report_is_wanted()) begin_report();
     if (!make_engine()) {  // no memory: every call stays with the library, on all ranks
-        agree_over_world({}, library_wait_policy(app_level));
+        agree_over_world({}, library_wait_policy());
         return;
     }
     apply_wait_policy(library_waits.rest);
