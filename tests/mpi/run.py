@@ -219,6 +219,9 @@ def run(options, case, ranks, seed, preload, settings):
         stop(process)
         output, errors = process.communicate()
         return Outcome(None, output, errors, stacks)
+    except BaseException:  # who ended this program does not want the ranks to go on
+        stop(process)
+        raise
 
 
 def ended_as_expected(case, outcome):
@@ -370,6 +373,7 @@ def chosen_cases(options):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     options = arguments()
     if not chosen_cases(options):
         sys.exit(f"run.py: no case is called '{options.case or options.only}' (tests/mpi/cases.py)")
