@@ -86,9 +86,6 @@ constexpr uint32_t unused_requests = 0x03ffffffu;  // behind it
 constexpr bool is_unused_request(MPI_Request request) noexcept {
     return static_cast<uint32_t>(request) - null_request - 1 < unused_requests;
 }
-constexpr MPI_Op predefined_op(size_t index) noexcept {  // op_index() of it is index
-    return static_cast<MPI_Op>(0x58000000u + index);
-}
 
 // ---- definitions and imports ----------------------------------------------------------------
 
@@ -135,7 +132,7 @@ bool errors_can_be_quiet() noexcept;
 
 // From now on the library raises no error while comm_traits() asks about a handle. Only where it
 // raises them by MPIR_Err_return_comm through its procedure linkage table, as MPICH does; elsewhere
-// the program's error handler hears of the question first, then of its own call.
+// src/offload has errors returned for the time of the question.
 void keep_questions_quiet() noexcept;
 
 // ---- polls, and how the library rests in its own waits --------------------------------------
@@ -209,10 +206,14 @@ using OpFunction = void (*)(void* in, void* inout, MPI_Aint* length, MPI_Datatyp
 
 // The low byte of a predefined op's handle: MPI_MAX is 1, MPI_MAXLOC is 12.
 constexpr size_t first_op = 1, last_op = 12;
+constexpr unsigned null_op = 0x58000000u;  // what precedes that byte
 constexpr size_t op_index(MPI_Op op) noexcept { return static_cast<unsigned>(op) & 0xffu; }
 constexpr bool is_predefined_op(MPI_Op op) noexcept {
-    return (static_cast<unsigned>(op) & ~0xffu) == 0x58000000u && op_index(op) >= first_op &&
+    return (static_cast<unsigned>(op) & ~0xffu) == null_op && op_index(op) >= first_op &&
            op_index(op) <= last_op;
+}
+constexpr MPI_Op predefined_op(size_t index) noexcept {
+    return static_cast<MPI_Op>(null_op + index);
 }
 
 struct CodeRange {

@@ -111,10 +111,6 @@ OpFunction* search(const BoundLibrary& library) {
     return nullptr;
 }
 
-}  // namespace
-
-namespace {
-
 // MPICH of this major version, by its own word. Not what others have made of it.
 bool library_is_mpich_4() noexcept {
     if (real.Get_library_version == nullptr) return false;

@@ -137,9 +137,9 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     load_profile(isa_name(best_isa()), library_version);
     adopt_arithmetic(bind_real_functions(), session_came_first);
     engine->reset_window();
-    engine->expect_many_producers(app_level == MPI_THREAD_MULTIPLE);
-    start_offload_thread(lib_provided);
     const bool multiple = app_level == MPI_THREAD_MULTIPLE;
+    engine->expect_many_producers(multiple);
+    start_offload_thread(lib_provided);
     engine->many_callers = engine->has_thread() || multiple;
     engine->queues = engine->has_thread() || (multiple && !engine->library_may_wait);
     // Threads that wait for jobs do not wait for each other: the library may call functions of the
