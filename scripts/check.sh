@@ -35,7 +35,10 @@ build_all() {
 
 need_packages test || exit 1 # python3 as well
 check --parse-only "$@" || exit 2
-[[ " $* " != *" --help "* && " $* " != *" -h "* ]] || exit 0
+for word; do
+    [[ $word != --help && $word != -h ]] || exit 0
+    [[ $word != --list ]] || lists=1
+done
 mkdir -p "$build"
 begun=$SECONDS
 if ! build_all >"$build/build.log" 2>&1 </dev/null; then
@@ -44,5 +47,5 @@ if ! build_all >"$build/build.log" 2>&1 </dev/null; then
     echo "0 passed, 1 failed"
     exit 1
 fi
-[[ " $* " == *" --list "* ]] || echo "build: $((SECONDS - begun)) s"
+[[ -n ${lists:-} ]] || echo "build: $((SECONDS - begun)) s"
 check "$@"

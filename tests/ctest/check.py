@@ -33,16 +33,24 @@ class Result:
     output: str
 
 
+def word(text):
+    """No empty one, which would mean a whole run, and no option of git's."""
+    if not text.strip() or text.startswith("-"):
+        raise argparse.ArgumentTypeError(f"takes a name, not '{text}'")
+    return text
+
+
 def arguments():
     parser = argparse.ArgumentParser(prog="check.sh", description="Builds, and runs tests.", allow_abbrev=False)
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--quick", action="store_true", help="only short tests")
     what.add_argument("--all", action="store_true", help="everything, at all numbers of ranks: for releases")
     what.add_argument(
-        "--only", metavar="NAME", help="the test of this name, or those that match it (a regular expression)"
+        "--only", metavar="NAME", type=word, help="the test of this name, or those that match it (a regular expression)"
     )
     what.add_argument(
         "--changed",
+        type=word,
         nargs="?",
         const="HEAD",
         metavar="COMMIT",
