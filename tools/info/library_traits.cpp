@@ -54,6 +54,9 @@ Function* find(const char* name) {
     return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
+// Entries of vecmpi's own, which lead nowhere without an MPI library.
+bool in_vecmpi(void* loaded) { return dlsym(loaded, "vecmpi_library_traits") != nullptr; }
+
 void print_version() {
     auto* const get_version = find<int(char*, int*)>("MPI_Get_library_version");
     static char text[1 << 16];
@@ -91,7 +94,11 @@ int show_library_traits(const char* library) {
 int show_traits_here(const char* library) {
     unsetenv("LD_PRELOAD");  // for what the MPI library starts
     alarm(most_seconds);     // one that waits for a launcher
-    if (load(library) == nullptr) return fail(std::string("no MPI library: ") + dlerror());
+    void* const loaded = load(library);
+    if (loaded == nullptr) return fail(std::string("no MPI library: ") + dlerror());
+    if (dlsym(loaded, "PMPI_Init") == nullptr || in_vecmpi(loaded))
+        return fail("'" + std::string(library != nullptr ? library : "") +
+                    "' is no MPI library: accepted is a file such as libmpi.so.12");
     auto* const traits = find<const char*()>("vecmpi_library_traits");
     auto* const init = find<int(int*, char***)>("MPI_Init");
     auto* const finalize = find<int()>("MPI_Finalize");
