@@ -87,6 +87,14 @@ constexpr bool is_unused_request(MPI_Request request) noexcept {
     return static_cast<uint32_t>(request) - null_request - 1 < unused_requests;
 }
 
+// Predefined types by a small number: 0x4c00SSII, SS bytes, II below 0x80, and the pairs with gaps
+// 0x8c00000N, N below 8.
+constexpr size_t type_indices = 0x88;
+constexpr size_t type_index(MPI_Datatype type) noexcept {
+    const auto value = static_cast<unsigned>(type);
+    return value >> 26 == 0x23 ? 0x80 + (value & 0x7u) : value & 0x7fu;
+}
+
 // ---- definitions and imports ----------------------------------------------------------------
 
 // The next definition in the loader's order, or one in a library that came with RTLD_LOCAL, such as
@@ -134,6 +142,17 @@ bool errors_can_be_quiet() noexcept;
 // raises them by MPIR_Err_return_comm through its procedure linkage table, as MPICH does; elsewhere
 // src/offload has errors returned for the time of the question.
 void keep_questions_quiet() noexcept;
+
+// ---- error handlers of MPI 2's C++ bindings ---------------------------------------------------
+
+// Calls a handler's function, which takes an object. kind: what `object` is a handle of; for
+// cxx_kind_of_file it points to an MPI_File.
+using AnyFunction = void (*)();
+using CxxCaller = void (*)(int kind, int* object, int* code, AnyFunction function);
+constexpr int cxx_kind_of_file = 1;
+// From now on the library calls answer(caller) in place of the caller that the bindings name.
+// answer: for ever.
+void answer_cxx_callers(CxxCaller (*answer)(CxxCaller caller) noexcept) noexcept;
 
 // ---- polls, and how the library rests in its own waits --------------------------------------
 

@@ -24,8 +24,6 @@ thread_local constinit unsigned errors_waiting = 0;
 
 namespace {
 
-using AnyFunction = void (*)();
-
 // One call that the library wanted to make.
 struct FailedCall {
     void (*call)(FailedCall& failed, int* code);  // knows the types
@@ -146,11 +144,9 @@ static_assert(std::is_same_v<MPI_Comm, int> && std::is_same_v<MPI_Win, int>);
 // With another Fint MPICH marks handlers of Fortran, and gives them pointers to that type.
 constexpr bool fortran_calls_as_c = sizeof(MPI_Fint) == sizeof(int);
 
-// ---- MPI 2's C++ bindings: MPICH gives this the trampoline in place of the function -------------
+// ---- MPI 2's C++ bindings: their caller gets the trampoline in place of the function ------------
 
-using CxxCaller = void (*)(int kind, int* object, int* code, AnyFunction function);
 constinit std::atomic<CxxCaller> cxx_caller{nullptr};
-constexpr int cxx_kind_of_file = 1;
 
 void call_by_cxx(FailedCall& failed, int* code) {
     cxx_caller.load(std::memory_order_relaxed)(
@@ -173,6 +169,11 @@ void report_by_cxx(int kind, int* object, int* code, AnyFunction given) {
 }
 
 }  // namespace
+
+CxxCaller wait_for_entry(CxxCaller caller) noexcept {
+    cxx_caller.store(caller, std::memory_order_relaxed);
+    return report_by_cxx;
+}
 
 MPI_Comm_errhandler_function* deferred(MPI_Comm_errhandler_function* function) noexcept {
     return function && fortran_calls_as_c ? OfInts::take(function) : function;
@@ -201,15 +202,3 @@ int call_error_handlers(int rc, const void* caller) {
 }
 
 }  // namespace vecmpi
-
-// MPICH's own, called by its C++ bindings for each handler they make: functions there take objects,
-// so only the caller that they bring can call them.
-extern "C" __attribute__((visibility("default"))) void MPII_Errhandler_set_cxx(
-    MPI_Errhandler errhandler, void (*caller)()) noexcept {
-    using SetCxx = void (*)(MPI_Errhandler, void (*)());
-    using namespace vecmpi;
-    const auto set = reinterpret_cast<SetCxx>(defined_elsewhere("MPII_Errhandler_set_cxx"));
-    if (set == nullptr) return;
-    cxx_caller.store(reinterpret_cast<CxxCaller>(caller), std::memory_order_relaxed);
-    set(errhandler, reinterpret_cast<void (*)()>(report_by_cxx));
-}

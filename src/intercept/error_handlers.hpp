@@ -3,7 +3,7 @@
 // held then, so they may call MPI, leave by longjmp or throw. Not a door: src/intercept only.
 #pragma once
 
-#include <mpi.h>
+#include "vecmpi/library.hpp"
 
 namespace vecmpi {
 
@@ -27,6 +27,9 @@ int call_error_handlers(int rc, const void* caller);
 // (MPI_Win and MPI_Session are ints as MPI_Comm is.)
 MPI_Comm_errhandler_function* deferred(MPI_Comm_errhandler_function* function) noexcept;
 MPI_File_errhandler_function* deferred(MPI_File_errhandler_function* function) noexcept;
+
+// The same for handlers of MPI 2's C++ bindings: what the library calls in place of their caller.
+CxxCaller wait_for_entry(CxxCaller caller) noexcept;
 
 // How many functions can be told apart, for handles that are ints and for those of files.
 constexpr unsigned most_deferred = 128;

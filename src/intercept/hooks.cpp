@@ -187,6 +187,7 @@ int freeing(Call call, MPI_Comm* comm, LibraryFree library_free) {
 template <class Function, class Make>
 int making_error_handler(Function* function, Make make) noexcept {
     if (!engine_runs()) return make(function);
+    answer_cxx_callers(wait_for_entry);
     set_need(Need::error_handlers, true);
     return make(deferred(function));
 }

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "butterfly.hpp"
+#include "vecmpi/library_algorithms.hpp"
 
 namespace vecmpi {
 
@@ -15,15 +16,13 @@ namespace {
 // Where everyone reads everything: less than what it takes to tell each other once more.
 constexpr size_t most_read_directly = size_t{12} << 10;
 
-// As MPICH 4 chooses.
-constexpr size_t binomial_up_to = 2048;
-constexpr size_t pairwise_from = size_t{512} << 10;
-
 }  // namespace
 
-// MPICH's pairwise exchange in place leaves the result in the place of the rank's slice as well,
-// and there are programs that look there.
-bool Bays::leaves_slice_in_place(size_t bytes) noexcept { return bytes >= pairwise_from; }
+// The library's pairwise exchange in place leaves the result in the place of the rank's slice as
+// well, and there are programs that look there.
+bool Bays::leaves_slice_in_place(size_t bytes) noexcept {
+    return bytes >= library_exchanges_pairs_from;
+}
 
 Bays::Bays(int rank, std::vector<Bay*> bays)
     : bays_(std::move(bays)),
@@ -77,8 +76,8 @@ int Bays::allreduce(const Reduction& what, Way way) noexcept {
 }
 
 void Bays::reduce(const Reduction& what, int root) noexcept {
-    const bool binomial =
-        what.bytes() <= binomial_up_to || what.elements < ButterflyPlan{ranks(), 0}.core();
+    const bool binomial = what.bytes() <= library_reduces_by_tree_up_to ||
+                          what.elements < ButterflyPlan{ranks(), 0}.core();
     if (binomial && binomial_root_ != root) {
         try {
             binomial_ = order_of_binomial_tree(ranks(), root);
@@ -97,7 +96,7 @@ void Bays::reduce(const Reduction& what, int root) noexcept {
 }
 
 const CombiningOrder& Bays::order_of_scatter(size_t bytes) const noexcept {
-    return bytes < pairwise_from ? halving_ : pairwise_;
+    return bytes < library_exchanges_pairs_from ? halving_ : pairwise_;
 }
 
 void Bays::scatter(const Reduction& what, Way way) noexcept {

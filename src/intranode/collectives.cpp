@@ -12,6 +12,7 @@
 #include "node_comm.hpp"
 #include "vecmpi/datatype.hpp"
 #include "vecmpi/intranode.hpp"
+#include "vecmpi/library_algorithms.hpp"
 
 namespace vecmpi {
 
@@ -63,9 +64,9 @@ Element element_of(MPI_Op op, MPI_Datatype type) noexcept {
                                                                     : look_at_reduction(op, type);
 }
 
-// Types with gaps go through bays by way of a copy on the stack, up to where MPICH's Reduce has
-// another order for what they are without the gaps.
-constexpr size_t most_with_gaps = size_t{2} << 10;
+// Types with gaps go through bays by way of a copy on the stack, up to where the library's Reduce
+// has another order for what they are without the gaps.
+constexpr size_t most_with_gaps = library_reduces_by_tree_up_to;
 
 // Of a reduction; 0: the library's, or nothing to do. VECMPI_REPRODUCIBLE sums in one order, on one
 // node and over several.

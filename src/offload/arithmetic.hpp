@@ -7,14 +7,6 @@
 
 namespace vecmpi {
 
-// Predefined types by a small number: 0x4c00SSII, SS bytes, II below 0x80, and the pairs with gaps
-// 0x8c00000N, N below 8. Fixed by the MPICH ABI.
-constexpr size_t type_indices = 0x88;
-constexpr size_t type_index(MPI_Datatype type) noexcept {
-    const auto value = static_cast<unsigned>(type);
-    return value >> 26 == 0x23 ? 0x80 + (value & 0x7u) : value & 0x7fu;
-}
-
 // By type_index(): the type's handle, or MPI_DATATYPE_NULL where no kernel serves it (MPI_REAL16,
 // derived types), and what it holds. C, C++ and Fortran names of a type lead to one kind of
 // element.

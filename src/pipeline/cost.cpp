@@ -320,9 +320,11 @@ const Row& row_of(Collective collective, CollectivePath algorithm) noexcept {
 
 using LibraryRule = LibraryCost (*)(const Model& m, double bytes) noexcept;
 
-constexpr double short_reduction = 2048, short_bcast = 12288, long_message = 524288;
-constexpr double short_allgather = 81920;
-constexpr int few_ranks = 8;
+constexpr double short_reduction{library_reduces_by_tree_up_to};
+constexpr double short_bcast{library_broadcasts_by_tree_up_to};
+constexpr double long_message{library_exchanges_pairs_from};
+constexpr double short_allgather{library_allgathers_by_doubling_up_to};
+constexpr int few_ranks = library_broadcasts_by_tree_below_ranks;
 
 // The lowest ranks of the nodes, where these are no power of two.
 double leaders_fold(const Model& m, double bytes, bool gets_back) noexcept {

@@ -8,6 +8,7 @@
 
 #include "algorithms.hpp"
 #include "vecmpi/base.hpp"
+#include "vecmpi/library_algorithms.hpp"
 
 namespace vecmpi {
 
@@ -48,7 +49,7 @@ struct Pipelining {
 double predicted_us(CollectivePath algorithm, const CostFacts& facts, const Pipelining& pipelining,
                     const NetworkConstants& network) noexcept;
 
-// What MPICH 4.0.2 takes, by the algorithm that it chooses (its CVARs' defaults), and its name.
+// What the library takes, by the algorithm that it chooses (vecmpi/library.hpp), and its name.
 struct LibraryCost {
     double us;
     const char* algorithm;

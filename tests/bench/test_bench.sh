@@ -492,6 +492,7 @@ check_refusal "not a whole number from 0 to 100000" overlap --plain-only --tests
 check_refusal "'FOO' is not NAME=VALUE" post --plain-only -e FOO
 check_refusal "set by --offload" post --plain-only -e VECMPI_OFFLOAD=on
 check_refusal "CPU 4000" post --plain-only --cpus 4000
+check_refusal "named twice" post --plain-only --cpus 0,0
 check_refusal "no library at /nowhere.so" post --library /nowhere.so
 check_refusal "/bin/true is not MPICH's mpirun" post --plain-only --mpirun /bin/true
 check_refusal "no ranks program at /nowhere" post --plain-only --ranks-program /nowhere

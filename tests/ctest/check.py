@@ -40,6 +40,12 @@ def word(text):
     return text
 
 
+def at_once(text):
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"takes a number from 1 on, not '{text}'")
+    return int(text)
+
+
 def arguments():
     parser = argparse.ArgumentParser(prog="check.sh", description="Builds, and runs tests.", allow_abbrev=False)
     what = parser.add_mutually_exclusive_group()
@@ -62,7 +68,7 @@ def arguments():
     # CTest changes its folder before it reads files: paths from the root.
     parser.add_argument("--build", type=lambda word: Path(word).resolve(), required=True, help=argparse.SUPPRESS)
     parser.add_argument("--parse-only", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--jobs", type=int, default=2, help="tests at once (default: 2)")
+    parser.add_argument("--jobs", type=at_once, default=2, help="tests at once (default: 2)")
     return parser.parse_args()
 
 

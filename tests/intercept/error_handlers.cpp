@@ -14,8 +14,6 @@
 using namespace vecmpi;
 using test::fake;
 
-extern "C" void MPII_Errhandler_set_cxx(MPI_Errhandler errhandler, void (*caller)()) noexcept;
-
 namespace {
 
 constexpr int failure = 17;
@@ -165,19 +163,13 @@ TEST_CASE("error handlers: of files", "[errors]") {
 
 TEST_CASE("error handlers: functions of the C++ bindings by their own caller", "[errors]") {
     begin(tells);
-    static void (*given)() = nullptr;
-    void (*set)(MPI_Errhandler, void (*)()) = [](MPI_Errhandler, void (*caller)()) {
-        given = caller;
-    };
     void (*caller)(int, int*, int*, void (*)()) = [](int kind, int* object, int*,
                                                      void (*function)()) {
         story += std::to_string(kind) + "," + std::to_string(*object);
         story += function == reinterpret_cast<void (*)()>(tells) ? " tells" : " another";
     };
-    fake.elsewhere = reinterpret_cast<void*>(set);
-    MPII_Errhandler_set_cxx(1, reinterpret_cast<void (*)()>(caller));
+    const CxxCaller as_library = wait_for_entry(caller);
     int window = 5, code = failure;
-    auto as_library = reinterpret_cast<void (*)(int, int*, int*, void (*)())>(given);
     as_library(2, &window, &code, reinterpret_cast<void (*)()>(set_handler));
     CHECK(story.empty());
     finish(failure);

@@ -55,7 +55,6 @@ bool is_reentrant() noexcept { return fake.reentrant; }
 bool is_offload_thread() noexcept { return fake.on_offload_thread; }
 bool engine_runs() noexcept { return fake.runs; }
 void note_dynamic_processes() noexcept {}
-void* defined_elsewhere(const char*) noexcept { return test::fake.elsewhere; }
 bool in_one_object(const void*, const void*) noexcept { return fake.called_by_library; }
 
 DirectCall::DirectCall(Call call, Reentry) noexcept : marks_inside_(true) {

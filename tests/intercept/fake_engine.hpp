@@ -40,7 +40,6 @@ struct FakeEngine {
     std::optional<int> intranode;  // what src/intranode returns
     std::vector<Call> asked_on_node;
     std::optional<int> pipeline;  // what the pipeline returns; nothing: it declines
-    void* elsewhere = nullptr;    // the definition of any symbol in another library
 
     // records
     std::optional<Recorded> posted;

@@ -30,6 +30,7 @@ RANK = {
 OTHER_DOORS = {
     "profile": "base",
     "needs": "base",
+    "library_algorithms": "library",
     "comm_table": "offload",
     "mpi_calls": "library",
     "mpi_real": "library",

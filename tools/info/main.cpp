@@ -120,8 +120,11 @@ bool is_option(std::string_view word) {
 int main(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == "--explain")
         return vecmpi::info::explain({argv + 2, argv + argc});
-    if (argc > 1 && argc < 4 && std::string_view(argv[1]) == "--library")
-        return vecmpi::info::show_library_traits(argc > 2 ? argv[2] : nullptr);
+    if (argc > 1 && std::string_view(argv[1]) == "--library") {
+        if (argc < 4) return vecmpi::info::show_library_traits(argc > 2 ? argv[2] : nullptr);
+        std::fprintf(stderr, "vecmpi-info: --library takes one file, not also %s\n", argv[3]);
+        return 2;
+    }
     if (argc > 1 && std::string_view(argv[1]) == vecmpi::info::traits_here)
         return vecmpi::info::show_traits_here(argc > 2 ? argv[2] : nullptr);
     const char* wrong = nullptr;

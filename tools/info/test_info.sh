@@ -47,6 +47,7 @@ rm -f "${TMPDIR:-/tmp}/test_info.$$"
 status=0
 lines=$("$info" --library /nowhere.so 2>&1 | wc -l)
 "$info" --library /nowhere.so 2>/dev/null || status=$?
+[ "$("$info" --library a b 2>&1)" = "vecmpi-info: --library takes one file, not also b" ] || fail "--library of two files"
 [ "$status $lines" = "1 1" ] || fail "--library of no file gave status $status, $lines lines"
 
 explain() { "$info" --explain "$@"; }

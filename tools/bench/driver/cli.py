@@ -27,6 +27,8 @@ def cpu_list(text):
     for cpu in cpus:
         if cpu not in allowed:
             raise argparse.ArgumentTypeError(f"CPU {cpu} is not one that this process may use")
+        if cpus.count(cpu) > 1:
+            raise argparse.ArgumentTypeError(f"CPU {cpu} is named twice")
     return cpus
 
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Door of src/library, for who knows nothing of MPI: where the algorithms of the library's
+// collectives change, in bytes. The defaults of MPICH 4's control variables (MPIR_CVAR_*_MSG_SIZE),
+// which its family shares. Sums of floats have the library's bits up to there, and what is
+// predicted of its speed follows them. Where a library has others the prediction is off, and sums
+// are combined in another order that the standard allows (MPI 4.0, 6.9.1).
+#pragma once
+
+#include <cstddef>
+
+namespace vecmpi {
+
+constexpr size_t library_reduces_by_tree_up_to = 2048;
+constexpr size_t library_exchanges_pairs_from = size_t{512} << 10;  // Reduce_scatter; long Bcasts
+constexpr size_t library_broadcasts_by_tree_up_to = 12288;
+constexpr int library_broadcasts_by_tree_below_ranks = 8;
+constexpr size_t library_allgathers_by_doubling_up_to = 81920;
+
+}  // namespace vecmpi
