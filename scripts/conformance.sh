@@ -12,7 +12,7 @@ cache=${VECMPI_CACHE:-$HOME/.cache/vecmpi}
 . "$here/scripts/sources.sh"
 
 library=$here/build/libvecmpi.so
-modes=off,on,segments
+modes=off,on,segments,traitless
 dirs="" lists=testlist,testlist.dtp,testlist.cvar
 subset="" max_np=4 timeout=180 jobs=1 confirm=2 yield=on
 out=$here/build/conformance
@@ -26,11 +26,12 @@ Fetches the source package of the installed MPICH, builds its test/mpi against t
 runs it plain and preloaded, and prints every test that passes plain and not preloaded.
 
   --library PATH      library to preload (default: build/libvecmpi.so)
-  --modes LIST        of off, on, segments; "none" runs plain only (default: off,on,segments)
+  --modes LIST        of off, on, segments, traitless; "none" runs plain only (default: all)
                         off       VECMPI_OFFLOAD=off VECMPI_INTRANODE=on VECMPI_SINGLE_COPY=off
                         on        VECMPI_OFFLOAD=on VECMPI_INTRANODE=on VECMPI_SINGLE_COPY=1K
                         segments  VECMPI_OFFLOAD=on VECMPI_SEGMENTS=4 and VECMPI_ALLREDUCE, _BCAST,
                                   _REDUCE, _REDUCE_SCATTER, _ALLGATHER=segmented
+                        traitless VECMPI_OFFLOAD=off VECMPI_TRAITS_OFF=all
   --dirs LIST         directories of test/mpi, e.g. coll,pt2pt,f08/coll (default: all that the suite runs)
   --lists LIST        list files to read (default: testlist,testlist.dtp,testlist.cvar)
   --subset            only the tests of tests/conformance/subset.txt
@@ -68,9 +69,9 @@ check_modes() {
     [[ $modes == none ]] && return
     local mode
     for mode in ${modes//,/ }; do
-        [[ $mode =~ ^(off|on|segments)$ ]] || bad_argument "unknown mode '$mode'"
+        [[ $mode =~ ^(off|on|segments|traitless)$ ]] || bad_argument "unknown mode '$mode'"
     done
-    [[ $modes =~ [a-z] ]] || bad_argument "--modes takes none, or a list of off, on, segments"
+    [[ $modes =~ [a-z] ]] || bad_argument "--modes takes none, or a list of off, on, segments, traitless"
 }
 
 parse_arguments() {

@@ -23,6 +23,7 @@ MODE_SETTINGS = {
     "on": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on", "VECMPI_SINGLE_COPY": "1K"},
     "segments": {"VECMPI_OFFLOAD": "on", "VECMPI_SEGMENTS": "4"}
     | {f"VECMPI_{name}": "segmented" for name in SEGMENTED},
+    "traitless": {"VECMPI_OFFLOAD": "off", "VECMPI_TRAITS_OFF": "all"},
 }
 SAVE_EVERY_S = 20
 CONFIRM_AT_MOST = 30  # a library that breaks everything needs no second look at each test
