@@ -370,6 +370,10 @@ inline void cpu_pause() noexcept {
 
 uint64_t monotonic_us() noexcept;  // since the machine started
 
+// When a blocked thread sleeps until something wakes it, where the library can do that: never,
+// while who takes up its yields computes, or in every wait after its last yield.
+enum class Sleeps : uint8_t { never, beside_work, always };
+
 // How far and how fast the ladder is climbed. A step is one unsuccessful look by the caller.
 struct WaitPolicy {
     uint32_t spins = 0;     // looks that follow at once
@@ -377,9 +381,23 @@ struct WaitPolicy {
     uint32_t yields = 0;    // then looks with sched_yield between; UINT32_MAX: for ever
     uint32_t sleep_us = 0;  // then sleeps of this length, doubling up to max_sleep_us
     uint32_t max_sleep_us = 0;
+    Sleeps sleeps = Sleeps::never;
 };
 // Pure.
 WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept;
+
+// What a thread has learnt by its yields of who else wants its CPU. One that waits as well gives it
+// back within microseconds, one that computes keeps it for a time slice. Pure.
+class Neighbours {
+  public:
+    void yielded(uint64_t took_us, uint64_t now_us) noexcept;
+    // They compute, and it is not yet time for a yield that may tell otherwise.
+    bool compute(uint64_t now_us) const noexcept { return now_us < ask_again_us_; }
+
+  private:
+    uint64_t ask_again_us_ = 0;
+    uint32_t long_ones_ = 0;  // in a row
+};
 
 // One climb: call rest() after each unsuccessful look, reset() after a success. Keeps a reference
 // to the policy.
@@ -398,6 +416,8 @@ class Ladder {
     // The same for who cannot tell that what it waited for has come: a yield that nobody took up
     // means that the CPU is ours, and begins the ladder anew.
     void rest_if_wanted() noexcept;
+    // Is it time to sleep, rather than to rest? Of who can be woken, and only then rests no more.
+    bool wants_sleep() const noexcept;
     // The same where more threads wait than there are CPUs. 16 looks, about 1 us, see most answers
     // of a near neighbour without two context switches (2 threads a core: 7.0 against 4.7 million
     // messages/s; 64 looks gain no more and cost 8 threads a fifth).

@@ -117,6 +117,20 @@ bool in_one_object(const void* one, const void* other) noexcept;
 // kernel refuses to make the entry writable. Source: System V gABI, "Dynamic Linking".
 bool replace_import(const void* inside, const char* symbol, const void* replacement) noexcept;
 
+// The same, found once: a later write asks no loader, so it may be made where the library holds its
+// locks, which a thread that loads something may wait for.
+class Import {
+  public:
+    Import() = default;
+    Import(const void* inside, const char* symbol) noexcept;
+    explicit operator bool() const noexcept { return entry_ != nullptr; }
+    bool replace(const void* replacement) const noexcept;
+
+  private:
+    void** entry_ = nullptr;
+    bool is_read_only_ = false;
+};
+
 // A program that would use a function if the library had it refers to it weakly, and finds ours.
 // Makes such references null where is_missing() says so of what they are bound to, in all objects
 // that are loaded now. is_missing() runs under the loader's lock: it must not ask the loader.
@@ -161,6 +175,7 @@ extern thread_local constinit uint64_t library_events __attribute__((tls_model("
 
 // Jobs that are not done. Relaxed: a look more or less does no harm.
 extern std::atomic<uint32_t> jobs_under_way;
+extern std::atomic<uint32_t> jobs_on_memory;  // those that wait for what other processes write
 
 // After a poll that the MPI library made on this thread: when may it advance the jobs? Nothing
 // where the engine's loop does, or its thread; at once where the library holds no lock.
@@ -199,6 +214,35 @@ void forget_global_lock() noexcept;
 // below it (libfabric) come with locks held that nobody knows. locks: it polls with a lock held,
 // and must have shown that we see it taken and given back.
 bool library_shows_polls(bool locks) noexcept;
+
+// ---- sleeping until a message comes ---------------------------------------------------------
+// A thread that waits has its polls arm what they find empty, and sleeps once all are armed: the
+// next message to one of them wakes it, or another thread whose poll moved something.
+
+// Can a sleeper be woken by every message? Proved in MPI_Init, after messages have moved.
+bool library_wakes() noexcept;
+// Do messages between ranks of this node come by polls?
+enum class Neighbourhood : uint8_t { none, by_polls, unknown };
+void prove_wakeup(Neighbourhood neighbours) noexcept;
+
+// The polls of this thread's next look are to arm.
+void arm_next_polls() noexcept;
+// After a look in vain: sleeps if its polls armed, at most for so long. False where they did not.
+bool sleep_if_armed(uint64_t limit_us) noexcept;
+// This thread goes on without a sleep.
+void forget_armed() noexcept;
+// While there is one, this thread is in a call that waits, and may sleep in the library's own
+// waits. A test must not, nor a post.
+extern thread_local constinit int blocking_calls __attribute__((tls_model("initial-exec")));
+class BlockingCall {
+  public:
+    BlockingCall() noexcept { ++blocking_calls; }
+    ~BlockingCall() { --blocking_calls; }
+    BlockingCall(const BlockingCall&) = delete;
+    BlockingCall& operator=(const BlockingCall&) = delete;
+};
+// A sleep never lasts longer: what comes by another way than a poll is seen then.
+constexpr uint64_t longest_sleep_us = 1000;
 
 // The library polls at its own speed again.
 void stop_resting_in_library() noexcept;

@@ -14,7 +14,8 @@ struct Need {
     static constexpr unsigned virtual_requests = 1u << 3;  // the program may hold some
     static constexpr unsigned error_handlers = 1u << 4;    // functions of the program
     static constexpr unsigned counting = 1u << 5;          // for the report, tools, a trace
-    static constexpr unsigned message_plans = 1u << 6;     // some are to be made
+    static constexpr unsigned sleepers = 1u << 7;  // blocked calls sleep: they say that they block
+    static constexpr unsigned message_plans = 1u << 6;  // some are to be made
 };
 
 // Returns when the entries are bound for it: who then hands the program something that needs them,

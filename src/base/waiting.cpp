@@ -58,20 +58,60 @@ WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept {
         case WaitMode::sleep:
             // 20 yields: short waits stay short. The kernel adds about 50 us of timer slack to each
             // sleep.
-            return {.spins = 10, .yields = 20, .sleep_us = 20, .max_sleep_us = 1000};
+            return {.spins = 10,
+                    .yields = 20,
+                    .sleep_us = 20,
+                    .max_sleep_us = 1000,
+                    .sleeps = Sleeps::always};
         case WaitMode::automatic:
             break;
     }
     // One look more before the first yield finds what arrived meanwhile; further ones keep the CPU
     // from the rank that is waited for (8 to 45 ms a collective where nobody yields, 12 to 35 us
     // where everybody does at once).
-    if (is_oversubscribed) return {.spins = 1, .yields = for_ever};
+    if (is_oversubscribed) return {.spins = 1, .yields = for_ever, .sleeps = Sleeps::beside_work};
     // About 0.2 ms of looks at full speed; then yields, which cost 0.3 us on a CPU with nothing
     // else to run.
-    return {.spins = 2000, .pauses = 2000, .yields = for_ever};
+    return {.spins = 2000, .pauses = 2000, .yields = for_ever, .sleeps = Sleeps::beside_work};
+}
+
+namespace {
+
+thread_local constinit Neighbours neighbours __attribute__((tls_model("initial-exec")));
+
+// Returns how long it took, in ns.
+uint64_t give_way_and_learn() noexcept {
+    const uint64_t begin_ns = nanoseconds_of(CLOCK_MONOTONIC);
+    sched_yield();
+    const uint64_t end_ns = nanoseconds_of(CLOCK_MONOTONIC);
+    neighbours.yielded((end_ns - begin_ns) / 1000, end_ns / 1000);
+    return end_ns - begin_ns;
+}
+
+}  // namespace
+
+// A rank that only works on a long message for once costs us little: the first time we ask again
+// soon. Who computes all the time is asked for 1 part in 64 of it.
+void Neighbours::yielded(uint64_t took_us, uint64_t now_us) noexcept {
+    constexpr uint64_t slice_us = 200;
+    constexpr uint32_t most_doublings = 6;
+    if (took_us < slice_us) {
+        long_ones_ = 0;
+        ask_again_us_ = 0;
+        return;
+    }
+    if (long_ones_ < most_doublings) ++long_ones_;
+    ask_again_us_ = now_us + (took_us << long_ones_);
 }
 
 void Ladder::give_way() noexcept { sched_yield(); }
+
+bool Ladder::wants_sleep() const noexcept {
+    const uint32_t awake = policy_.spins + policy_.pauses;
+    if (policy_.sleeps == Sleeps::never || steps_ < awake) return false;
+    if (policy_.sleeps == Sleeps::always) return steps_ - awake >= policy_.yields;
+    return neighbours.compute(monotonic_us());
+}
 
 void Ladder::climb() noexcept {
     uint32_t step = steps_ - policy_.spins;
@@ -81,13 +121,12 @@ void Ladder::climb() noexcept {
         return cpu_pause();
     }
     step -= policy_.pauses;
-    if (policy_.yields == for_ever || policy_.sleep_us == 0) {
-        sched_yield();
-        return;
-    }
-    if (step < policy_.yields) {
-        ++steps_;
-        sched_yield();
+    if (step < policy_.yields || policy_.sleep_us == 0) {
+        if (policy_.yields != for_ever && step < policy_.yields) ++steps_;
+        if (policy_.sleeps == Sleeps::beside_work)
+            give_way_and_learn();
+        else
+            sched_yield();
         return;
     }
     step -= policy_.yields;
@@ -104,9 +143,7 @@ void Ladder::rest_if_wanted() noexcept {
     static constinit std::atomic<uint64_t> least_ns{UINT64_MAX / times_least};
     const bool yields = policy_.yields == for_ever && steps_ == policy_.spins + policy_.pauses;
     if (!yields || policy_.spins == 0) return rest();
-    const uint64_t begin_ns = nanoseconds_of(CLOCK_MONOTONIC);
-    sched_yield();
-    const uint64_t took_ns = nanoseconds_of(CLOCK_MONOTONIC) - begin_ns;
+    const uint64_t took_ns = give_way_and_learn();
     if (took_ns < least_ns.load(std::memory_order_relaxed))
         least_ns.store(took_ns, std::memory_order_relaxed);
     const uint64_t least = least_ns.load(std::memory_order_relaxed);

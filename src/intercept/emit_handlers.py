@@ -5,6 +5,8 @@ serve_X does it, noexcept but where the library calls functions of the program; 
 and calls its error handler functions at the end; timed_X is the same for VECMPI_REPORT.
 """
 
+import re
+
 from prototypes import GeneratorError
 from text import banner, namespace, wrap
 
@@ -139,7 +141,7 @@ def signature(function, prefix="serve", linkage=""):
 
 
 # Hand-written, and the library calls functions of the program in them.
-CALLING_BACK = ("Comm_free", "Comm_disconnect", "Type_free", "Type_dup")
+CALLING_BACK = ("Comm_free", "Comm_disconnect", "Type_free", "Type_dup", "Reduce_local", "Reduce_local_c", "Finalize")
 
 
 def own_signature(function):
@@ -173,9 +175,26 @@ def moves_messages(function):
     return function.kind in kinds or function.prototype.parameter("sendtag") is not None
 
 
+BLOCKING = re.compile(
+    r"(Sendrecv|Sendrecv_replace|Probe|Mprobe|Wait|Waitall|Waitany|Waitsome"
+    r"|Win_(fence|wait|complete|start|lock|lock_all|unlock|unlock_all|flush\w*|free|create|allocate\w*)"
+    r"|Comm_(accept|connect|disconnect|create|create_group|dup|dup_with_info|split|split_type|spawn|spawn_multiple)"
+    r"|Intercomm_(create|merge))(_c)?"
+)
+
+
+def blocks(function):
+    """It may wait for another process, and never returns before that has done its part."""
+    return function.kind in ("twin", "collective") or BLOCKING.fullmatch(function.short_name) is not None
+
+
 def enter_served(function, operations):
     before = "    make_wanted_message_plans();\n" if moves_messages(function) else ""
-    return entry(function, f"serve_{function.short_name}", before)
+    if not blocks(function):
+        return entry(function, f"serve_{function.short_name}", before)
+    call = wrap(f"        rc = serve_{function.short_name}(", function.prototype.argument_list(), ");")
+    scope = "    int rc;\n    {\n        const BlockingCall waits;\n" + call + "\n    }\n"
+    return entry_signature(function) + " {\n" + before + scope + "    return finish(rc);\n}\n"
 
 
 def enter_real(function, operations):
@@ -301,6 +320,7 @@ def timed_entry(function, operations):
     constant = "" if moved else "const "
     text += f"        {constant}TimedCall timing{{Call::{function.short_name}{path}}};\n"
     text += f"        {moved}\n" if moved else ""
+    text += "        const BlockingCall waits;\n" if blocks(function) else ""
     text += "        make_wanted_message_plans();\n" if moves_messages(function) else ""
     text += wrap(f"        rc = {call}{function.short_name}(", function.prototype.argument_list(), ");")
     return text + "\n    }\n    return finish(rc);\n}\n"
@@ -427,7 +447,7 @@ def serve_collective(function, operations):
     # paths decline.
     operation = operations[function.columns[0]]
     return (
-        inlined_signature(function)
+        leavable(inlined_signature(function))
         + " {\n"
         + ask_intranode(function)
         + hand_on(function, f"is_reentrant() && {CALLED_BY_LIBRARY}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes what is one line a function: names, the struct of real functions, the entries. No behaviour."""
 
-from emit_handlers import has_entry, is_timed, moves_messages
+from emit_handlers import blocks, has_entry, is_timed, moves_messages
 from text import banner, namespace, wrap
 
 
@@ -79,7 +79,8 @@ def needs_of(function):
     if kind not in NEEDS or function.pipeline or function.intranode:
         return None
     plans = ("message_plans",) if moves_messages(function) else ()
-    return NEEDS[kind] + plans + ("error_handlers",)
+    sleep = ("sleepers",) if blocks(function) and kind != "pass" else ()
+    return NEEDS[kind] + plans + sleep + ("error_handlers",)
 
 
 def entries_source(functions):

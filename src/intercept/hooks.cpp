@@ -31,8 +31,12 @@ LibraryWaits library_waits(int lib_provided) noexcept {
     for (int look = 0; look < 3; ++look) real.Test(&never, &flag, MPI_STATUS_IGNORE);
     end_endless_request(&never);
     watch_locks_of_library(false);
-    return {.rest = library_polls_seen(),
-            .serve_jobs = library_shows_polls(lib_provided == MPI_THREAD_MULTIPLE)};
+    const bool multiple = lib_provided == MPI_THREAD_MULTIPLE;
+    const bool rests = library_polls_seen();
+    const bool shows = library_shows_polls(multiple);
+    // It would rest with its lock held.
+    if (multiple && !shows) stop_resting_in_library();
+    return {.rest = rests && (shows || !multiple), .serve_jobs = shows};
 }
 
 // A session that came first has set the library's thread level for good, and UCX has read its
@@ -47,13 +51,19 @@ std::atomic<bool> poll_functions_came{false};
 template <class LibraryInit>
 int initialise_world(int app_level, int* app_provided, LibraryInit library_init) noexcept {
     int lib_provided = MPI_THREAD_SINGLE;
+    int again = 0;
+    real.Initialized(&again);
+    if (again != 0) return library_init(app_level, app_provided);  // which refuses
     serve_message_types();
     rest_in_library(library_wait_policy());
     watch_locks_of_library(true);
     const EagerUcx eager(!session_came_first.load() && handshakes_are_slow());
     const int requested = level_to_request(app_level);
     const int rc = library_init(requested, &lib_provided);
-    if (rc != MPI_SUCCESS) return rc;
+    if (rc != MPI_SUCCESS) {
+        watch_locks_of_library(false);
+        return rc;
+    }
     const bool session_first = session_came_first.load();
     const bool raised = requested > app_level && !session_first;
     keep_questions_quiet();
@@ -223,7 +233,7 @@ int serve_Init_thread(int* argc, char*** argv, int required, int* provided) noex
 
 // The library runs the program's delete callbacks first, and they may still use requests: the
 // engine outlives them.
-int serve_Finalize() noexcept {
+int serve_Finalize() {
     if (is_reentrant() || !engine_runs()) return real.Finalize();
     quiesce_engine();
     const int rc = real.Finalize();
@@ -487,7 +497,7 @@ int serve_X_Stream_comm_create_multiplex(MPI_Comm comm, int count, int array_of_
 // ---- Reduce_local (MPI 4.0, 6.9.7) --------------------------------------------------------------
 
 int serve_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype,
-                       MPI_Op op) noexcept {
+                       MPI_Op op) {
     if (reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) {
         count_call(static_cast<size_t>(Call::Reduce_local), Path::own_kernel, 0);
         return MPI_SUCCESS;
@@ -498,7 +508,7 @@ int serve_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatyp
 }
 
 int serve_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype,
-                         MPI_Op op) noexcept {
+                         MPI_Op op) {
     if (reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) {
         count_call(static_cast<size_t>(Call::Reduce_local_c), Path::own_kernel, 0);
         return MPI_SUCCESS;

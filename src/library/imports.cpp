@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 
 namespace vecmpi {
 namespace {
@@ -97,15 +98,25 @@ int find_read_only(dl_phdr_info* info, size_t, void* context) noexcept {
     return place.found;
 }
 
-bool write_entry(void** entry, const void* value) noexcept {
-    const auto page_size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-    ReadOnly place{reinterpret_cast<uintptr_t>(entry), page_size};
+uintptr_t page_bytes() noexcept { return static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)); }
+
+bool is_read_only(void** entry) noexcept {
+    ReadOnly place{reinterpret_cast<uintptr_t>(entry), page_bytes()};
     dl_iterate_phdr(find_read_only, &place);
-    void* page = reinterpret_cast<void*>(place.address & ~(page_size - 1));
-    if (place.found && mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0) return false;
+    return place.found;
+}
+
+// Two entries may share a page. Nothing is called while it is held.
+constinit std::mutex writing;
+
+bool write_entry(void** entry, bool read_only, const void* value) noexcept {
+    const uintptr_t page_size = page_bytes();
+    void* page = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(entry) & ~(page_size - 1));
+    const std::lock_guard lock(writing);
+    if (read_only && mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0) return false;
     // Other threads may be calling through it.
     __atomic_store_n(entry, const_cast<void*>(value), __ATOMIC_RELEASE);
-    if (place.found) mprotect(page, page_size, PROT_READ);
+    if (read_only) mprotect(page, page_size, PROT_READ);
     return true;
 }
 
@@ -121,7 +132,7 @@ void clear_in(const Imports& imports, IsMissing is_missing) noexcept {
         if (ELF64_ST_BIND(named.st_info) != STB_WEAK || named.st_shndx != SHN_UNDEF) continue;
         auto** entry = reinterpret_cast<void**>(imports.base + relocation.r_offset);
         void* bound = __atomic_load_n(entry, __ATOMIC_RELAXED);
-        if (is_missing(bound)) write_entry(entry, nullptr);
+        if (is_missing(bound)) write_entry(entry, is_read_only(entry), nullptr);
     }
 }
 
@@ -143,17 +154,25 @@ void clear_weak_references(IsMissing is_missing) noexcept {
     dl_iterate_phdr(clear_in_object, &is_missing);
 }
 
-bool replace_import(const void* inside, const char* symbol, const void* replacement) noexcept {
+Import::Import(const void* inside, const char* symbol) noexcept {
     Dl_info unused;
     link_map* object = nullptr;
     if (dladdr1(inside, &unused, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP) == 0 ||
         object == nullptr || object->l_ld == nullptr)
-        return false;
+        return;
     const Imports imports = imports_of(object->l_addr, object->l_ld);
-    if (imports.symbols == nullptr || imports.names == nullptr) return false;
-    void** entry = find_entry(imports, imports.calls, jump_slot, symbol);
-    if (entry == nullptr) entry = find_entry(imports, imports.data, global_data, symbol);
-    return entry != nullptr && write_entry(entry, replacement);
+    if (imports.symbols == nullptr || imports.names == nullptr) return;
+    entry_ = find_entry(imports, imports.calls, jump_slot, symbol);
+    if (entry_ == nullptr) entry_ = find_entry(imports, imports.data, global_data, symbol);
+    is_read_only_ = entry_ != nullptr && is_read_only(entry_);
+}
+
+bool Import::replace(const void* replacement) const noexcept {
+    return entry_ != nullptr && write_entry(entry_, is_read_only_, replacement);
+}
+
+bool replace_import(const void* inside, const char* symbol, const void* replacement) noexcept {
+    return Import(inside, symbol).replace(replacement);
 }
 
 }  // namespace vecmpi

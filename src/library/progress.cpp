@@ -2,8 +2,6 @@
 // Interposes ucp_worker_progress, which MPICH's ch4:ucx calls in every wait of its own and which
 // never gives the CPU away: Init, communicator creation, RMA synchronisation, blocking collectives.
 // Must not be used to make progress.
-#include "vecmpi/library.hpp"
-
 #include <pthread.h>
 
 #include <atomic>
@@ -11,10 +9,14 @@
 #include <mutex>
 #include <utility>
 
+#include "vecmpi/needs.hpp"
+#include "wakeup.hpp"
+
 namespace vecmpi {
 
 thread_local constinit uint64_t library_events = 0;
-constinit std::atomic<uint32_t> jobs_under_way{0};
+thread_local constinit int blocking_calls = 0;
+constinit std::atomic<uint32_t> jobs_under_way{0}, jobs_on_memory{0};
 
 namespace {
 
@@ -69,10 +71,11 @@ void do_what_is_due(const pthread_mutex_t* given_up) noexcept {
     if ((at_unlock.due & jobs) != 0 && given_up == global_lock.load(std::memory_order_relaxed)) {
         at_unlock.due &= ~unsigned{jobs};
         answers().advance_jobs();
+        forget_armed();  // they may have sent something since
     }
     if ((at_unlock.due & rest) == 0) return;
     at_unlock.due &= ~unsigned{rest};
-    library_ladder.rest_if_wanted();
+    if (!sleep_if_armed(longest_sleep_us)) library_ladder.rest_if_wanted();
 }
 
 // Locks from before these functions came into their places are not counted; in MPI_Init, when there
@@ -148,36 +151,50 @@ constinit Usual usual;
 // unlock: they cost a program at MPI_THREAD_MULTIPLE some ns a call.
 
 enum class Watched : uint8_t { none, unlocks, all };
-constinit Watched watched = Watched::none;  // with making_route
-constinit std::atomic<bool> unlocks_are_watched{false}, all_are_watched{false};
 
-void watch_object(uintptr_t inside, Watched what) noexcept {
-    const auto replace = [inside](const char* symbol, auto* ours, auto* own, bool wanted) noexcept {
-        const void* chosen = reinterpret_cast<const void*>(wanted ? ours : own);
-        replace_import(reinterpret_cast<const void*>(inside), symbol, chosen);
-    };
-    replace("pthread_mutex_unlock", unlock_and_rest, pthread_mutex_unlock, what != Watched::none);
-    if (!is_mpi_library(inside)) return;
-    replace("pthread_mutex_lock", lock_and_count, pthread_mutex_lock, what == Watched::all);
-    replace("pthread_mutex_trylock", try_lock_and_count, pthread_mutex_trylock,
-            what == Watched::all);
-}
+// The MPI library's. A thread that loads something may hold the loader's lock and wait for the
+// library's, so who polls must not ask the loader: the entries are found in MPI_Init.
+class WatchedLocks {
+  public:
+    void find() noexcept {
+        const auto* const inside = reinterpret_cast<const void*>(real.Test);
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (lock_ || unlock_) return;
+        lock_ = Import(inside, "pthread_mutex_lock");
+        try_lock_ = Import(inside, "pthread_mutex_trylock");
+        unlock_ = Import(inside, "pthread_mutex_unlock");
+    }
+    void watch(Watched what) noexcept {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (watched_ == what) return;
+        watched_ = what;
+        const bool unlocks =
+            exchange(unlock_, unlock_and_rest, pthread_mutex_unlock, what != Watched::none);
+        const bool all = what == Watched::all;
+        exchange(lock_, lock_and_count, pthread_mutex_lock, all);
+        exchange(try_lock_, try_lock_and_count, pthread_mutex_trylock, all);
+        unlocks_.store(unlocks, std::memory_order_relaxed);
+        all_.store(all, std::memory_order_relaxed);
+    }
+    bool unlocks() const noexcept { return unlocks_.load(std::memory_order_relaxed); }
+    bool all() const noexcept { return all_.load(std::memory_order_relaxed); }
 
-void watch_locks(Watched what) noexcept {
-    const std::lock_guard<std::mutex> lock(making_route);
-    if (watched == what) return;
-    watched = what;
-    for (const Route& route : routes)
-        if (const uintptr_t begin = route.begin.load(std::memory_order_relaxed); begin != 0)
-            watch_object(begin, what);
-    unlocks_are_watched.store(what != Watched::none, std::memory_order_relaxed);
-    all_are_watched.store(what == Watched::all, std::memory_order_relaxed);
-    if (what == Watched::all) usual.become_nobody();  // each poll is to be noted
-}
+  private:
+    // True where ours is in place.
+    template <class Function>
+    static bool exchange(const Import& import, Function ours, Function own, bool wanted) noexcept {
+        return import.replace(reinterpret_cast<const void*>(wanted ? ours : own)) && wanted;
+    }
+    std::mutex mutex_;
+    Watched watched_ = Watched::none;
+    Import lock_, try_lock_, unlock_;
+    std::atomic<bool> unlocks_{false}, all_{false};
+};
+constinit WatchedLocks locks_of_library;
 
 void become_due(unsigned what) noexcept {
-    if (!unlocks_are_watched.load(std::memory_order_relaxed)) [[unlikely]]
-        watch_locks(Watched::unlocks);
+    if (!locks_of_library.unlocks()) [[unlikely]]
+        locks_of_library.watch(Watched::unlocks);
     at_unlock.due |= what;
 }
 
@@ -193,27 +210,51 @@ ProgressFunction find_function(uintptr_t caller) noexcept {
         route.end.store(found.end, std::memory_order_relaxed);
         route.function.store(function, std::memory_order_relaxed);
         note_library(found);
-        if (watched != Watched::none) watch_object(caller, watched);
         route.begin.store(found.begin, std::memory_order_release);
         break;
     }
     return function;
 }
 
-[[gnu::noinline]] void rest_after_poll_in_vain() noexcept {
+// Threads may be in the library, which polls with its lock held.
+bool locks() noexcept { return global_lock.load(std::memory_order_relaxed) != nullptr; }
+
+// A wait that may sleep, and is to. Armed by one poll, it sleeps after the next one of the same
+// worker: all that this wait polls are armed then. With the lock held by others' leave only.
+enum class Bedtime : uint8_t { no, soon, at_unlock };
+Bedtime go_to_sleep(void* worker, uintptr_t caller) noexcept {
+    if (!library_wakes() || !library_ladder.wants_sleep() || !is_mpi_library(caller))
+        return Bedtime::no;
+    set_need(Need::sleepers, true);
+    if (blocking_calls == 0) return Bedtime::no;  // a test, or a wait from before
+    if (jobs_on_memory.load(std::memory_order_relaxed) != 0) return Bedtime::no;
+    if (!arm(worker)) return Bedtime::no;
+    if (!arming.complete) return Bedtime::soon;
+    if (locks()) return Bedtime::at_unlock;
+    sleep_if_armed(longest_sleep_us);
+    return Bedtime::soon;
+}
+
+[[gnu::noinline]] void rest_after_poll_in_vain(void* worker, uintptr_t caller) noexcept {
+    if (arming.wanted && is_mpi_library(caller)) arm(worker);
     if (library_ladder.spins() || answers().loop_rests())
         return;  // the engine's loop knows better when
+    const Bedtime bedtime = go_to_sleep(worker, caller);
+    if (bedtime == Bedtime::soon) return;
+    if (bedtime == Bedtime::at_unlock) return become_due(rest);
     // No unlock came after the last poll: the library holds no lock, or does not give it up here.
     if ((at_unlock.due & rest) != 0) library_ladder.rest_if_wanted();
     become_due(rest);
 }
 
-unsigned rest_after(unsigned events) noexcept {
+unsigned rest_after(unsigned events, void* worker, uintptr_t caller) noexcept {
     library_events += events;
-    if (events != 0)
+    if (events != 0) {
         library_ladder.reset();
-    else
-        rest_after_poll_in_vain();
+        note_moved();
+    } else {
+        rest_after_poll_in_vain(worker, caller);
+    }
     return events;
 }
 
@@ -226,11 +267,15 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
     const JobLook look = polls == 0 && is_mpi_library(caller) ? answers().look() : JobLook::none;
     if (look == JobLook::during_job) {  // the wait around it rests
         library_events += events;
+        if (events != 0)
+            note_moved();
+        else if (arming.wanted)
+            arm(worker);
         return events;
     }
     if (look == JobLook::at_once) answers().advance_jobs();
     if (look == JobLook::after_unlock) become_due(jobs);
-    return rest_after(events);
+    return rest_after(events, worker, caller);
 }
 
 [[gnu::noinline]] unsigned poll_by_route(void* worker, uintptr_t caller) noexcept {
@@ -239,12 +284,12 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
     if (function == nullptr) return 0;
     if (!resting.load(std::memory_order_acquire)) return function(worker);
     if (!seen.load(std::memory_order_relaxed)) seen.store(true, std::memory_order_relaxed);
-    const bool all_watched = all_are_watched.load(std::memory_order_relaxed);
+    const bool all_watched = locks_of_library.all();
     at_unlock.polled |= all_watched;
     if (is_mpi_library(caller) && !all_watched) usual.become(function);
     if (jobs_under_way.load(std::memory_order_relaxed) != 0)
         return poll_beside_jobs(function, worker, caller);
-    return rest_after(function(worker));
+    return rest_after(function(worker), worker, caller);
 }
 
 // The usual poll is the MPI library's, rests, and has no jobs beside it: a few instructions, since
@@ -255,7 +300,9 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
         jobs_under_way.load(std::memory_order_relaxed) != 0) [[unlikely]]
         return poll_by_route(worker, caller);
     const unsigned events = usual.function.load(std::memory_order_relaxed)(worker);
-    return events == 0 && library_ladder.spins() ? 0 : rest_after(events);
+    return events == 0 && !arming.wanted && library_ladder.spins()
+               ? 0
+               : rest_after(events, worker, caller);
 }
 
 }  // namespace
@@ -266,7 +313,11 @@ void rest_in_library(const WaitPolicy& policy) noexcept {
     resting.store(true, std::memory_order_release);
 }
 
-void watch_locks_of_library(bool on) noexcept { watch_locks(on ? Watched::all : Watched::none); }
+void watch_locks_of_library(bool on) noexcept {
+    if (on) locks_of_library.find();
+    locks_of_library.watch(on ? Watched::all : Watched::none);
+    if (on) usual.become_nobody();  // each poll is to be noted
+}
 
 void answer_polls(const PollAnswers& given) noexcept {
     answers_to_polls.store(&given, std::memory_order_release);

@@ -657,11 +657,13 @@ void wait_until(bool (*look)(void* context), void* context) noexcept {
 }
 
 void wait_for_memory_on_ladder(bool (*look)(const void* context), const void* context) noexcept {
-    engine->run_until([=](bool may_call) noexcept {
-        if (look(context)) return true;
-        if (may_call) poll_library();
-        return look(context);
-    });
+    engine->run_until(
+        [=](bool may_call) noexcept {
+            if (look(context)) return true;
+            if (may_call) poll_library();
+            return look(context);
+        },
+        WaitsFor::memory);
 }
 
 void make_progress() noexcept {

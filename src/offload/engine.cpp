@@ -58,6 +58,16 @@ void end_endless_request(MPI_Request* request) noexcept {
     real.Wait(request, MPI_STATUS_IGNORE);
 }
 
+void Engine::rest_or_sleep(Ladder& ladder, uint32_t& refusals) const noexcept {
+    // UCX refuses while it has something to look at, and who does not own the engine polls nothing.
+    constexpr uint32_t most_refusals = 32;
+    if (!ladder.wants_sleep() || !library_wakes()) return rest(ladder);
+    const bool slept = sleep_if_armed(longest_sleep_us);
+    refusals = slept ? 0 : refusals + 1;
+    if (refusals % most_refusals == 0 && refusals != 0) rest(ladder);
+    arm_next_polls();
+}
+
 bool Engine::own() noexcept {
     if (callers_ask.load(std::memory_order_acquire)) return false;
     if (try_own()) return true;

@@ -22,12 +22,16 @@ struct ThreadState {
     bool issues = false;       // this thread holds the right to issue, see Engine::IssueScope
     bool is_offload_thread = false;
     int inside_job = 0;                  // >0: in Job::advance()
+    int loops = 0;                       // >0: in a loop of the engine's, which rests by itself
     bool library_looks_at_jobs = false;  // it polls by itself
     // The first error of a job that this call of the program completed: raised as the call ends.
     int job_error = MPI_SUCCESS;
     MPI_Comm job_comm = MPI_COMM_NULL;
 };
 extern thread_local constinit ThreadState this_thread __attribute__((tls_model("initial-exec")));
+
+// What ends a wait: messages wake a sleeper, memory that another process writes to does not.
+enum class WaitsFor : uint8_t { messages, memory };
 
 class Engine {
   public:
@@ -122,6 +126,10 @@ class Engine {
             ladder.rest();
     }
 
+    // The same of a wait for messages: it may sleep until one comes. refusals: how often in a row
+    // it could not, from 0.
+    void rest_or_sleep(Ladder& ladder, uint32_t& refusals) const noexcept;
+
     // After a failing look of a Test: on an oversubscribed node whoever must send has no CPU
     // meanwhile.
     void give_way_if_crowded() const noexcept {
@@ -131,7 +139,7 @@ class Engine {
     // attempt(may_call) -> finished. Called again and again; it may call the library as the owner,
     // where this thread can be it, and where callers ask.
     template <class Attempt>
-    void run_until(Attempt attempt) noexcept;
+    void run_until(Attempt attempt, WaitsFor waits_for = WaitsFor::messages) noexcept;
 
     // One look at all that is under way, of a thread that waits for something of its own without
     // holding the engine. True if something moved.
@@ -297,6 +305,18 @@ class CallerInside {
     bool counted_;
 };
 
+// In a loop of the engine's. What its last look armed is forgotten with it.
+class LoopScope {
+  public:
+    LoopScope() noexcept { ++this_thread.loops; }
+    ~LoopScope() {
+        --this_thread.loops;
+        forget_armed();
+    }
+    LoopScope(const LoopScope&) = delete;
+    LoopScope& operator=(const LoopScope&) = delete;
+};
+
 // Marks this thread as inside real functions and as the owner, for a scope in which it is.
 class OwnerScope {
   public:
@@ -334,7 +354,7 @@ bool Engine::beside_owner(Attempt attempt) noexcept {
 }
 
 template <class Attempt>
-void Engine::run_until(Attempt attempt) noexcept {
+void Engine::run_until(Attempt attempt, WaitsFor waits_for) noexcept {
     // From a callback: we hold the engine already. A callback of Testsome cannot wait for a request
     // that this very Testsome looks at; no MPI function that calls back allows that.
     if (this_thread.owns_engine) {
@@ -350,7 +370,9 @@ void Engine::run_until(Attempt attempt) noexcept {
         if (attempt(true)) return;
     }
     CallerInside inside(*this);
+    const LoopScope loop;
     Ladder ladder(wait);
+    uint32_t refusals = 0;
     for (;;) {
         bool moved = false;
         bool finished;
@@ -369,6 +391,9 @@ void Engine::run_until(Attempt attempt) noexcept {
         if (finished) return;
         if (moved)
             ladder.reset();
+        else if (waits_for == WaitsFor::messages &&
+                 jobs_on_memory.load(std::memory_order_relaxed) == 0)
+            rest_or_sleep(ladder, refusals);
         else
             rest(ladder);
     }

@@ -40,12 +40,14 @@ bool look_at(Job& job, const FloatEnvironment& floats) noexcept {
 
 void run_here(Job& job) noexcept {
     const FloatEnvironment floats = float_environment();
-    engine->run_until([&](bool may_call) noexcept {
-        if (!may_call) return false;
-        if (look_at(job, floats)) return true;
-        if (job.waits_for_memory) poll_library();
-        return false;
-    });
+    engine->run_until(
+        [&](bool may_call) noexcept {
+            if (!may_call) return false;
+            if (look_at(job, floats)) return true;
+            if (job.waits_for_memory) poll_library();
+            return false;
+        },
+        job.waits_for_memory ? WaitsFor::memory : WaitsFor::messages);
 }
 
 void give_back(Slot* slot) noexcept {
@@ -138,6 +140,7 @@ JobRecord* JobList::take_record() noexcept {
 // A thread that walked here before may hold the record for a moment, to find it empty.
 void JobList::start(JobRecord* record, std::unique_ptr<Job>& job, Slot* slot) noexcept {
     while (record->busy.exchange(1, std::memory_order_acquire) != 0) Ladder::give_way();
+    if (job->waits_for_memory) jobs_on_memory.fetch_add(1, std::memory_order_relaxed);
     record->job = std::move(job);
     record->slot = slot;
     record->floats = float_environment();
@@ -210,6 +213,7 @@ bool JobList::advance(JobRecord* record, bool* waits_for_memory) noexcept {
     if (record->job) *waits_for_memory |= record->job->waits_for_memory;
     if (done) {
         error = record->job->error;
+        if (record->job->waits_for_memory) jobs_on_memory.fetch_sub(1, std::memory_order_relaxed);
         record->job.reset();
         remove(record);
     }
@@ -246,13 +250,17 @@ void JobList::end() noexcept {
     while (jobs_under_way.load(std::memory_order_relaxed) != 0 && Clock::now() < limit)
         if (!advance()) ladder.rest();
     const bool left = jobs_under_way.exchange(0, std::memory_order_relaxed) != 0;
+    jobs_on_memory.store(0, std::memory_order_relaxed);
     if (last_) last_->next.store(left_, std::memory_order_relaxed);  // they stay reachable
     if (JobRecord* first = first_.exchange(nullptr, std::memory_order_relaxed)) left_ = first;
     last_ = nullptr;
-    posted_.store(false, std::memory_order_relaxed);
-    set_need(Need::virtual_requests, false);
     if (stand_in_comm_ != MPI_COMM_NULL && !left) real.Comm_free(&stand_in_comm_);
     stand_in_comm_ = MPI_COMM_NULL;
+}
+
+void JobList::forget_requests() noexcept {
+    posted_.store(false, std::memory_order_relaxed);
+    set_need(Need::virtual_requests, false);
 }
 
 // ---- the door -----------------------------------------------------------------------------------

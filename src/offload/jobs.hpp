@@ -41,8 +41,10 @@ class JobList {
         set_need(Need::virtual_requests, true);
     }
     bool were_posted() const noexcept { return posted_.load(std::memory_order_relaxed); }
-    // Before MPI_Finalize: gives what is left a last chance, then forgets it.
+    // Before MPI_Finalize: gives what is left a last chance, then forgets it. Requests stay: the
+    // functions that MPI_Finalize calls first may complete, start or free them.
     void end() noexcept;
+    void forget_requests() noexcept;  // after MPI_Finalize
 
   private:
     JobRecord* take_record() noexcept;

@@ -83,6 +83,16 @@ void read_tag_upper_bound() noexcept {
     if (found) engine->tag_upper_bound = *static_cast<int*>(value);
 }
 
+// moved: the messages of the agreement came by polls. Where this rank has neighbours on the node
+// and partners elsewhere, that says nothing of the neighbours'.
+void prove_that_library_wakes(bool moved) noexcept {
+    const HostView& host = decision().host;
+    if (host.local_ranks == 0) return prove_wakeup(Neighbourhood::unknown);
+    if (host.local_ranks == 1) return prove_wakeup(Neighbourhood::none);
+    if (!host.is_whole_job) return prove_wakeup(Neighbourhood::unknown);
+    prove_wakeup(moved ? Neighbourhood::by_polls : Neighbourhood::unknown);
+}
+
 }  // namespace
 
 int level_to_request(int level) noexcept {
@@ -103,7 +113,6 @@ WaitPolicy library_wait_policy() noexcept {
     // sooner: threads that share a CPU and talk in step lose it to each other (2 threads at
     // MPI_THREAD_MULTIPLE, ping-pong: 0.25 us become 8 us with 20 spins; docs/offload.md).
     if (settings().wait == WaitMode::automatic) policy.pauses = 0;
-    if (policy.max_sleep_us != 0) policy.yields = UINT32_MAX;
     policy.sleep_us = policy.max_sleep_us = 0;
     return policy;
 }
@@ -126,8 +135,10 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
         return;
     }
     apply_wait_policy(library_waits.rest);
-    static constexpr PollAnswers answers{job_look_after_poll, advance_jobs_in_library,
-                                         []() noexcept { return this_thread.owns_engine; }};
+    static constexpr PollAnswers answers{
+        job_look_after_poll, advance_jobs_in_library, []() noexcept {
+            return this_thread.owns_engine || this_thread.loops != 0 || this_thread.inside_job != 0;
+        }};
     answer_polls(answers);
     engine->callers_serve_jobs = library_waits.serve_jobs;
     note_traits_of_version();
@@ -144,7 +155,11 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     engine->queues = engine->has_thread() || (multiple && !engine->library_may_wait);
     // Threads that wait for jobs do not wait for each other: the library may call functions of the
     // program in any of them.
-    if (multiple && !engine->queues) engine->callers_ask.store(true, std::memory_order_relaxed);
+    if (multiple && !engine->queues) {
+        const InsideLibrary inside;
+        engine->blocker();  // which they share: before there are two
+        engine->callers_ask.store(true, std::memory_order_relaxed);
+    }
     // A job on the offload thread makes progress there, and so would run the program's operators.
     OwnMeans means{.has_engine = true};
     means.serves_jobs =
@@ -152,7 +167,10 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     // After the thread, which the system may have refused: what is agreed on must be true.
     means.wants_twins =
         has_trait(Trait::twins) && !library_waits.rest && oversubscribed(made.host, made.plan);
-    if (!agree_over_world(means, engine->wait)) {
+    const uint64_t events_before = library_events;
+    const bool agreed = agree_over_world(means, engine->wait);
+    prove_that_library_wakes(library_events != events_before);
+    if (!agreed) {
         engine->stop_thread();
         return;
     }
@@ -172,6 +190,7 @@ void quiesce_engine() noexcept {
 }
 
 void stop_engine() noexcept {
+    engine->jobs.forget_requests();
     forget_comm_traits();
     forget_agreement();
     if (engine_runs()) running->store(0, std::memory_order_release);

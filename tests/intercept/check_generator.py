@@ -132,12 +132,24 @@ class Needs(unittest.TestCase):
         return needs_of(function)
 
     def test_a_message_comes_where_we_wait_better_or_something_is_to_be_seen(self):
-        for row in ("MPI(X, twin, Isend)", "MPI(X, post)"):
-            self.assertEqual(self.needs(row), ("messages", "counting", "message_plans", "error_handlers"))
+        post = ("messages", "counting", "message_plans", "error_handlers")
+        self.assertEqual(self.needs("MPI(X, post)"), post)
+        self.assertEqual(self.needs("MPI(X, twin, Isend)"), (*post[:3], "sleepers", post[3]))
         self.assertEqual(self.needs("MPI(X, hook, messages)"), ("messages", "counting", "error_handlers"))
 
     def test_a_wait_comes_from_the_first_virtual_request_on(self):
         self.assertIn("virtual_requests", self.needs("MPI(X, requests, wait_one)"))
+
+    def test_what_blocks_comes_where_blocked_calls_sleep(self):
+        for name in ("Recv", "Mprobe", "Waitall", "Win_flush_all", "Comm_split_type", "Bcast"):
+            row = f"MPI({name}, hook, messages)" if name != "Bcast" else "MPI(Bcast, collective, Isend)"
+            prototype = f"int MPI_{name}(const void *buf, int count, MPI_Comm comm);\n"
+            table = "".join(line for line in TABLE.splitlines(True) if f"MPI({name}," not in line)
+            header = "".join(line for line in HEADER.splitlines(True) if f"MPI_{name}(" not in line)
+            function = joined(table=table + row + "\n", header=header + prototype)[f"MPI_{name}"]
+            self.assertEqual("sleepers" in needs_of(function), name != "Recv", name)
+        for row in ("MPI(X, requests, test_one)", "MPI(X, post)", "MPI(X, ordered)"):
+            self.assertNotIn("sleepers", self.needs(row))
 
     def test_what_has_a_path_of_ours_always_comes(self):
         self.assertIsNone(self.needs("MPI(X, collective, Isend, a_path)"))
@@ -148,7 +160,7 @@ class Needs(unittest.TestCase):
     def test_what_has_none_comes_where_calls_are_queued_or_twins_run(self):
         self.assertEqual(
             self.needs("MPI(X, collective, Isend)"),
-            ("queue", "twins", "counting", "message_plans", "error_handlers"),
+            ("queue", "twins", "counting", "message_plans", "sleepers", "error_handlers"),
         )
         self.assertEqual(self.needs("MPI(X, ordered)"), ("queue", "counting", "error_handlers"))
         self.assertEqual(self.needs("MPI(X, pass)"), ("error_handlers",))

@@ -7,6 +7,8 @@
 
 namespace vecmpi {
 
+thread_local constinit int blocking_calls = 0;
+
 RealFunctions real{};
 
 namespace test {

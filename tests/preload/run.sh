@@ -41,6 +41,12 @@ scenarios() { # VISIT
     "$1" "C objects, 2 ranks" same 2 c_objects
     "$1" "C++ threads, 2 ranks" same 2 cxx_threads
     "$1" "C++ bindings, error handlers, 2 ranks" cxx_bindings
+    "$1" "C++ exceptions, delete function of a communicator" same 1 cxx_exceptions comm
+    "$1" "C++ exceptions, copy function" same 1 cxx_exceptions copy
+    "$1" "C++ exceptions, delete function of a type" same 1 cxx_exceptions type
+    "$1" "C++ exceptions, delete function of a window" same 1 cxx_exceptions window
+    "$1" "C++ exceptions, operator" same 1 cxx_exceptions operator
+    "$1" "C++ exceptions, delete function in Finalize" same 1 cxx_exceptions finalize
     "$1" "Fortran 77, 2 ranks" same 2 f77_calls
     "$1" "Fortran use mpi, 2 ranks" same 2 f90_calls
     "$1" "Fortran use mpi, error handlers, 2 ranks" same 2 f90_errors
@@ -51,6 +57,9 @@ scenarios() { # VISIT
     "$1" "outside Init and Finalize, 1 rank" same 1 outside
     "$1" "outside Init and Finalize, 2 ranks" same 2 outside
     "$1" "Init in another thread, 2 ranks" same 2 thread_init
+    "$1" "requests in Finalize's delete functions, 2 ranks" last_requests
+    "$1" "requests in Finalize's delete functions, threads" last_requests threads
+    "$1" "a thread loads, a thread waits, 2 ranks" loads_while_waiting
     "$1" "sessions only, 2 ranks" same 2 sessions
     "$1" "session around all, 2 ranks" same 2 session_first
     "$1" "session around all, more ranks than CPUs" same_on_more_ranks_than_cpus session_first

@@ -28,6 +28,7 @@ Poll load_library() {
 
 // In place of elsewhere.cpp: the library is a page or two.
 void* vecmpi::defined_elsewhere(const char*) noexcept { return nullptr; }
+bool vecmpi::in_one_object(const void*, const void*) noexcept { return true; }
 vecmpi::CallersChoice vecmpi::definition_for(uintptr_t caller, const char*) noexcept {
     Dl_info object;
     dladdr(reinterpret_cast<const void*>(caller), &object);
@@ -41,6 +42,8 @@ TEST_CASE("a library that polled before it was to rest does so at its unlock", "
     REQUIRE(poll != nullptr);
     const auto own_test = vecmpi::real.Test;  // this library is the MPI library
     vecmpi::real.Test = reinterpret_cast<decltype(vecmpi::real.Test)>(poll);
+    vecmpi::watch_locks_of_library(true);  // finds them
+    vecmpi::watch_locks_of_library(false);
     poll(&lock_of_library);  // in a session: nothing rests yet
     CHECK_FALSE(vecmpi::library_polls_seen());
     vecmpi::rest_in_library({.sleep_us = 20000, .max_sleep_us = 20000});

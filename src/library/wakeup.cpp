@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sleeping until UCX has something: ucp_init_version is interposed to ask for its wake-up feature
+// (UCP_FEATURE_WAKEUP), ucp_worker_arm promises that the worker's descriptor becomes readable with
+// the next event. A worker is armed under the library's lock, where it was polled.
+#include "wakeup.hpp"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace vecmpi {
+
+thread_local constinit Arming arming = {};
+constinit std::atomic<uint32_t> sleepers{0};
+
+namespace {
+
+constinit std::atomic<bool> granted{false}, wakes{false};
+
+// ---- functions of UCX ---------------------------------------------------------------------------
+
+using GetDescriptor = UcxStatus (*)(void* worker, int* descriptor);
+using Arm = UcxStatus (*)(void* worker);
+// Found in MPI_Init: who polls must not ask the loader.
+constinit std::atomic<GetDescriptor> get_descriptor{nullptr};
+constinit std::atomic<Arm> arm_worker{nullptr};
+
+bool find_functions(uintptr_t caller) noexcept {
+    const auto get = definition_for(caller, "ucp_worker_get_efd").address;
+    const auto arm = definition_for(caller, "ucp_worker_arm").address;
+    get_descriptor.store(reinterpret_cast<GetDescriptor>(get), std::memory_order_relaxed);
+    arm_worker.store(reinterpret_cast<Arm>(arm), std::memory_order_relaxed);
+    return get != nullptr && arm != nullptr;
+}
+
+// ---- bells: by them other threads of the process wake a sleeper ---------------------------------
+
+enum class Bed : uint32_t { free, awake, asleep };
+struct alignas(64) Bell {
+    std::atomic<Bed> bed{Bed::free};
+    std::atomic<int> descriptor{-1};  // made once, kept for who has the bell next
+};
+constexpr size_t most_bells = 16;  // further threads yield
+constinit Bell bells[most_bells];
+
+thread_local constinit Bell* own_bell __attribute__((tls_model("initial-exec"))) = nullptr;
+
+// Gives a thread's bell back as it ends. (A thread_local with a destructor asks the loader.)
+constinit std::atomic<bool> bells_come_back{false};
+pthread_key_t key_of_bell;
+
+void make_bells_come_back() noexcept {
+    if (bells_come_back.load(std::memory_order_relaxed)) return;
+    const auto give_back = [](void* bell) {
+        static_cast<Bell*>(bell)->bed.store(Bed::free, std::memory_order_release);
+    };
+    if (pthread_key_create(&key_of_bell, give_back) == 0)
+        bells_come_back.store(true, std::memory_order_release);
+}
+
+// Null where all are in use.
+Bell* bell_of_thread() noexcept {
+    if (own_bell != nullptr) return own_bell;
+    if (!bells_come_back.load(std::memory_order_acquire)) return nullptr;
+    for (Bell& bell : bells) {
+        Bed nobody = Bed::free;
+        if (!bell.bed.compare_exchange_strong(nobody, Bed::awake, std::memory_order_acq_rel))
+            continue;
+        int descriptor = bell.descriptor.load(std::memory_order_relaxed);
+        if (descriptor < 0) descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        bell.descriptor.store(descriptor, std::memory_order_relaxed);
+        if (descriptor >= 0 && pthread_setspecific(key_of_bell, &bell) == 0)
+            return own_bell = &bell;
+        bell.bed.store(Bed::free, std::memory_order_release);
+        return nullptr;
+    }
+    return nullptr;
+}
+
+// From here on who moves something rings. Sequentially consistent, as the polls of others are after
+// our look: they come later under the library's lock, or see this.
+bool lie_down() noexcept {
+    Bell* const bell = bell_of_thread();
+    if (bell == nullptr) return false;
+    bell->bed.store(Bed::asleep, std::memory_order_relaxed);
+    sleepers.fetch_add(1, std::memory_order_seq_cst);
+    return true;
+}
+
+void get_up() noexcept {
+    Bell* const bell = own_bell;
+    sleepers.fetch_sub(1, std::memory_order_relaxed);
+    if (bell->bed.exchange(Bed::awake, std::memory_order_acquire) == Bed::asleep) return;
+    uint64_t rings;  // the ring may still be on its way: then the next sleep is a short one
+    const ssize_t taken =
+        read(bell->descriptor.load(std::memory_order_relaxed), &rings, sizeof rings);
+    static_cast<void>(taken);
+}
+
+// ---- what UCX is asked for in MPI_Init ----------------------------------------------------------
+
+// The beginning of ucp_params_t (ucp/api/ucp.h): which fields are set, by bits, and the first of
+// them. Later fields are copied, not known: offsets of their ends on LP64, by bit.
+struct UcxParams {
+    uint64_t fields = 0, features = 0;
+    unsigned char others[72] = {};
+};
+constexpr uint64_t has_features = 1, wakeup_feature = uint64_t{1} << 4;
+constexpr size_t end_of_field[] = {16, 24, 32, 40, 48, 52, 64, 72, 80, 84};
+
+// What the caller has set; false where it has fields that we do not know.
+bool copy_params(const void* params, UcxParams& copy) noexcept {
+    uint64_t fields;
+    std::memcpy(&fields, params, sizeof fields);
+    if ((fields & has_features) == 0 || (fields >> std::size(end_of_field)) != 0) return false;
+    size_t bytes = 0;
+    for (size_t bit = 0; bit < std::size(end_of_field); ++bit)
+        if ((fields >> bit & 1) != 0) bytes = end_of_field[bit];
+    std::memcpy(&copy, params, bytes);
+    return true;
+}
+
+bool has_entries(const char* folder) noexcept {
+    DIR* const list = opendir(folder);
+    if (list == nullptr) return false;
+    bool any = false;
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): a list of our own
+    for (const dirent* entry; !any && (entry = readdir(list)) != nullptr;)
+        any = entry->d_name[0] != '.';
+    closedir(list);
+    return any;
+}
+
+// UCX leaves out what cannot wake. By TCP and the memory of a node everything can; where there are
+// faster networks or accelerators, the user must ask for it.
+bool may_ask_for_wakeup() noexcept {
+    if (!may_have(Trait::wakeup) || !may_have(Trait::polls)) return false;
+    const WaitMode mode = settings().wait;
+    if (mode == WaitMode::sleep) return true;
+    return mode == WaitMode::automatic && !has_entries("/sys/class/infiniband") &&
+           access("/dev/nvidiactl", F_OK) != 0 && access("/dev/kfd", F_OK) != 0;
+}
+
+using Init = UcxStatus (*)(unsigned major, unsigned minor, const void* params, const void* config,
+                           void** context);
+
+UcxStatus init_with_wakeup(Init init, unsigned major, unsigned minor, const void* params,
+                           const void* config, void** context, uintptr_t caller) noexcept {
+    UcxParams wider;
+    if (!copy_params(params, wider) || !find_functions(caller))
+        return init(major, minor, params, config, context);
+    wider.features |= wakeup_feature;
+    const UcxStatus status = init(major, minor, &wider, config, context);
+    if (status != 0) return init(major, minor, params, config, context);
+    make_bells_come_back();
+    granted.store(true, std::memory_order_relaxed);
+    return status;
+}
+
+}  // namespace
+
+void ring_sleepers() noexcept {
+    for (Bell& bell : bells) {
+        if (bell.bed.load(std::memory_order_relaxed) != Bed::asleep) continue;
+        Bed asleep = Bed::asleep;
+        if (!bell.bed.compare_exchange_strong(asleep, Bed::awake, std::memory_order_release))
+            continue;
+        const uint64_t once = 1;
+        const ssize_t written =
+            write(bell.descriptor.load(std::memory_order_relaxed), &once, sizeof once);
+        static_cast<void>(written);  // full: it rings already
+    }
+}
+
+bool arm(void* worker) noexcept {
+    unsigned place = 0;
+    while (place < arming.workers && arming.worker[place] != worker) ++place;
+    if (place == Arming::most_workers) return false;
+    if (!arming.announced && !(arming.announced = lie_down())) return false;
+    int descriptor = -1;
+    if (get_descriptor.load(std::memory_order_relaxed)(worker, &descriptor) != 0 ||
+        arm_worker.load(std::memory_order_relaxed)(worker) != 0) {
+        const bool wanted = arming.wanted;  // it has something, or had: the next poll finds it
+        forget_armed();
+        arming.wanted = wanted;
+        return false;
+    }
+    if (place < arming.workers) return arming.complete = true;
+    arming.worker[place] = worker;
+    arming.found[place] = {descriptor, POLLIN, 0};
+    ++arming.workers;
+    return true;
+}
+
+bool library_wakes() noexcept { return wakes.load(std::memory_order_relaxed); }
+
+void prove_wakeup(Neighbourhood neighbours) noexcept {
+    // MPICH 4's ch4:ucx has no memory of its own between ranks, MPICH 5's has.
+    const bool by_polls = neighbours != Neighbourhood::unknown ||
+                          library_version().find("MPICH Version: 4.0") != std::string::npos;
+    const bool holds = by_polls && granted.load(std::memory_order_relaxed);
+    wakes.store(note_trait(Trait::wakeup, holds), std::memory_order_relaxed);
+}
+
+void arm_next_polls() noexcept { arming.wanted = true; }
+
+void forget_armed() noexcept {
+    if (arming.announced) get_up();
+    arming.announced = false;
+    arming.wanted = arming.complete = false;
+    arming.workers = 0;
+}
+
+bool sleep_if_armed(uint64_t limit_us) noexcept {
+    arming.wanted = false;
+    if (arming.workers == 0) return false;
+    arming.found[arming.workers] = {own_bell->descriptor.load(std::memory_order_relaxed), POLLIN,
+                                    0};
+    const timespec limit{static_cast<time_t>(limit_us / 1000000),
+                         static_cast<long>(limit_us % 1000000 * 1000)};
+    const uint64_t begin_us = monotonic_us();
+    const int ready = ppoll(arming.found, arming.workers + 1, &limit, nullptr);
+    count(Counter::sleeps);
+    count(Counter::slept_us, monotonic_us() - begin_us);
+    if (ready > 0)
+        count(arming.found[arming.workers].revents != 0 ? Counter::woken_by_thread
+                                                        : Counter::woken_by_message);
+    forget_armed();
+    return true;
+}
+
+}  // namespace vecmpi
+
+// UCX's prototype: ucs_status_t ucp_init_version(unsigned, unsigned, const ucp_params_t*, const
+// ucp_config_t*, ucp_context_h*), which its inline ucp_init() calls.
+extern "C" __attribute__((visibility("default"))) vecmpi::UcxStatus ucp_init_version(
+    unsigned major, unsigned minor, const void* params, const void* config,
+    void** context) noexcept {
+    using namespace vecmpi;
+    const auto* const caller = __builtin_return_address(0);
+    const auto init = reinterpret_cast<Init>(
+        definition_for(reinterpret_cast<uintptr_t>(caller), "ucp_init_version").address);
+    const bool by_library = in_one_object(caller, reinterpret_cast<const void*>(real.Comm_size));
+    if (by_library && may_ask_for_wakeup())
+        return init_with_wakeup(init, major, minor, params, config, context,
+                                reinterpret_cast<uintptr_t>(caller));
+    return init(major, minor, params, config, context);
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Inside src/library: what a thread's polls have armed.
+#pragma once
+
+#include <poll.h>
+
+#include "vecmpi/library.hpp"
+
+namespace vecmpi {
+
+// Of this thread.
+struct Arming {
+    static constexpr unsigned most_workers = 8;
+    bool wanted = false;     // polls in vain arm
+    bool announced = false;  // others ring
+    bool complete = false;   // a worker came by again, in vain: so all that are polled are armed
+    unsigned workers = 0;
+    const void* worker[most_workers] = {};
+    pollfd found[most_workers + 1] = {};  // the last one is the thread's own bell
+};
+extern thread_local constinit Arming arming __attribute__((tls_model("initial-exec")));
+
+// A poll of this worker found nothing. False where it cannot be armed now.
+bool arm(void* worker) noexcept;
+
+// Threads that sleep, or are about to.
+extern constinit std::atomic<uint32_t> sleepers;
+void ring_sleepers() noexcept;
+
+// A poll of this thread moved something: the others look what it was.
+inline void note_moved() noexcept {
+    if (arming.wanted || arming.announced) [[unlikely]]
+        forget_armed();
+    if (sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        ring_sleepers();
+}
+
+}  // namespace vecmpi
