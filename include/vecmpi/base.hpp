@@ -425,6 +425,7 @@ class Ladder {
         if (++steps_ % 16 == 0) give_way();
     }
     void reset() noexcept { steps_ = 0; }
+    void end_spins() noexcept { steps_ = std::max(steps_, policy_.spins); }
     static void give_way() noexcept;  // one sched_yield, for loops that are not ours
 
   private:

@@ -382,6 +382,7 @@ int level_to_request(int app_level) noexcept;
 WaitPolicy library_wait_policy() noexcept;
 // True where all ranks share one node and its CPUs are too few: each handshake of a rendezvous
 // waits for a rank that has no CPU.
+bool blocked_calls_may_sleep() noexcept;  // may want to be woken by the next message
 bool handshakes_are_slow() noexcept;
 // How the library's own waits go.
 struct LibraryWaits {

@@ -56,6 +56,7 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     if (again != 0) return library_init(app_level, app_provided);  // which refuses
     serve_message_types();
     rest_in_library(library_wait_policy());
+    want_wakeup(blocked_calls_may_sleep());
     watch_locks_of_library(true);
     const EagerUcx eager(!session_came_first.load() && handshakes_are_slow());
     const int requested = level_to_request(app_level);

@@ -300,9 +300,7 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
         jobs_under_way.load(std::memory_order_relaxed) != 0) [[unlikely]]
         return poll_by_route(worker, caller);
     const unsigned events = usual.function.load(std::memory_order_relaxed)(worker);
-    return events == 0 && !arming.wanted && library_ladder.spins()
-               ? 0
-               : rest_after(events, worker, caller);
+    return events == 0 && library_ladder.spins() ? 0 : rest_after(events, worker, caller);
 }
 
 }  // namespace
@@ -321,6 +319,12 @@ void watch_locks_of_library(bool on) noexcept {
 
 void answer_polls(const PollAnswers& given) noexcept {
     answers_to_polls.store(&given, std::memory_order_release);
+}
+
+// The usual poll looks no further while it spins.
+void arm_next_polls() noexcept {
+    arming.wanted = true;
+    library_ladder.end_spins();
 }
 
 bool library_polls_seen() noexcept {

@@ -19,6 +19,7 @@ constinit std::atomic<uint32_t> sleepers{0};
 namespace {
 
 constinit std::atomic<bool> granted{false}, wakes{false};
+constinit bool wanted_in_init = false;  // in MPI_Init
 
 // ---- functions of UCX ---------------------------------------------------------------------------
 
@@ -137,11 +138,10 @@ bool has_entries(const char* folder) noexcept {
 // UCX leaves out what cannot wake. By TCP and the memory of a node everything can; where there are
 // faster networks or accelerators, the user must ask for it.
 bool may_ask_for_wakeup() noexcept {
-    if (!may_have(Trait::wakeup) || !may_have(Trait::polls)) return false;
-    const WaitMode mode = settings().wait;
-    if (mode == WaitMode::sleep) return true;
-    return mode == WaitMode::automatic && !has_entries("/sys/class/infiniband") &&
-           access("/dev/nvidiactl", F_OK) != 0 && access("/dev/kfd", F_OK) != 0;
+    if (!wanted_in_init || !may_have(Trait::wakeup) || !may_have(Trait::polls)) return false;
+    return settings().wait == WaitMode::sleep ||
+           (!has_entries("/sys/class/infiniband") && access("/dev/nvidiactl", F_OK) != 0 &&
+            access("/dev/kfd", F_OK) != 0);
 }
 
 using Init = UcxStatus (*)(unsigned major, unsigned minor, const void* params, const void* config,
@@ -195,6 +195,7 @@ bool arm(void* worker) noexcept {
     return true;
 }
 
+void want_wakeup(bool wanted) noexcept { wanted_in_init = wanted; }
 bool library_wakes() noexcept { return wakes.load(std::memory_order_relaxed); }
 
 void prove_wakeup(Neighbourhood neighbours) noexcept {
@@ -204,8 +205,6 @@ void prove_wakeup(Neighbourhood neighbours) noexcept {
     const bool holds = by_polls && granted.load(std::memory_order_relaxed);
     wakes.store(note_trait(Trait::wakeup, holds), std::memory_order_relaxed);
 }
-
-void arm_next_polls() noexcept { arming.wanted = true; }
 
 void forget_armed() noexcept {
     if (arming.announced) get_up();

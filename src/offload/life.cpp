@@ -117,6 +117,15 @@ WaitPolicy library_wait_policy() noexcept {
     return policy;
 }
 
+// On one node whose ranks have their CPUs nobody is known to compute beside a wait, and messages
+// are so short of latency that what wakes must cost nothing.
+bool blocked_calls_may_sleep() noexcept {
+    const auto& [host, plan] = decision();
+    if (settings().wait == WaitMode::sleep) return true;
+    return settings().wait == WaitMode::automatic && host.local_ranks > 0 &&
+           (!host.is_whole_job || oversubscribed(host, plan));
+}
+
 bool handshakes_are_slow() noexcept {
     const auto& [host, plan] = decision();
     return host.is_whole_job && host.local_ranks > 1 && oversubscribed(host, plan);

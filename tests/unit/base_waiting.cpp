@@ -40,6 +40,10 @@ TEST_CASE("wait_policy", "[base][waiting]") {
         CHECK(sleep.yields < 100);
         CHECK(sleep.sleep_us > 0);
         CHECK(sleep.max_sleep_us == 1000);
+        CHECK(sleep.sleeps == Sleeps::always);
+        CHECK(spin.sleeps == Sleeps::never);
+        CHECK(yield.sleeps == Sleeps::never);
+        CHECK(wait_policy(WaitMode::automatic, crowded).sleeps == Sleeps::beside_work);
     }
     WaitPolicy roomy = wait_policy(WaitMode::automatic, false);
     CHECK(roomy.spins >= 1000);
@@ -97,6 +101,43 @@ TEST_CASE("Ladder: a yield that nobody takes up begins it anew", "[base][waiting
     Ladder yields(at_once);
     for (int i = 0; i < 100; ++i) yields.rest_if_wanted();
     CHECK_FALSE(yields.spins());
+}
+
+TEST_CASE("Neighbours: who takes a time slice computes, who gives the CPU back soon waits as well",
+          "[base][waiting]") {
+    Neighbours others;
+    CHECK_FALSE(others.compute(0));
+    others.yielded(3, 1000);
+    CHECK_FALSE(others.compute(1000));
+    uint64_t now_us = 10000;
+    for (uint64_t times : {2, 4, 8, 16, 32, 64, 64}) {
+        others.yielded(3000, now_us);
+        CHECK(others.compute(now_us));
+        CHECK(others.compute(now_us + 3000 * times - 1));
+        CHECK_FALSE(others.compute(now_us + 3000 * times));
+        now_us += 3000 * times;
+    }
+    others.yielded(2, now_us);
+    CHECK_FALSE(others.compute(now_us));
+    others.yielded(3000, now_us);  // again from the start
+    CHECK_FALSE(others.compute(now_us + 6000));
+}
+
+TEST_CASE("Ladder: who may sleep, and when", "[base][waiting]") {
+    const WaitPolicy never{.spins = 2, .yields = UINT32_MAX};
+    const WaitPolicy always{.spins = 2, .yields = 3, .sleeps = Sleeps::always};
+    Ladder awake(never), sleepy(always);
+    for (int i = 0; i < 5; ++i) {
+        CHECK_FALSE(sleepy.wants_sleep());
+        sleepy.rest();
+        awake.rest();
+    }
+    CHECK(sleepy.wants_sleep());
+    CHECK_FALSE(awake.wants_sleep());
+    sleepy.reset();
+    CHECK_FALSE(sleepy.wants_sleep());
+    sleepy.end_spins();
+    CHECK_FALSE(sleepy.spins());
 }
 
 TEST_CASE("futex_wait returns at once when the word differs", "[base][waiting]") {
