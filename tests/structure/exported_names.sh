@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# libvecmpi.so exports what is interposed and nothing else, and needs no library but libc's.
+# libvecmpi.so exports what is interposed and nothing else, and needs no library but libc's and the unwinder, of which a
+# process must have one only.
 #
 #   exported_names.sh LIBVECMPI
 set -uo pipefail
@@ -9,5 +10,5 @@ ours='^P?MPIX?_|^vecmpi_|^ucp_(init_version|worker_progress|dt_create_generic|dt
 symbols=$(nm -D --defined-only "$library") || exit 1
 more=$(awk '{print $3}' <<<"$symbols" | grep -vE "$ours")
 [ -z "$more" ] || { echo "exported as well: $more"; exit 1; }
-needed=$(readelf -d "$library" | grep NEEDED | grep -vE 'lib(c|m|pthread|dl)\.so|ld-linux')
+needed=$(readelf -d "$library" | grep NEEDED | grep -vE 'lib(c|m|gcc_s|pthread|dl)\.so|ld-linux')
 [ -z "$needed" ] || { echo "needed as well: $needed"; exit 1; }
