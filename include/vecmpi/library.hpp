@@ -230,6 +230,8 @@ void prove_wakeup(Neighbourhood neighbours) noexcept;
 
 // The polls of this thread's next look are to arm.
 void arm_next_polls() noexcept;
+// So often in a row nothing was armed, and the thread looks again at once; then it rests.
+constexpr uint32_t most_refusals = 32;
 // After a look in vain: sleeps if its polls armed, at most for so long. False where they did not.
 bool sleep_if_armed(uint64_t limit_us) noexcept;
 // This thread goes on without a sleep.

@@ -228,7 +228,8 @@ Bedtime go_to_sleep(void* worker, uintptr_t caller) noexcept {
     set_need(Need::sleepers, true);
     if (blocking_calls == 0) return Bedtime::no;  // a test, or a wait from before
     if (jobs_on_memory.load(std::memory_order_relaxed) != 0) return Bedtime::no;
-    if (!arm(worker)) return Bedtime::no;
+    // UCX refuses while it has something to look at: mostly the next poll finds it.
+    if (!arm(worker)) return ++arming.refusals % most_refusals != 0 ? Bedtime::soon : Bedtime::no;
     if (!arming.complete) return Bedtime::soon;
     if (locks()) return Bedtime::at_unlock;
     sleep_if_armed(longest_sleep_us);

@@ -15,6 +15,7 @@ struct Arming {
     bool announced = false;  // others ring
     bool complete = false;   // a worker came by again, in vain: so all that are polled are armed
     unsigned workers = 0;
+    uint32_t refusals = 0;  // of the library's own waits
     const void* worker[most_workers] = {};
     pollfd found[most_workers + 1] = {};  // the last one is the thread's own bell
 };

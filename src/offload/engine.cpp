@@ -59,8 +59,7 @@ void end_endless_request(MPI_Request* request) noexcept {
 }
 
 void Engine::rest_or_sleep(Ladder& ladder, uint32_t& refusals) const noexcept {
-    // UCX refuses while it has something to look at, and who does not own the engine polls nothing.
-    constexpr uint32_t most_refusals = 32;
+    // Who does not own the engine polls nothing, so nothing is armed.
     if (!ladder.wants_sleep() || !library_wakes()) return rest(ladder);
     const bool slept = sleep_if_armed(longest_sleep_us);
     refusals = slept ? 0 : refusals + 1;
