@@ -228,7 +228,7 @@ void NodeComm::make_job_site(Call call, MPI_Comm comm) noexcept {
         site = std::make_shared<JobSite>();
     } catch (const std::bad_alloc&) {
     }
-    if (!all_can(comm, site != nullptr)) return;
+    if (!all_can(comm, site != nullptr && !session_was_opened())) return;
     site->node = make_node_comm(comm, ranks());
     if (!site->node) return count(Counter::decline_no_arena);
     site->bays = site->node->decide_bays(comm);

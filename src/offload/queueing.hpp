@@ -11,10 +11,6 @@ namespace vecmpi {
 // handler that the communicator has, and it must not matter on which thread it runs.
 bool window_serves(CommTraits::Handler handler) noexcept;
 
-// A session may outlive MPI_Finalize, and its requests with it, when nobody knows virtual ones any
-// more. Which communicators are of a session nobody can tell: no request is virtual then.
-bool session_was_opened() noexcept;
-
 // Before a nonblocking reduction: from the first with an operator of the program on, callers ask.
 void note_op(MPI_Op op) noexcept;
 

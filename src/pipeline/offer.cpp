@@ -179,6 +179,8 @@ std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& ask
     Offer offer;
     offer.comm = private_comm_for(form, comm, traits.size);
     if (!offer.comm) return declined(Counter::decline_no_private_comm);
+    if (form.kind != CollectiveForm::Kind::blocking && !offer.comm->serves_requests())
+        return declined(Counter::decline_session);
     const NodeLayout& layout = settings().reproducible && reduces(asked.collective)
                                    ? offer.comm->flat_layout()
                                    : offer.comm->layout();

@@ -91,6 +91,7 @@ PrivateCommPointer create(MPI_Comm comm, int ranks, bool may) noexcept {
         if (!result) real.Comm_free(&created);
         return nullptr;
     }
+    result->serve_requests(all_can(comm, !session_was_opened()));
     return result;
 }
 

@@ -66,6 +66,10 @@ class PrivateComm {
 
     static size_t alive() noexcept { return alive_.load(std::memory_order_relaxed); }
 
+    // Nonblocking and persistent collectives may have requests of ours: equal on all ranks.
+    bool serves_requests() const noexcept { return serves_requests_; }
+    void serve_requests(bool serves) noexcept { serves_requests_ = serves; }
+
     MPI_Comm comm() const noexcept { return comm_; }
     int rank() const noexcept { return rank_; }
     const NodeLayout& layout() const noexcept { return layout_; }
@@ -108,6 +112,7 @@ class PrivateComm {
         std::shared_ptr<const Schedule> schedule;
     };
     static inline std::atomic<size_t> alive_{0};
+    bool serves_requests_ = true;  // written before another thread sees this
     const MPI_Comm comm_;
     const int rank_;
     const NodeLayout layout_;
