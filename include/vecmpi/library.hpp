@@ -239,10 +239,15 @@ void forget_armed() noexcept;
 // While there is one, this thread is in a call that waits, and may sleep in the library's own
 // waits. A test must not, nor a post.
 extern thread_local constinit int blocking_calls __attribute__((tls_model("initial-exec")));
+// The polls of this thread have armed something, and others ring for it.
+extern thread_local constinit bool is_announced __attribute__((tls_model("initial-exec")));
 class BlockingCall {
   public:
     BlockingCall() noexcept { ++blocking_calls; }
-    ~BlockingCall() { --blocking_calls; }
+    ~BlockingCall() {
+        if (--blocking_calls == 0 && is_announced) [[unlikely]]
+            forget_armed();  // another thread has completed what it waited for
+    }
     BlockingCall(const BlockingCall&) = delete;
     BlockingCall& operator=(const BlockingCall&) = delete;
 };

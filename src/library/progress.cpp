@@ -54,7 +54,7 @@ thread_local constinit Ladder library_ladder
 //
 // A look at the jobs calls the library, which takes its global lock, so it is made when that one
 // was given up. An inner lock may be given up before, and ROMIO holds one of its own all the while.
-enum Due : unsigned { nothing = 0, rest = 1, jobs = 2 };
+enum Due : unsigned { nothing = 0, rest = 1, jobs = 2, sleep = 4 };
 struct AtUnlock {
     unsigned due = nothing;
     int locks_held = 0;   // of the library's, by this thread
@@ -73,9 +73,13 @@ void do_what_is_due(const pthread_mutex_t* given_up) noexcept {
         answers().advance_jobs();
         forget_armed();  // they may have sent something since
     }
+    if ((at_unlock.due & sleep) != 0 && given_up == global_lock.load(std::memory_order_relaxed)) {
+        at_unlock.due &= ~unsigned{sleep};
+        if (blocking_calls != 0) sleep_if_armed(longest_sleep_us);
+    }
     if ((at_unlock.due & rest) == 0) return;
     at_unlock.due &= ~unsigned{rest};
-    if (!sleep_if_armed(longest_sleep_us)) library_ladder.rest_if_wanted();
+    library_ladder.rest_if_wanted();
 }
 
 // Locks from before these functions came into their places are not counted; in MPI_Init, when there
@@ -242,7 +246,8 @@ Bedtime go_to_sleep(void* worker, uintptr_t caller) noexcept {
         return;  // the engine's loop knows better when
     const Bedtime bedtime = go_to_sleep(worker, caller);
     if (bedtime == Bedtime::soon) return;
-    if (bedtime == Bedtime::at_unlock) return become_due(rest);
+    if (bedtime == Bedtime::at_unlock) return become_due(sleep);
+    if (is_announced) forget_armed();
     // No unlock came after the last poll: the library holds no lock, or does not give it up here.
     if ((at_unlock.due & rest) != 0) library_ladder.rest_if_wanted();
     become_due(rest);

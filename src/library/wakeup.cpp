@@ -9,11 +9,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 namespace vecmpi {
 
 thread_local constinit Arming arming = {};
+thread_local constinit bool is_announced = false;
 constinit std::atomic<uint32_t> sleepers{0};
 
 namespace {
@@ -56,6 +58,8 @@ pthread_key_t key_of_bell;
 void make_bells_come_back() noexcept {
     if (bells_come_back.load(std::memory_order_relaxed)) return;
     const auto give_back = [](void* bell) {
+        forget_armed();
+        own_bell = nullptr;  // the thread may still call MPI, and get another one
         static_cast<Bell*>(bell)->bed.store(Bed::free, std::memory_order_release);
     };
     if (pthread_key_create(&key_of_bell, give_back) == 0)
@@ -135,10 +139,22 @@ bool has_entries(const char* folder) noexcept {
     return any;
 }
 
+// Where the user names transports there must be one among them that wakes, or UCX finds no way to a
+// peer.
+bool a_named_transport_wakes() noexcept {
+    const char* const named = std::getenv("UCX_TLS");  // NOLINT(concurrency-mt-unsafe): in MPI_Init
+    if (named == nullptr) return true;
+    for (const char* one : {"tcp", "sm", "shm", "posix", "sysv", "all"})
+        if (named[0] != '^' && std::strstr(named, one) != nullptr) return true;
+    return false;
+}
+
 // UCX leaves out what cannot wake. By TCP and the memory of a node everything can; where there are
 // faster networks or accelerators, the user must ask for it.
 bool may_ask_for_wakeup() noexcept {
-    if (!wanted_in_init || !may_have(Trait::wakeup) || !may_have(Trait::polls)) return false;
+    if (!wanted_in_init || !may_have(Trait::wakeup) || !may_have(Trait::polls) ||
+        !a_named_transport_wakes())
+        return false;
     return settings().wait == WaitMode::sleep ||
            (!has_entries("/sys/class/infiniband") && access("/dev/nvidiactl", F_OK) != 0 &&
             access("/dev/kfd", F_OK) != 0);
@@ -179,7 +195,7 @@ bool arm(void* worker) noexcept {
     unsigned place = 0;
     while (place < arming.workers && arming.worker[place] != worker) ++place;
     if (place == Arming::most_workers) return false;
-    if (!arming.announced && !(arming.announced = lie_down())) return false;
+    if (!is_announced && !(is_announced = lie_down())) return false;
     int descriptor = -1;
     if (get_descriptor.load(std::memory_order_relaxed)(worker, &descriptor) != 0 ||
         arm_worker.load(std::memory_order_relaxed)(worker) != 0) {
@@ -188,9 +204,9 @@ bool arm(void* worker) noexcept {
         arming.wanted = wanted;
         return false;
     }
+    arming.found[place] = {descriptor, POLLIN, 0};
     if (place < arming.workers) return arming.complete = true;
     arming.worker[place] = worker;
-    arming.found[place] = {descriptor, POLLIN, 0};
     ++arming.workers;
     return true;
 }
@@ -207,8 +223,8 @@ void prove_wakeup(Neighbourhood neighbours) noexcept {
 }
 
 void forget_armed() noexcept {
-    if (arming.announced) get_up();
-    arming.announced = false;
+    if (is_announced) get_up();
+    is_announced = false;
     arming.wanted = arming.complete = false;
     arming.workers = 0;
 }

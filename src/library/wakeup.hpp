@@ -11,9 +11,8 @@ namespace vecmpi {
 // Of this thread.
 struct Arming {
     static constexpr unsigned most_workers = 8;
-    bool wanted = false;     // polls in vain arm
-    bool announced = false;  // others ring
-    bool complete = false;   // a worker came by again, in vain: so all that are polled are armed
+    bool wanted = false;    // polls in vain arm
+    bool complete = false;  // a worker came by again, in vain: so all that are polled are armed
     unsigned workers = 0;
     uint32_t refusals = 0;  // of the library's own waits
     const void* worker[most_workers] = {};
@@ -30,7 +29,7 @@ void ring_sleepers() noexcept;
 
 // A poll of this thread moved something: the others look what it was.
 inline void note_moved() noexcept {
-    if (arming.wanted || arming.announced) [[unlikely]]
+    if (arming.wanted || is_announced) [[unlikely]]
         forget_armed();
     if (sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
         ring_sleepers();

@@ -8,6 +8,8 @@
 namespace vecmpi {
 
 thread_local constinit int blocking_calls = 0;
+thread_local constinit bool is_announced = false;
+void forget_armed() noexcept {}
 
 RealFunctions real{};
 
