@@ -12,6 +12,10 @@
 #include "vecmpi/needs.hpp"
 #include "wakeup.hpp"
 
+// UCX's prototype: unsigned ucp_worker_progress(ucp_worker_h), the handle being a pointer.
+extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(
+    void* worker) noexcept;
+
 namespace vecmpi {
 
 thread_local constinit uint64_t library_events = 0;
@@ -135,20 +139,38 @@ ProgressFunction known_function(uintptr_t caller) noexcept {
     return nullptr;
 }
 
-// Whom the usual poll reaches: the MPI library's, while it rests.
-struct alignas(64) Usual {
-    std::atomic<uintptr_t> begin{0}, bytes{0};  // bytes: stored last, with release; 0: nobody
-    std::atomic<ProgressFunction> function{nullptr};
+unsigned usual_poll(void* worker) noexcept;
 
-    void become(ProgressFunction polled) noexcept {
-        if (bytes.load(std::memory_order_relaxed) != 0) return;
-        function.store(polled, std::memory_order_relaxed);
-        begin.store(library_begin.load(std::memory_order_acquire), std::memory_order_relaxed);
-        bytes.store(library_bytes.load(std::memory_order_relaxed), std::memory_order_release);
+// The MPI library's polls, while it rests: its import is bound to a function that need not look who
+// calls, and whom it would reach.
+class UsualPolls {
+  public:
+    void find() noexcept {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (!import_)
+            import_ = Import(reinterpret_cast<const void*>(real.Test), "ucp_worker_progress");
     }
-    void become_nobody() noexcept { bytes.store(0, std::memory_order_relaxed); }
+    ProgressFunction function() const noexcept { return function_.load(std::memory_order_relaxed); }
+    void bind(ProgressFunction polled) noexcept {
+        if (is_bound_.load(std::memory_order_relaxed)) return;
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (is_bound_.exchange(true, std::memory_order_relaxed)) return;
+        function_.store(polled, std::memory_order_release);
+        import_.replace(reinterpret_cast<const void*>(usual_poll));
+    }
+    void unbind() noexcept {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (is_bound_.exchange(false, std::memory_order_relaxed))
+            import_.replace(reinterpret_cast<const void*>(::ucp_worker_progress));
+    }
+
+  private:
+    std::mutex mutex_;
+    std::atomic<bool> is_bound_{false};
+    Import import_;  // found in MPI_Init: who polls must not ask the loader
+    alignas(64) std::atomic<ProgressFunction> function_{nullptr};
 };
-constinit Usual usual;
+constinit UsualPolls usual_polls;
 
 // ---- whose locks come through us --------------------------------------------------------------
 // In MPI_Init all of them, to find the global one. Later none, until something is first due at an
@@ -284,7 +306,7 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
     return rest_after(events, worker, caller);
 }
 
-[[gnu::noinline]] unsigned poll_by_route(void* worker, uintptr_t caller) noexcept {
+unsigned poll_by_route(void* worker, uintptr_t caller) noexcept {
     ProgressFunction function = known_function(caller);
     if (function == nullptr) function = find_function(caller);
     if (function == nullptr) return 0;
@@ -292,21 +314,23 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
     if (!seen.load(std::memory_order_relaxed)) seen.store(true, std::memory_order_relaxed);
     const bool all_watched = locks_of_library.all();
     at_unlock.polled |= all_watched;
-    if (is_mpi_library(caller) && !all_watched) usual.become(function);
+    if (is_mpi_library(caller) && !all_watched) usual_polls.bind(function);
     if (jobs_under_way.load(std::memory_order_relaxed) != 0)
         return poll_beside_jobs(function, worker, caller);
     return rest_after(function(worker), worker, caller);
 }
 
-// The usual poll is the MPI library's, rests, and has no jobs beside it: a few instructions, since
-// a message of 8 bytes comes in as little as two polls, and a poll takes as little as 10 ns.
-[[gnu::always_inline]] inline unsigned progress(void* worker, uintptr_t caller) noexcept {
-    const uintptr_t inside = caller - usual.begin.load(std::memory_order_relaxed);
-    if (inside >= usual.bytes.load(std::memory_order_acquire) ||
-        jobs_under_way.load(std::memory_order_relaxed) != 0) [[unlikely]]
-        return poll_by_route(worker, caller);
-    const unsigned events = usual.function.load(std::memory_order_relaxed)(worker);
-    return events == 0 && library_ladder.spins() ? 0 : rest_after(events, worker, caller);
+// The MPI library's, rests, and mostly has no jobs beside it: a few instructions, since a message
+// of 8 bytes comes in as little as two polls, and a poll takes as little as 10 ns.
+unsigned usual_poll(void* worker) noexcept {
+    const ProgressFunction function = usual_polls.function();
+    const auto caller = [] { return library_begin.load(std::memory_order_relaxed); };
+    if (jobs_under_way.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        return poll_beside_jobs(function, worker, caller());
+    const unsigned events = function(worker);
+    if (events == 0 && library_ladder.spins()) [[likely]]
+        return 0;
+    return rest_after(events, worker, caller());
 }
 
 }  // namespace
@@ -318,9 +342,12 @@ void rest_in_library(const WaitPolicy& policy) noexcept {
 }
 
 void watch_locks_of_library(bool on) noexcept {
-    if (on) locks_of_library.find();
+    if (on) {
+        locks_of_library.find();
+        usual_polls.find();
+        usual_polls.unbind();  // each poll is to be noted
+    }
     locks_of_library.watch(on ? Watched::all : Watched::none);
-    if (on) usual.become_nobody();  // each poll is to be noted
 }
 
 void answer_polls(const PollAnswers& given) noexcept {
@@ -347,13 +374,11 @@ void forget_global_lock() noexcept { global_lock.store(nullptr, std::memory_orde
 
 void stop_resting_in_library() noexcept {
     resting.store(false, std::memory_order_relaxed);
-    usual.become_nobody();
+    usual_polls.unbind();
 }
 
 }  // namespace vecmpi
 
-// UCX's prototype: unsigned ucp_worker_progress(ucp_worker_h), the handle being a pointer.
-extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(
-    void* worker) noexcept {
-    return vecmpi::progress(worker, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+unsigned ucp_worker_progress(void* worker) noexcept {
+    return vecmpi::poll_by_route(worker, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }
