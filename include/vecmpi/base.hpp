@@ -439,6 +439,32 @@ class Ladder {
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_us) noexcept;
 void futex_wake_all(std::atomic<uint32_t>& word) noexcept;
 
+// ---- doors: sleeping until another process of the node has written something
+// ---------------------
+
+// In memory that the processes share; one of each, which it alone opens.
+struct Door {
+    std::atomic<uint32_t> asleep;   // a thread of the process sleeps, or is about to
+    std::atomic<uint32_t> is_deaf;  // somebody cannot ring here: nobody sleeps
+    std::atomic<uint64_t> name;     // of the bell; 0: none
+};
+// This process's door. False where the system refuses a bell. One at a time.
+bool open_door(Door* door) noexcept;
+void close_door() noexcept;
+bool has_door() noexcept;  // and may sleep at it
+// Who lies down looks once more, and may then sleep until the descriptor is readable; -1: not here.
+// What rings is missed once in a great while, so a sleep must end by itself.
+int lie_down_at_door() noexcept;
+void get_up_from_door() noexcept;
+// Before anybody relies on it, by each peer that has a door: can it be rung?
+void test_bell(Door& peer) noexcept;
+// After something was written that the door's process may wait for. A load, where nobody sleeps.
+void ring_at(Door& door) noexcept;
+inline void ring_if_asleep(Door& door) noexcept {
+    if (door.asleep.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        ring_at(door);
+}
+
 // Full fences in pairs where one side runs often and the other seldom: the light one costs nothing,
 // the heavy one a system call (membarrier(2), private expedited) that runs a fence on every CPU
 // with a thread of this process.

@@ -233,9 +233,18 @@ void arm_next_polls() noexcept;
 // So often in a row nothing was armed, and the thread looks again at once; then it rests.
 constexpr uint32_t most_refusals = 32;
 // After a look in vain: sleeps if its polls armed, at most for so long. False where they did not.
-bool sleep_if_armed(uint64_t limit_us) noexcept;
+// door: a descriptor that wakes as well, or -1; enough by itself where the library does not wake.
+bool sleep_if_armed(uint64_t limit_us, int door = -1) noexcept;
 // This thread goes on without a sleep.
 void forget_armed() noexcept;
+// Threads that sleep, or are about to.
+extern std::atomic<uint32_t> sleepers;
+void ring_sleepers() noexcept;
+// There is something to do that a sleeper of this process may wait for.
+inline void wake_sleepers() noexcept {
+    if (sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        ring_sleepers();
+}
 // While there is one, this thread is in a call that waits, and may sleep in the library's own
 // waits. A test must not, nor a post.
 extern thread_local constinit int blocking_calls __attribute__((tls_model("initial-exec")));

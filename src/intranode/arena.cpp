@@ -47,7 +47,7 @@ State& state() noexcept {
 }
 
 Box* box_at(char* arena, uint32_t index) noexcept {
-    return reinterpret_cast<Box*>(arena + size_t{index} * box_bytes);
+    return reinterpret_cast<Box*>(arena + door_bytes + size_t{index} * box_bytes);
 }
 
 constexpr size_t bay_offset(uint32_t index) noexcept { return boxes_bytes + index * bay_bytes; }
@@ -94,6 +94,7 @@ bool make_arena(State& own) {
         return false;
     }
     own.address = {inode_of(descriptor), getpid(), descriptor};
+    open_door(reinterpret_cast<Door*>(own.memory));
     own.free_bays.reserve(bays_per_arena);
     for (uint32_t index = boxes_per_arena; index-- > 0;) own.free.push_back(index);
     return true;
@@ -111,7 +112,8 @@ bool all_closed(const Retired& retired) noexcept {
 
 uint32_t index_of(const State& own, const Box* box) noexcept {
     return static_cast<uint32_t>(
-        static_cast<size_t>(reinterpret_cast<const char*>(box) - own.memory) / box_bytes);
+        static_cast<size_t>(reinterpret_cast<const char*>(box) - own.memory - door_bytes) /
+        box_bytes);
 }
 
 void reclaim(State& own) {
@@ -221,19 +223,28 @@ void return_bay(uint32_t index) noexcept {
     own.free_bays.push_back(index);
 }
 
-Bay* bay_beside(const Box* box, uint32_t index) noexcept {
-    if (index >= bays_per_arena) return nullptr;
+namespace {
+// Null where the box is in none that is mapped.
+char* arena_of(const Box* box) noexcept {
     State& own = state();
     const std::lock_guard lock(own.mutex);
     const auto holds_box = [=](const char* memory) noexcept {
         const auto* const at = reinterpret_cast<const char*>(box);
         return memory != nullptr && at >= memory && at < memory + boxes_bytes;
     };
-    if (holds_box(own.memory)) return bay_at(own.memory, index);
+    if (holds_box(own.memory)) return own.memory;
     for (const Mapped& known : own.mapped)
-        if (holds_box(known.memory)) return bay_at(known.memory, index);
+        if (holds_box(known.memory)) return known.memory;
     return nullptr;
 }
+}  // namespace
+
+Bay* bay_beside(const Box* box, uint32_t index) noexcept {
+    char* const arena = index < bays_per_arena ? arena_of(box) : nullptr;
+    return arena ? bay_at(arena, index) : nullptr;
+}
+
+Door* door_beside(const Box* box) noexcept { return reinterpret_cast<Door*>(arena_of(box)); }
 
 void retire_box(Box* own_box, uint32_t bay, std::vector<BoxOfRank> all) noexcept {
     own_box->closed.store(1, std::memory_order_release);
@@ -263,6 +274,7 @@ Box* map_box(const ArenaAddress& address, uint32_t index, uint64_t token) noexce
     char* const memory = inode_of(descriptor) == address.inode ? map_shared(descriptor) : nullptr;
     close(descriptor);
     if (memory == nullptr) return nullptr;
+    test_bell(*reinterpret_cast<Door*>(memory));
     try {
         own.mapped.push_back({address, memory});
     } catch (const std::bad_alloc&) {
@@ -282,6 +294,7 @@ void release_arenas() noexcept {
     own.free_bays.clear();
     own.bays_with_pages = 0;
     if (own.memory != nullptr) {
+        close_door();
         munmap(own.memory, arena_bytes);
         // The program may have closed it, and have another file there.
         if (inode_of(own.address.descriptor) == own.address.inode) close(own.address.descriptor);

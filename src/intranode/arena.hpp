@@ -4,7 +4,7 @@
 // behind, and a small /dev/shm does not matter.
 //
 // Glossary
-//   arena   one rank's shared memory
+//   arena   one rank's shared memory; its first page has the door of its process (base.hpp)
 //   box     the part of an arena that serves one communicator
 //   bay     another part, for a communicator with larger data (bay.hpp)
 #pragma once
@@ -20,7 +20,8 @@ namespace vecmpi {
 
 constexpr size_t box_bytes = 4096;
 constexpr uint32_t boxes_per_arena = 256;
-constexpr size_t boxes_bytes = box_bytes * boxes_per_arena;
+constexpr size_t door_bytes = 4096;
+constexpr size_t boxes_bytes = door_bytes + box_bytes * boxes_per_arena;  // and the door
 constexpr uint32_t bays_per_arena = 13;
 constexpr uint32_t no_bay = UINT32_MAX;
 // Mapped as a whole; the file grows with the bays that were ever taken.
@@ -74,6 +75,8 @@ uint32_t take_bay() noexcept;
 void return_bay(uint32_t own) noexcept;  // one that was not used
 // A bay of the arena that this box lies in.
 Bay* bay_beside(const Box* box, uint32_t index) noexcept;
+// The door of the process whose arena this box lies in.
+Door* door_beside(const Box* box) noexcept;
 // The own box, and the bay if there is one, serve no communicator any more; they come back once all
 // peers have closed their boxes. Peers that were mapped stay mapped. all: by rank, the own among
 // them.

@@ -29,6 +29,7 @@ void Lane::await_free(uint64_t round) noexcept {
 
 void Lane::tell(Signal signal, uint64_t round) noexcept {
     told(me_, signal).store(round, std::memory_order_release);  // pairs with last_told()
+    doors_.ring_all();
 }
 
 uint64_t Lane::last_told(Signal signal, int rank) const noexcept {

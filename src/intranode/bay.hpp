@@ -12,7 +12,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
+
+#include "vecmpi/base.hpp"
 
 namespace vecmpi {
 
@@ -51,11 +54,28 @@ struct Bay {
 };
 constexpr size_t bay_bytes = (sizeof(Bay) + 4095) / 4096 * 4096;
 
+// The doors of a communicator's ranks, for who has written something that they may wait for. Empty
+// where nobody sleeps.
+class Doors {
+  public:
+    Doors() = default;
+    explicit Doors(std::vector<Door*> by_rank) noexcept : by_rank_(std::move(by_rank)) {}
+    void ring(int rank) const noexcept {
+        if (!by_rank_.empty()) ring_if_asleep(*by_rank_[static_cast<size_t>(rank)]);
+    }
+    void ring_all() const noexcept {
+        for (Door* door : by_rank_) ring_if_asleep(*door);
+    }
+
+  private:
+    std::vector<Door*> by_rank_;
+};
+
 // One lane of all ranks' bays, and this rank's rounds on it. One thread at a time.
 class Lane {
   public:
-    Lane(LaneKind kind, int rank, const std::vector<Bay*>& bays) noexcept
-        : bays_(bays), me_(rank), kind_(kind) {}
+    Lane(LaneKind kind, int rank, const std::vector<Bay*>& bays, const Doors& doors) noexcept
+        : bays_(bays), doors_(doors), me_(rank), kind_(kind) {}
 
     int rank() const noexcept { return me_; }
     int ranks() const noexcept { return static_cast<int>(bays_.size()); }
@@ -89,6 +109,7 @@ class Lane {
         return bay.signals[static_cast<size_t>(kind_)][static_cast<size_t>(signal)].round;
     }
     const std::vector<Bay*>& bays_;  // by rank
+    const Doors& doors_;
     int me_;
     LaneKind kind_;
     uint64_t last_ = 0;

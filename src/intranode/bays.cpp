@@ -24,9 +24,9 @@ bool Bays::leaves_slice_in_place(size_t bytes) noexcept {
     return bytes >= library_exchanges_pairs_from;
 }
 
-Bays::Bays(int rank, std::vector<Bay*> bays)
+Bays::Bays(int rank, std::vector<Bay*> bays, const Doors& doors)
     : bays_(std::move(bays)),
-      lanes_{{LaneKind::small, rank, bays_}, {LaneKind::large, rank, bays_}},
+      lanes_{{LaneKind::small, rank, bays_, doors}, {LaneKind::large, rank, bays_, doors}},
       slices_(bays_.size()),
       kept_(new unsigned char[values_kept_for(ranks()) * remote_piece_bytes]),
       doubling_(order_of_doubling(ranks())),

@@ -27,8 +27,8 @@ class Bays {
   public:
     // A slice of a slot must hold the largest element.
     static constexpr int most_ranks = 512;
-    // bays: by rank, at most most_ranks. Throws bad_alloc.
-    Bays(int rank, std::vector<Bay*> bays);
+    // bays: by rank, at most most_ranks. doors: outlive this. Throws bad_alloc.
+    Bays(int rank, std::vector<Bay*> bays, const Doors& doors);
     Bays(const Bays&) = delete;
     Bays& operator=(const Bays&) = delete;
 

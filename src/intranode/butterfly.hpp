@@ -86,12 +86,16 @@ inline void read_data(const Line& line, Line& into, size_t bytes) noexcept {
 //   combine(left, right, into)          Lines; `into` may be either; called with the lower
 //                                       participants' part left
 //   await(line)                         returns once the line shows the turn
-template <class Board, class Combine, class Await>
+//   told(participant)                   called after a line was written that this one may await
+template <class Board, class Combine, class Await, class Told>
 void run_butterfly(const ButterflyPlan& plan, uint64_t turn, Line& value, size_t bytes,
-                   StoreLine store, const Board& board, const Combine& combine,
-                   const Await& await) noexcept {
+                   StoreLine store, const Board& board, const Combine& combine, const Await& await,
+                   const Told& told) noexcept {
     value.flag = turn;
-    const auto tell = [&](int line) noexcept { store(&board(plan.me, line), &value); };
+    const auto tell = [&](int line, int reader) noexcept {
+        store(&board(plan.me, line), &value);
+        told(reader);
+    };
     const auto hear = [&](int who, int line, Line& into) noexcept {
         const Line& from = board(who, line);
         await(from);
@@ -100,7 +104,7 @@ void run_butterfly(const ButterflyPlan& plan, uint64_t turn, Line& value, size_t
     const int other = plan.other_of_group();
     // 1. Group: an extra folds its value onto its master and waits for the release.
     if (plan.is_extra()) {
-        tell(0);
+        tell(0, other);
         hear(other, plan.release_line(), value);
         return;
     }
@@ -112,7 +116,7 @@ void run_butterfly(const ButterflyPlan& plan, uint64_t turn, Line& value, size_t
     // 2. Butterfly among the masters.
     for (int step = 0; step < plan.steps(); ++step) {
         const int partner = plan.partner(step);
-        tell(step);
+        tell(step, partner);
         hear(partner, step, heard);
         if (partner > plan.me)
             combine(value, heard, value);
@@ -120,7 +124,7 @@ void run_butterfly(const ButterflyPlan& plan, uint64_t turn, Line& value, size_t
             combine(heard, value, value);
     }
     // 3. Release.
-    if (other >= 0) tell(plan.release_line());
+    if (other >= 0) tell(plan.release_line(), other);
 }
 
 }  // namespace vecmpi

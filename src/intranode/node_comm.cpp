@@ -106,6 +106,17 @@ bool count_call(MPI_Comm comm, size_t bytes) {
     return calls > calls_before();
 }
 
+std::unique_ptr<NodeComm> make_of(int rank, std::vector<BoxOfRank> boxes) noexcept {
+    std::vector<Door*> doors;
+    try {
+        for (const BoxOfRank& one : boxes) doors.push_back(door_beside(one.box));
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+    return std::unique_ptr<NodeComm>(new (std::nothrow) NodeComm(
+        rank, std::move(boxes), Doors(std::move(doors)), promised_line_width()));
+}
+
 }  // namespace
 
 // 1. Are all on this node, with memory for the answers and no GPU, whose buffers we cannot read? 2.
@@ -131,8 +142,7 @@ std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
     real.Comm_rank(comm, &rank);
     real.Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, comm);
     std::unique_ptr<NodeComm> made;
-    if (map_all(cards, rank, own, boxes))
-        made.reset(new (std::nothrow) NodeComm(rank, std::move(boxes), promised_line_width()));
+    if (map_all(cards, rank, own, boxes)) made = make_of(rank, std::move(boxes));
     if (all_can(comm, made != nullptr)) return made;
     if (!made && own != nullptr) return_box(own);
     return nullptr;
@@ -175,8 +185,10 @@ NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t b
     }
 }
 
-NodeComm::NodeComm(int rank, std::vector<BoxOfRank> boxes, LineWidth width) noexcept
-    : plan_{static_cast<int>(boxes.size()), rank}, boxes_(std::move(boxes)) {
+NodeComm::NodeComm(int rank, std::vector<BoxOfRank> boxes, Doors doors, LineWidth width) noexcept
+    : plan_{static_cast<int>(boxes.size()), rank},
+      boxes_(std::move(boxes)),
+      doors_(std::move(doors)) {
     for (size_t bytes = 0; bytes <= line_data_bytes; ++bytes)
         stores_[bytes] = line_store(width, bytes);
 }
@@ -288,7 +300,7 @@ void NodeComm::make_bays(MPI_Comm comm) noexcept {
         all_readable = all_readable && is_readable(processes[r]);
     }
     try {
-        if (all_found) bays_ = std::make_unique<Bays>(rank(), std::move(found));
+        if (all_found) bays_ = std::make_unique<Bays>(rank(), std::move(found), doors_);
     } catch (const std::bad_alloc&) {
     }
     if (!all_can(comm, bays_ != nullptr)) {
@@ -328,6 +340,7 @@ uint64_t NodeComm::begin(OneWay kind) noexcept {
 void NodeComm::end(OneWay kind) noexcept {
     const auto at = static_cast<unsigned>(kind);
     box(rank()).finished[at].store(one_way_[at].last, std::memory_order_release);
+    doors_.ring_all();
 }
 
 void NodeComm::await(const Line& line, uint64_t turn) noexcept {
@@ -341,6 +354,7 @@ size_t NodeComm::bcast(Line& value, size_t bytes, int root) noexcept {
     if (rank() == root) {
         value.flag = flag_of(turn, bytes);
         stores_[bytes](&from, &value);
+        doors_.ring_all();
     } else {
         await(from, turn);
         told = flag_seen(from) >> told_bytes_shift;

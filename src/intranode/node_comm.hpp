@@ -26,7 +26,7 @@ struct JobSite;
 
 class NodeComm {
   public:
-    NodeComm(int rank, std::vector<BoxOfRank> boxes, LineWidth width) noexcept;
+    NodeComm(int rank, std::vector<BoxOfRank> boxes, Doors doors, LineWidth width) noexcept;
     ~NodeComm();
     NodeComm(const NodeComm&) = delete;
     NodeComm& operator=(const NodeComm&) = delete;
@@ -78,6 +78,7 @@ class NodeComm {
 
     const ButterflyPlan plan_;
     std::vector<BoxOfRank> boxes_;  // by rank
+    const Doors doors_;
     StoreLine stores_[line_data_bytes + 1];
     uint64_t butterflies_ = 0;
     Turns one_way_[number_of_one_way];
@@ -139,7 +140,8 @@ void NodeComm::allreduce(Line& value, size_t bytes, const Combine& combine) noex
         [&](int rank, int number) noexcept -> Line& {
             return box(rank).butterfly[turn % butterfly_depth][number];
         },
-        combine, [&](const Line& awaited) noexcept { await(awaited, turn); });
+        combine, [&](const Line& awaited) noexcept { await(awaited, turn); },
+        [&](int reader) noexcept { doors_.ring(reader); });
 }
 
 template <class Combine>
@@ -151,6 +153,7 @@ void NodeComm::reduce(Line& value, size_t bytes, int root, const Combine& combin
         if ((relative & bit) != 0) {
             value.flag = turn;
             stores_[bytes](&line(OneWay::reduce, turn, rank()), &value);
+            doors_.ring((rank() - bit + ranks()) % ranks());
             break;
         }
         const int source = relative | bit;

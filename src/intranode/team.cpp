@@ -111,11 +111,13 @@ struct vecmpi_team {
             return of_turn[static_cast<size_t>(who) * butterfly_depth * per_turn +
                            static_cast<size_t>(line)];
         };
-        run_butterfly(mine, turn, value, bytes, stores[bytes], board, combine,
-                      [&, waiting = &member(thread).waiting](const Line& line) noexcept {
-                          Ladder ladder(*waiting);
-                          while (!shows_turn(line, turn)) ladder.rest();
-                      });
+        run_butterfly(
+            mine, turn, value, bytes, stores[bytes], board, combine,
+            [&, waiting = &member(thread).waiting](const Line& line) noexcept {
+                Ladder ladder(*waiting);
+                while (!shows_turn(line, turn)) ladder.rest();
+            },
+            [](int) noexcept {});
     }
 
     const int size;

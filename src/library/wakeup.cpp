@@ -229,20 +229,23 @@ void forget_armed() noexcept {
     arming.workers = 0;
 }
 
-bool sleep_if_armed(uint64_t limit_us) noexcept {
+bool sleep_if_armed(uint64_t limit_us, int door) noexcept {
     arming.wanted = false;
-    if (arming.workers == 0) return false;
-    arming.found[arming.workers] = {own_bell->descriptor.load(std::memory_order_relaxed), POLLIN,
-                                    0};
+    if (arming.workers == 0 && (door < 0 || library_wakes())) return false;
+    // poll(2) passes over those below 0.
+    pollfd& bell = arming.found[arming.workers] = {
+        is_announced ? own_bell->descriptor.load(std::memory_order_relaxed) : -1, POLLIN, 0};
+    pollfd& node = arming.found[arming.workers + 1] = {door, POLLIN, 0};
     const timespec limit{static_cast<time_t>(limit_us / 1000000),
                          static_cast<long>(limit_us % 1000000 * 1000)};
     const uint64_t begin_us = monotonic_us();
-    const int ready = ppoll(arming.found, arming.workers + 1, &limit, nullptr);
+    const int ready = ppoll(arming.found, arming.workers + 2, &limit, nullptr);
     count(Counter::sleeps);
     count(Counter::slept_us, monotonic_us() - begin_us);
     if (ready > 0)
-        count(arming.found[arming.workers].revents != 0 ? Counter::woken_by_thread
-                                                        : Counter::woken_by_message);
+        count(bell.revents != 0   ? Counter::woken_by_thread
+              : node.revents != 0 ? Counter::woken_by_node
+                                  : Counter::woken_by_message);
     forget_armed();
     return true;
 }

@@ -16,23 +16,18 @@ struct Arming {
     unsigned workers = 0;
     uint32_t refusals = 0;  // of the library's own waits
     const void* worker[most_workers] = {};
-    pollfd found[most_workers + 1] = {};  // the last one is the thread's own bell
+    pollfd found[most_workers + 2] = {};  // behind them: the thread's own bell, and a door
 };
 extern thread_local constinit Arming arming __attribute__((tls_model("initial-exec")));
 
 // A poll of this worker found nothing. False where it cannot be armed now.
 bool arm(void* worker) noexcept;
 
-// Threads that sleep, or are about to.
-extern constinit std::atomic<uint32_t> sleepers;
-void ring_sleepers() noexcept;
-
 // A poll of this thread moved something: the others look what it was.
 inline void note_moved() noexcept {
     if (arming.wanted || is_announced) [[unlikely]]
         forget_armed();
-    if (sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
-        ring_sleepers();
+    wake_sleepers();
 }
 
 }  // namespace vecmpi

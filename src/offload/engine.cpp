@@ -18,7 +18,7 @@ Engine* engine = nullptr;
 namespace {
 
 // How the offload thread rests, and the values of its futex word.
-enum Rest : uint32_t { awake, parked, dozing };
+enum Rest : uint32_t { awake, parked, dozing, asleep };
 
 // Looks in vain before the thread rests between looks: about 10 ms with a CPU of its own, so that a
 // program that posts once in an iteration pays no wake (3 to 20 us). None without a CPU of its own,
@@ -58,14 +58,48 @@ void end_endless_request(MPI_Request* request) noexcept {
     real.Wait(request, MPI_STATUS_IGNORE);
 }
 
-void Engine::rest_or_sleep(Ladder& ladder, uint32_t& refusals) const noexcept {
-    // Who does not own the engine polls nothing, so nothing is armed.
-    if (!ladder.wants_sleep() || !library_wakes()) return rest(ladder);
-    const bool slept = sleep_if_armed(longest_sleep_us);
-    refusals = slept ? 0 : refusals + 1;
-    if (refusals % most_refusals == 0 && refusals != 0) rest(ladder);
-    arm_next_polls();
+// ---- how a wait sleeps --------------------------------------------------------------------------
+
+void Bed::lie_down(bool at_door) noexcept {
+    if (at_door) door_ = lie_down_at_door();
+    if (library_wakes()) arm_next_polls();
 }
+
+void Bed::get_up() noexcept {
+    if (std::exchange(door_, -1) >= 0) get_up_from_door();
+}
+
+bool Bed::sleep() noexcept {
+    const bool slept = sleep_if_armed(longest_sleep_us, door_);
+    get_up();
+    refusals_ = slept ? 0 : refusals_ + 1;
+    return slept;
+}
+
+// A job may be ended by memory too.
+bool Engine::waits_for_node(WaitsFor waits_for) const noexcept {
+    return waits_for == WaitsFor::memory || jobs_on_memory.load(std::memory_order_relaxed) != 0;
+}
+
+// By all that it waits for. What wakes nobody is looked for once in longest_sleep_us, which is
+// enough for who waits for memory: the library's messages are others' then.
+bool Engine::can_be_woken(WaitsFor waits_for) const noexcept {
+    if (waits_for_node(waits_for) && !has_door()) return false;
+    if (library_wakes() || waits_for == WaitsFor::memory) return true;
+    const uint32_t on_memory = jobs_on_memory.load(std::memory_order_relaxed);
+    return on_memory != 0 && on_memory == jobs_under_way.load(std::memory_order_relaxed) &&
+           active_count_.load(std::memory_order_relaxed) == 0;
+}
+
+// Who does not own the engine polls nothing, so nothing is armed, and it rests.
+void Engine::rest_or_sleep(Ladder& ladder, Bed& bed, WaitsFor waits_for) const noexcept {
+    if (!ladder.wants_sleep() || !can_be_woken(waits_for)) return rest(ladder);
+    if (!library_wakes() && bed.library_moved()) return ladder.reset();
+    if (!bed.sleep() && bed.is_refused_often()) rest(ladder);
+    bed.lie_down(waits_for_node(waits_for));
+}
+
+// ---- ownership and the queue --------------------------------------------------------------------
 
 bool Engine::own() noexcept {
     if (callers_ask.load(std::memory_order_acquire)) return false;
@@ -173,7 +207,10 @@ void Engine::wake_thread() noexcept {
     if (rest == parked || (rest == dozing && thread_spins())) {
         parked_.store(awake, std::memory_order_relaxed);
         futex_wake_all(parked_);
+    } else if (rest == asleep) {
+        parked_.store(awake, std::memory_order_relaxed);
     }
+    wake_sleepers();  // the thread, or one of the program that looks in its place
 }
 
 void Engine::issue_left_over() noexcept {
@@ -432,6 +469,7 @@ void Engine::thread_main() noexcept {
     uint32_t looks_in_vain = 0;
     uint64_t posted_before = 0;
     Naps naps;
+    Bed bed;
     CrowdedCpu crowd(patience_us);
     while (!stop_.load(std::memory_order_relaxed)) {
         if (thread_turn()) {
@@ -445,8 +483,7 @@ void Engine::thread_main() noexcept {
         } else if (has_own_cpu() && posts_since(&posted_before)) {
             looks_in_vain = 0;  // the program posts, and runs that itself while it waits
         } else {
-            const bool command =
-                park_if_idle() || doze(naps.next_us(std::exchange(library_events, 0)));
+            const bool command = rest_for_a_while(naps, bed);
             crowd.slept();
             if (command) {
                 looks_in_vain = 0;  // more may come
@@ -517,6 +554,26 @@ bool Engine::park_if_idle() noexcept {
 bool Engine::posts_since(uint64_t* posted_before) const noexcept {
     const uint64_t posted = posted_.load(std::memory_order_relaxed);
     return std::exchange(*posted_before, posted) != posted;
+}
+
+// Sleeps until a message, the node or a post wakes it. False where it cannot be woken: it rests
+// then.
+bool Engine::sleep_until_woken(Bed& bed) noexcept {
+    if (!can_be_woken(WaitsFor::messages)) return false;
+    parked_.store(asleep, std::memory_order_relaxed);
+    bed.lie_down(waits_for_node(WaitsFor::messages));
+    // No heavy fence: a command that slips through waits for the end of the sleep.
+    const bool woken = thread_turn() || !queue_.empty() || bed.sleep();
+    bed.get_up();
+    forget_armed();
+    return woken;
+}
+
+// True if a command ended it.
+bool Engine::rest_for_a_while(Naps& naps, Bed& bed) noexcept {
+    if (park_if_idle()) return true;
+    if (!sleep_until_woken(bed)) return doze(naps.next_us(std::exchange(library_events, 0)));
+    return parked_.exchange(awake, std::memory_order_relaxed) == awake;
 }
 
 // Rests between looks at what is pending. True if a command ended it.

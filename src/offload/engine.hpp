@@ -6,6 +6,8 @@
 
 #include <pthread.h>
 
+#include <utility>
+
 #include "command_queue.hpp"
 #include "jobs.hpp"
 
@@ -13,6 +15,8 @@ namespace vecmpi {
 
 // Requests that one Testsome looks at. More wait their turn; the window rotates.
 constexpr unsigned testsome_window = 64;
+
+class Naps;
 
 // Per thread: how deep it is inside real functions that we called. Loader's static TLS: no
 // allocation on access.
@@ -30,8 +34,33 @@ struct ThreadState {
 };
 extern thread_local constinit ThreadState this_thread __attribute__((tls_model("initial-exec")));
 
-// What ends a wait: messages wake a sleeper, memory that another process writes to does not.
+// What ends a wait: a message, or what another rank of the node writes to shared memory.
 enum class WaitsFor : uint8_t { messages, memory };
+
+// Of one wait that sleeps now and then. Between two sleeps its looks arm what they find empty, and
+// it lies at the door where it waits for memory.
+class Bed {
+  public:
+    Bed() = default;
+    ~Bed() { get_up(); }
+    Bed(const Bed&) = delete;
+    Bed& operator=(const Bed&) = delete;
+    // The next look is the last one before a sleep.
+    void lie_down(bool at_door) noexcept;
+    // False where nothing was armed, or the door is shut: it looks again at once.
+    bool sleep() noexcept;
+    void get_up() noexcept;
+    bool is_refused_often() const noexcept { return refusals_ % most_refusals == 0; }
+    // Has the library moved something since the last call? What wakes nobody must be looked for.
+    bool library_moved() noexcept {
+        return std::exchange(events_, library_events) != library_events;
+    }
+
+  private:
+    int door_ = -1;
+    uint32_t refusals_ = 0;  // in a row
+    uint64_t events_ = library_events;
+};
 
 class Engine {
   public:
@@ -126,9 +155,8 @@ class Engine {
             ladder.rest();
     }
 
-    // The same of a wait for messages: it may sleep until one comes. refusals: how often in a row
-    // it could not, from 0.
-    void rest_or_sleep(Ladder& ladder, uint32_t& refusals) const noexcept;
+    // The same of a wait that may sleep until what it waits for comes.
+    void rest_or_sleep(Ladder& ladder, Bed& bed, WaitsFor waits_for) const noexcept;
 
     // After a failing look of a Test: on an oversubscribed node whoever must send has no CPU
     // meanwhile.
@@ -200,6 +228,10 @@ class Engine {
     void thread_main() noexcept;
     bool thread_turn() noexcept;
     bool park_if_idle() noexcept;
+    bool sleep_until_woken(Bed& bed) noexcept;
+    bool rest_for_a_while(Naps& naps, Bed& bed) noexcept;
+    bool waits_for_node(WaitsFor waits_for) const noexcept;
+    bool can_be_woken(WaitsFor waits_for) const noexcept;
     bool progress_only() noexcept;
     bool drain_queue() noexcept;
     void issue_beside_owner() noexcept;
@@ -372,7 +404,7 @@ void Engine::run_until(Attempt attempt, WaitsFor waits_for) noexcept {
     CallerInside inside(*this);
     const LoopScope loop;
     Ladder ladder(wait);
-    uint32_t refusals = 0;
+    Bed bed;
     for (;;) {
         bool moved = false;
         bool finished;
@@ -391,11 +423,8 @@ void Engine::run_until(Attempt attempt, WaitsFor waits_for) noexcept {
         if (finished) return;
         if (moved)
             ladder.reset();
-        else if (waits_for == WaitsFor::messages &&
-                 jobs_on_memory.load(std::memory_order_relaxed) == 0)
-            rest_or_sleep(ladder, refusals);
         else
-            rest(ladder);
+            rest_or_sleep(ladder, bed, waits_for);
     }
 }
 

@@ -47,6 +47,9 @@ MODES = {
     # Nothing of the library's inside is made use of.
     "traitless": {"VECMPI_TRAITS_OFF": "all", "VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on", "VECMPI_PACK": "on"},
     "traitless-on": {"VECMPI_TRAITS_OFF": "all", "VECMPI_OFFLOAD": "on"},
+    # Blocked calls, and the offload thread, sleep until a message or another rank wakes them.
+    "sleep": {"VECMPI_WAIT": "sleep", "VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on"},
+    "sleep-on": {"VECMPI_WAIT": "sleep", "VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on"},
     # Every call comes by its timed entry.
     "report": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on", "VECMPI_REPORT": "json:/dev/null"},
 }
@@ -79,6 +82,7 @@ FEW_RANKS = {
     "reproducible": (2, 5),
     "report": (2,),
     "traitless": (2, 3), "traitless-on": (2, 4),
+    "sleep": (2, 3), "sleep-on": (2, 4),
 }
 
 

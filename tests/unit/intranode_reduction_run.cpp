@@ -51,11 +51,14 @@ struct Rank {
     }
 };
 
+const Doors nobody;
+
 std::vector<Rank> ranks_with_bays(int p) {
     std::vector<Rank> ranks(static_cast<size_t>(p));
     std::vector<Bay*> all;
     for (Rank& rank : ranks) all.push_back(rank.bay.get());
-    for (int r = 0; r < p; ++r) ranks[static_cast<size_t>(r)].bays = std::make_unique<Bays>(r, all);
+    for (int r = 0; r < p; ++r)
+        ranks[static_cast<size_t>(r)].bays = std::make_unique<Bays>(r, all, nobody);
     return ranks;
 }
 
