@@ -440,6 +440,9 @@ SINGLE waitsome,SINGLE start,SINGLE scatter,SINGLE gather,SINGLE scan,SINGLE all
 check_measurement everyday "MULTIPLE 1 probe,MULTIPLE 2 probe" --levels multiple --patterns probe --threads 1,2
 check_measurement overlap 'Isend/Irecv,Isend/Irecv of a vector,Iallreduce,Ibcast,Ialltoall' --sizes 64K
 check_measurement overlap Iallreduce --sizes 64K --ops iallreduce --tests 7 --offload off
+check_measurement training "step,hidden" --threads 0,1 --ranks 3
+check_measurement training step --threads 0 --buckets 2 --size 8 --compute 1 --steps 2
+check_measurement wake "recv,recv: CPU of who waits,wait,wait: CPU of who waits,barrier,barrier: CPU of who waits" --threads 0,2
 check_measurement threads messages --threads 1,2
 check_measurement threads messages --threads 2 --comms --unpinned
 check_measurement team "exchange of two lines,barrier,sum 1 double,sum 3 doubles,sum 7 doubles" --threads 1,2,3
@@ -507,6 +510,8 @@ check_refusal "'q' is none of max" reductions --plain-only --ops q
 check_refusal "'q' is none of allreduce" reductions --plain-only --calls q
 check_refusal "no library that yields at /nowhere" reductions --plain-only --yield-library /nowhere
 check_refusal "/bin/true does not list its ops" reduce --plain-only --ranks-program /bin/true
+check_refusal "wake is measured between two ranks" wake --plain-only --lab 3 --lab-script /bin/true
+check_refusal "'q' is none of recv, wait, barrier" wake --plain-only --calls q
 check_refusal "no lab script at /nowhere" overlap --plain-only --lab 2 --lab-script /nowhere
 check_refusal "'fast' is not a rate" allreduce --plain-only --lab 2 --rate fast
 check_refusal "'0mbit' is not a rate" network --lab 2 --rate 0mbit

@@ -23,6 +23,8 @@ from launch import Launch
 ALL_SIZES = "8-16M"
 OVERLAP_OPS = ("p2p", "vector", "iallreduce", "ibcast", "ialltoall")
 CALLS = ("allreduce", "reduce", "reduce_scatter_block", "scan")
+WAYS_OF_WAITING = ("auto", "spin", "yield", "sleep")
+BLOCKED_CALLS = ("recv", "wait", "barrier")
 USER_CALLS = ("allreduce", "reduce")  # those that are measured with the user-defined op as well
 
 
@@ -112,6 +114,46 @@ def each_rank_count(options):
 
 def idle(options):
     return [Launch(options.ranks, [])]
+
+
+def in_each_way_of_waiting(options):
+    """Unless the user names sides of their own."""
+    if not options.settings and not options.plain_only:
+        options.settings = [{"VECMPI_WAIT": way} for way in WAYS_OF_WAITING]
+
+
+def training(options):
+    arguments = {
+        "--multiple": 1,
+        "--threads": ",".join(str(count) for count in options.threads),
+        "--sizes": options.size,
+        "--buckets": options.buckets,
+        "--compute-ms": options.compute,
+        "--steps": options.steps,
+    }
+    return [Launch(options.lab or options.ranks, [str(word) for pair in arguments.items() for word in pair])]
+
+
+def training_notes(options):
+    return [
+        f"{options.buckets} buckets of {values.size_text(options.size)} a step, by a blocking Allreduce each; "
+        f"each computing thread computes {options.compute} ms"
+    ]
+
+
+def wake(options):
+    arguments = {
+        "--threads": ",".join(str(count) for count in options.threads),
+        "--calls": ",".join(options.calls),
+        "--gap-us": 1000 * options.pause,
+    }
+    return [Launch(options.lab or 2, [str(word) for pair in arguments.items() for word in pair])]
+
+
+def settle_wake(options):
+    if options.lab not in (None, 2):
+        raise BadArgument("wake is measured between two ranks: --lab 2")
+    in_each_way_of_waiting(options)
 
 
 def settle_reduce(options):
@@ -343,6 +385,73 @@ TABLE = [
         notes=overlap_notes,
     ),
     Measurement(
+        "training",
+        "a step of data-parallel training: threads compute, one reduces the gradients",
+        "time of a step, slowest rank, and how much of the communication (or computation) was hidden",
+        "threads",
+        training,
+        ("auto",),
+        ("gain",),
+        "none",
+        (1.0, 0.1),
+        detail=("comm, comp, both", report.spans_text),
+        options=[
+            Option("--ranks", "number of ranks on this node (default 2)", values.whole(2, 64), 2),
+            Option(
+                "--threads",
+                "threads a rank that compute, a list (default 0,1,2)",
+                values.wholes(0, 64),
+                "0,1,2",
+            ),
+            Option("--size", "bytes of a bucket (default 4M)", values.size, "4M", "64K"),
+            Option("--buckets", "buckets a step (default 20)", values.whole(1, 10000), "20", "3"),
+            Option(
+                "--compute",
+                "milliseconds that each thread computes in a step (default 600)",
+                values.whole(1, 100000),
+                "600",
+                "20",
+            ),
+            Option("--steps", "steps of a run, whose median counts (default 3)", values.whole(1, 1000), "3", "1"),
+            *LAB_OPTIONS,
+        ],
+        notes=training_notes,
+    ),
+    Measurement(
+        "wake",
+        "time from the other rank's call to the return of a blocked one, for each way of waiting",
+        "time from a message's sending, or the last arrival, to the blocked call's return",
+        "threads",
+        wake,
+        ("auto",),
+        ("added",),
+        "none",
+        (1.0, 0.05),
+        options=[
+            Option(
+                "--threads",
+                "threads a rank that compute meanwhile, a list (default 0,1)",
+                values.wholes(0, 64),
+                "0,1",
+            ),
+            Option(
+                "--calls",
+                f"out of {','.join(BLOCKED_CALLS)} (default all)",
+                values.choices(*BLOCKED_CALLS),
+                ",".join(BLOCKED_CALLS),
+            ),
+            Option(
+                "--pause",
+                "milliseconds that a call is blocked (default 20)",
+                values.whole(1, 100000),
+                "20",
+                "2",
+            ),
+            *LAB_OPTIONS,
+        ],
+        settle=settle_wake,
+    ),
+    Measurement(
         "threads",
         "message rate of two ranks with several threads each",
         "rate of 8-byte messages, MPI_THREAD_MULTIPLE",
@@ -456,6 +565,7 @@ TABLE = [
             Option("--ranks", "number of ranks (default 1)", values.whole(1, 64), 1),
             Option("--seconds", "length of the computation (default 10)", values.seconds),
         ],
+        settle=in_each_way_of_waiting,
     ),
     Measurement(
         "reduce",

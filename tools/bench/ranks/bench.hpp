@@ -30,17 +30,20 @@ struct Options {
     std::vector<std::string> ops;
     std::vector<std::string> types;  // reduce, reductions: names of the table of types;
                                      // pack: groups of layouts
-    std::vector<std::string> calls;  // reductions, allreduce; everyday: patterns
-    bool multiple = false;           // everyday: MPI_THREAD_MULTIPLE, not SINGLE
+    std::vector<std::string> calls;  // reductions, allreduce, wake; everyday: patterns
+    bool multiple = false;           // everyday, training: MPI_THREAD_MULTIPLE, not SINGLE
     long count_calls = 0;            // reductions: make each call so often and time nothing
-    std::vector<int> threads{1};
-    bool separate_comms = false;  // threads: a communicator per thread pair instead of a tag
-    double seconds = 0.1;         // budget of one figure; for idle the length of the computation
-    bool nonblocking = false;     // allreduce: the I-form of each call and a wait
-    std::size_t drain_bytes = 0;  // allreduce: moved over a link untimed before each sample
-    bool random = false;          // reduce: numbers drawn at random where the op compares them
-    long tests = 0;               // overlap: looks at the requests during the computation
-    double gap_us = 0;            // post: computation between two iterations
+    std::vector<int> threads{1};     // a rank; training, wake: those that compute
+    bool separate_comms = false;     // threads: a communicator per thread pair instead of a tag
+    double seconds = 0.1;            // budget of one figure; for idle the length of the computation
+    bool nonblocking = false;        // allreduce: the I-form of each call and a wait
+    std::size_t drain_bytes = 0;     // allreduce: moved over a link untimed before each sample
+    bool random = false;             // reduce: numbers drawn at random where the op compares them
+    long tests = 0;                  // overlap: looks at the requests during the computation
+    double gap_us = 0;               // post: computation between two iterations; wake: the pause
+    long buckets = 20;               // training: Allreduces a step, of sizes[0] bytes each
+    double compute_ms = 600;         // training: what a thread computes in a step
+    long steps = 3;                  // training: samples
     unsigned limit_s = 300;  // the rank ends itself after this long, whatever happens to mpirun
 };
 
@@ -71,6 +74,11 @@ void measure_intranode(const Options& options);
 void measure_network(const Options& options);
 void measure_pack(const Options& options);
 void measure_messages(const Options& options);
+void measure_training(const Options& options);
+void measure_wake(const Options& options);
+
+// Ends the job where the library has no MPI_THREAD_MULTIPLE.
+void require_thread_multiple();
 
 // What two CPUs take to tell each other a number and back, as a record; no MPI call in here.
 void print_exchange(const Options& options);

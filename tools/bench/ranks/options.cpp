@@ -79,6 +79,9 @@ const std::map<std::string, Setter>& setters() {
         {"--ops", [](Text v, Options& o) { return take_list(v, o.ops); }},
         {"--types", [](Text v, Options& o) { return take_list(v, o.types); }},
         {"--calls", [](Text v, Options& o) { return take_list(v, o.calls); }},
+        {"--buckets", [](Text v, Options& o) { return parse_number(v, o.buckets); }},
+        {"--compute-ms", [](Text v, Options& o) { return parse_number(v, o.compute_ms); }},
+        {"--steps", [](Text v, Options& o) { return parse_number(v, o.steps); }},
         {"--count-calls", [](Text v, Options& o) { return parse_number(v, o.count_calls); }},
     };
     return table;

@@ -96,14 +96,19 @@ std::vector<Lane> make_lanes(int threads, bool separate_comms) {
 
 }  // namespace
 
-void measure_threads(const Options& options) {
+void require_thread_multiple() {
     int rank = 0, provided = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Query_thread(&provided);
-    if (provided < MPI_THREAD_MULTIPLE) {
-        if (rank == 0) std::fputs("vecmpi-bench-ranks: no MPI_THREAD_MULTIPLE here\n", stderr);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
+    if (provided == MPI_THREAD_MULTIPLE) return;
+    if (rank == 0) std::fputs("vecmpi-bench-ranks: no MPI_THREAD_MULTIPLE here\n", stderr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+void measure_threads(const Options& options) {
+    require_thread_multiple();
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (const int threads : options.threads) {
         std::vector<Lane> lanes = make_lanes(threads, options.separate_comms);
         Samples rates;
