@@ -386,6 +386,16 @@ struct WaitPolicy {
 // Pure.
 WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept;
 
+// What a thread that waits does after a look in vain: look again, pause before it, give the CPU
+// away, sleep until it is woken, or sleep blindly for a while.
+enum class Rest : uint8_t { look, pause, yield, sleep, nap };
+// steps: looks in vain so far, as far as they count. others_compute: those who take up the yields.
+// Pure.
+struct WhoWaits {
+    bool can_be_woken = false, others_compute = false;
+};
+Rest next_rest(const WaitPolicy& policy, uint32_t steps, WhoWaits who) noexcept;
+
 // What a thread has learnt by its yields of who else wants its CPU. One that waits as well gives it
 // back within microseconds, one that computes keeps it for a time slice. Pure.
 class Neighbours {
@@ -393,6 +403,7 @@ class Neighbours {
     void yielded(uint64_t took_us, uint64_t now_us) noexcept;
     // They compute, and it is not yet time for a yield that may tell otherwise.
     bool compute(uint64_t now_us) const noexcept { return now_us < ask_again_us_; }
+    bool computed_lately() const noexcept { return ask_again_us_ != 0; }
 
   private:
     uint64_t ask_again_us_ = 0;
@@ -429,7 +440,7 @@ class Ladder {
     static void give_way() noexcept;  // one sched_yield, for loops that are not ours
 
   private:
-    void climb() noexcept;  // pause, yield, sleep
+    void climb() noexcept;  // pause, yield, nap
     const WaitPolicy& policy_;
     uint32_t steps_ = 0;
 };

@@ -106,34 +106,55 @@ void Neighbours::yielded(uint64_t took_us, uint64_t now_us) noexcept {
 
 void Ladder::give_way() noexcept { sched_yield(); }
 
+Rest next_rest(const WaitPolicy& policy, uint32_t steps, WhoWaits who) noexcept {
+    // As long as a sleep and its end take, or what it waits for would have come sooner (Karlin et
+    // al., Competitive randomized algorithms for nonuniform problems, SODA 1990, section 2).
+    constexpr uint32_t looks_worth_a_sleep = 200;
+    if (who.can_be_woken && who.others_compute && policy.sleeps == Sleeps::beside_work &&
+        steps >= std::min(policy.spins, looks_worth_a_sleep))
+        return Rest::sleep;
+    if (steps < policy.spins) return Rest::look;
+    if (policy.pauses == for_ever || steps - policy.spins < policy.pauses) return Rest::pause;
+    const uint32_t step = steps - policy.spins - policy.pauses;
+    if (who.can_be_woken && policy.sleeps == Sleeps::always && step >= policy.yields)
+        return Rest::sleep;
+    return step < policy.yields || policy.sleep_us == 0 ? Rest::yield : Rest::nap;
+}
+
 bool Ladder::wants_sleep() const noexcept {
-    const uint32_t awake = policy_.spins + policy_.pauses;
-    if (policy_.sleeps == Sleeps::never || steps_ < awake) return false;
-    if (policy_.sleeps == Sleeps::always) return steps_ - awake >= policy_.yields;
-    return neighbours.compute(monotonic_us());
+    if (policy_.sleeps == Sleeps::never) return false;
+    const bool compute = policy_.sleeps == Sleeps::beside_work && neighbours.computed_lately() &&
+                         neighbours.compute(monotonic_us());
+    return next_rest(policy_, steps_, {.can_be_woken = true, .others_compute = compute}) ==
+           Rest::sleep;
 }
 
 void Ladder::climb() noexcept {
-    uint32_t step = steps_ - policy_.spins;
-    if (policy_.pauses == for_ever) return cpu_pause();
-    if (step < policy_.pauses) {
-        ++steps_;
-        return cpu_pause();
+    const auto nap = [this]() noexcept {
+        const uint32_t naps = steps_ - policy_.spins - policy_.pauses - policy_.yields;
+        const uint64_t length_us = uint64_t{policy_.sleep_us} << std::min(naps, 31U);
+        if (length_us < policy_.max_sleep_us)
+            ++steps_;  // stops here at the longest, so it never overflows
+        sleep_us(std::min<uint64_t>(length_us, std::max(policy_.max_sleep_us, policy_.sleep_us)));
+    };
+    switch (next_rest(policy_, steps_, {})) {
+        case Rest::look:
+        case Rest::pause:
+            if (policy_.pauses != for_ever) ++steps_;
+            return cpu_pause();
+        case Rest::yield: {
+            const uint32_t yields = steps_ - policy_.spins - policy_.pauses;
+            if (policy_.yields != for_ever && yields < policy_.yields) ++steps_;
+            if (policy_.sleeps == Sleeps::beside_work)
+                give_way_and_learn();
+            else
+                sched_yield();
+            return;
+        }
+        case Rest::sleep:  // not of who cannot be woken
+        case Rest::nap:
+            return nap();
     }
-    step -= policy_.pauses;
-    if (step < policy_.yields || policy_.sleep_us == 0) {
-        if (policy_.yields != for_ever && step < policy_.yields) ++steps_;
-        if (policy_.sleeps == Sleeps::beside_work)
-            give_way_and_learn();
-        else
-            sched_yield();
-        return;
-    }
-    step -= policy_.yields;
-    uint64_t length_us = static_cast<uint64_t>(policy_.sleep_us) << std::min(step, 31U);
-    if (length_us < policy_.max_sleep_us)
-        ++steps_;  // stops here at the longest, so it never overflows
-    sleep_us(std::min<uint64_t>(length_us, std::max(policy_.max_sleep_us, policy_.sleep_us)));
 }
 
 void Ladder::rest_if_wanted() noexcept {

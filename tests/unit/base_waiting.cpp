@@ -123,6 +123,43 @@ TEST_CASE("Neighbours: who takes a time slice computes, who gives the CPU back s
     CHECK_FALSE(others.compute(now_us + 6000));
 }
 
+TEST_CASE("next_rest: what is seen decides", "[base][waiting]") {
+    constexpr uint32_t first = 0, later = 100000;
+    struct Case {
+        const char* what;
+        WaitMode mode;
+        bool is_oversubscribed;
+        uint32_t steps;
+        bool can_be_woken, others_compute;
+        Rest rest;
+    };
+    const Case cases[] = {
+        {"a CPU of its own, short wait", WaitMode::automatic, false, first, true, true, Rest::look},
+        {"the same, somewhat longer", WaitMode::automatic, false, 200, true, true, Rest::sleep},
+        {"the same, nobody computes", WaitMode::automatic, false, 200, true, false, Rest::look},
+        {"longer, nobody computes", WaitMode::automatic, false, 2000, true, false, Rest::pause},
+        {"for long, nobody computes", WaitMode::automatic, false, 4000, true, false, Rest::yield},
+        {"for long, somebody computes", WaitMode::automatic, false, 4000, true, true, Rest::sleep},
+        {"the same, nothing wakes", WaitMode::automatic, false, 4000, false, true, Rest::yield},
+        {"more ranks than CPUs", WaitMode::automatic, true, 1, true, false, Rest::yield},
+        {"for long", WaitMode::automatic, true, later, true, false, Rest::yield},
+        {"beside one that computes", WaitMode::automatic, true, 1, true, true, Rest::sleep},
+        {"the same, nothing wakes", WaitMode::automatic, true, 1, false, true, Rest::yield},
+        {"one look more in any case", WaitMode::automatic, true, first, true, true, Rest::look},
+        {"spin", WaitMode::spin, true, later, true, true, Rest::pause},
+        {"yield", WaitMode::yield, false, first, true, true, Rest::yield},
+        {"yield for ever", WaitMode::yield, true, later, true, true, Rest::yield},
+        {"sleep, short wait", WaitMode::sleep, false, 29, true, false, Rest::yield},
+        {"sleep", WaitMode::sleep, false, 30, true, false, Rest::sleep},
+        {"sleep where nothing wakes", WaitMode::sleep, false, 30, false, true, Rest::nap},
+    };
+    for (const Case& one : cases) {
+        CAPTURE(one.what, one.steps);
+        CHECK(next_rest(wait_policy(one.mode, one.is_oversubscribed), one.steps,
+                        {one.can_be_woken, one.others_compute}) == one.rest);
+    }
+}
+
 TEST_CASE("Ladder: who may sleep, and when", "[base][waiting]") {
     const WaitPolicy never{.spins = 2, .yields = UINT32_MAX};
     const WaitPolicy always{.spins = 2, .yields = 3, .sleeps = Sleeps::always};
