@@ -14,7 +14,7 @@ cache=${VECMPI_CACHE:-$HOME/.cache/vecmpi}
 library=$here/build/libvecmpi.so
 modes=off,on,segments,traitless
 dirs="" lists=testlist,testlist.dtp,testlist.cvar
-subset="" max_np=4 timeout=180 jobs=1 confirm=2 yield=on
+subset="" part="" max_np=4 timeout=180 jobs=1 confirm=2 yield=on
 out=$here/build/conformance
 plain_cache=""
 
@@ -36,6 +36,7 @@ runs it plain and preloaded, and prints every test that passes plain and not pre
   --lists LIST        list files to read (default: testlist,testlist.dtp,testlist.cvar)
   --subset            only the tests of tests/conformance/subset.txt
   --tests FILE        only the tests that FILE names, in the form of subset.txt
+  --part K/N          the K-th of N parts of the tests chosen, each with tests from all over the suite
   --max-np N          most ranks a test gets (default: 4)
   --timeout S         seconds for a test whose list entry names no limit (default: 180)
   --jobs N            tests run, and files compiled, at a time (default: 1)
@@ -65,6 +66,11 @@ need_number() {
     [[ $2 =~ ^[1-9][0-9]*$ || ($1 == --confirm && $2 == 0) ]] || bad_argument "$1 takes a number, not '$2'"
 }
 
+need_part() {
+    [[ $1 =~ ^([1-9][0-9]{0,3})/([1-9][0-9]{0,3})$ ]] && ((BASH_REMATCH[1] <= BASH_REMATCH[2])) ||
+        bad_argument "--part takes K/N such as 1/8, not '$1'"
+}
+
 check_modes() {
     [[ $modes == none ]] && return
     local mode
@@ -79,8 +85,8 @@ parse_arguments() {
         case $1 in
             --help | -h) usage; exit 0 ;;
             --subset) subset=$here/tests/conformance/subset.txt; shift; continue ;;
-            --library | --modes | --dirs | --lists | --max-np | --timeout | --jobs | --confirm | --yield | \
-                --plain-cache | --tests | --out) (($# > 1)) || bad_argument "$1 needs a value" ;;
+            --library | --modes | --dirs | --lists | --part | --max-np | --timeout | --jobs | --confirm | \
+                --yield | --plain-cache | --tests | --out) (($# > 1)) || bad_argument "$1 needs a value" ;;
             *) bad_argument "unknown option '$1'" ;;
         esac
         case $1 in
@@ -88,6 +94,7 @@ parse_arguments() {
             --modes) modes=$2 ;;
             --dirs) dirs=$2 ;;
             --lists) lists=$2 ;;
+            --part) need_part "$2"; part=$2 ;;
             --max-np) need_number "$1" "$2"; max_np=$2 ;;
             --timeout) need_number "$1" "$2"; timeout=$2 ;;
             --jobs) need_number "$1" "$2"; jobs=$2 ;;
@@ -151,6 +158,7 @@ main() {
         --lists "$lists" --max-np "$max_np" --timeout "$timeout" --jobs "$jobs" --confirm "$confirm"
         --out "$out")
     [[ -n $subset ]] && arguments+=(--subset "$subset")
+    [[ -n $part ]] && arguments+=(--part "$part")
     [[ -n $plain_cache ]] && arguments+=(--plain-cache "$plain_cache")
     if [[ $yield == on ]]; then
         build_yield "$suite/libyield.so" || exit 3

@@ -33,7 +33,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     for name in ("--source", "--build", "--library", "--out", "--subset", "--plain-cache"):
         parser.add_argument(name, type=pathlib.Path)
-    for name in ("--mpich", "--mpirun", "--modes", "--dirs", "--lists", "--yield-library"):
+    for name in ("--mpich", "--mpirun", "--modes", "--dirs", "--lists", "--yield-library", "--part"):
         parser.add_argument(name, default="")
     for name in ("--max-np", "--timeout", "--jobs", "--confirm"):
         parser.add_argument(name, type=int, required=True)
@@ -53,15 +53,31 @@ def choose_tests(suite: Suite, args: argparse.Namespace) -> list[Test]:
         if unknown and not args.dirs:
             raise SetupError(f"not in this MPICH's suite: {', '.join(unknown)}")
         tests = [known[name] for name in names if name in known]
+    if args.part:
+        number, parts = map(int, args.part.split("/"))
+        tests = tests[number - 1 :: parts]
     if not tests:
         raise SetupError("no test chosen")
     return tests
 
 
-def available_memory_gb() -> float:
+MEMORY_WAIT_S = 300  # for what others use at the moment
+
+
+def memory_gb(field: str) -> float:
     lines = pathlib.Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
     fields = dict(line.split(":", 1) for line in lines)
-    return int(fields["MemAvailable"].split()[0]) / 2**20
+    return int(fields[field].split()[0]) / 2**20
+
+
+def has_memory(needed_gb: float) -> bool:
+    """Waits for a while where the machine has as much, but not now."""
+    limit = time.monotonic() + MEMORY_WAIT_S
+    while needed_gb > 0.8 * memory_gb("MemAvailable"):
+        if needed_gb > 0.8 * memory_gb("MemTotal") or time.monotonic() > limit:
+            return False
+        time.sleep(5)
+    return True
 
 
 def check_launch(mode: Mode, settings: Settings) -> None:
@@ -102,7 +118,7 @@ class Run:
         self._save()
 
     def _one(self, test: Test, plain: dict[str, Result] | None) -> Result:
-        if test.memory_gb > 0.8 * available_memory_gb():
+        if not has_memory(test.memory_gb):
             np = min(test.np, self.settings.max_np)
             return Result(test.id, test.directory, np, test.np, "needs-memory", f"{test.memory_gb} GB")
         result = run_test(test, self.mode, self.settings, plain[test.id].timed_out if plain else None)

@@ -6,10 +6,12 @@ import os
 import pathlib
 import stat
 import tempfile
+import types
 import unittest
 
 import execute
 import results
+import run_suite
 import verdict
 from execute import Mode, Result, Settings, SetupError
 from testlist import Suite, Test, parse_line, read_subset
@@ -67,6 +69,22 @@ class WalkSuite(unittest.TestCase):
         path = pathlib.Path(self.folder.name) / "subset"
         path.write_text("# why\ncoll/allred   4\n\ncoll/bcast 4 arg=x # large\n")
         self.assertEqual(read_subset(path), ["coll/allred 4", "coll/bcast 4 arg=x"])
+
+
+class Parts(unittest.TestCase):
+    def test_each_test_is_in_one_part(self):
+        tests = [parse_line("coll", f"program{i} 4") for i in range(11)]
+        suite = types.SimpleNamespace(tests=lambda _: tests)
+        parts = [
+            run_suite.choose_tests(suite, types.SimpleNamespace(dirs="", subset=None, part=f"{part}/4"))
+            for part in range(1, 5)
+        ]
+        self.assertEqual(sorted(t.id for part in parts for t in part), sorted(t.id for t in tests))
+        self.assertEqual([len(part) for part in parts], [3, 3, 3, 2])
+
+    def test_memory_that_no_machine_has(self):
+        self.assertTrue(run_suite.has_memory(0))
+        self.assertFalse(run_suite.has_memory(1e9))
 
 
 class Judge(unittest.TestCase):

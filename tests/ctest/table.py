@@ -258,16 +258,39 @@ TESTS += [
     )
     for part in range(1, MPICH_PARTS + 1)
 ]
+MPICH_WHOLE = ("--jobs", "2", "--out")
+MPICH_WHOLE_PARTS = 4
 TESTS += [
     Test(
-        "mpich: whole suite",
-        (*MPICH, "--out", "{build}/conformance/whole"),
+        "mpich: whole suite, plain",
+        (*MPICH, "--modes", "none", *MPICH_WHOLE, "{build}/conformance/whole"),
         ("conformance",),
         "long",
-        14400,
+        7200,
         cpus=2,
+        makes="mpich_plain",
         alone="mpich",
     )
+]
+TESTS += [
+    Test(
+        f"mpich: whole suite {part}, {mode}",
+        (
+            *MPICH,
+            *("--part", f"{part}/{MPICH_WHOLE_PARTS}", "--modes", mode),
+            *("--plain-cache", "{build}/conformance/whole/plain.json"),
+            *MPICH_WHOLE,
+            f"{{build}}/conformance/whole-{part}",
+        ),
+        ("conformance",),
+        "long",
+        3600,
+        cpus=2,
+        needs="mpich_plain",
+        alone="mpich",
+    )
+    for mode in ("off", "on", "segments", "traitless")
+    for part in range(1, MPICH_WHOLE_PARTS + 1)
 ]
 
 
