@@ -67,8 +67,9 @@ need_number() {
 }
 
 need_part() {
-    [[ $1 =~ ^([1-9][0-9]{0,3})/([1-9][0-9]{0,3})$ ]] && ((BASH_REMATCH[1] <= BASH_REMATCH[2])) ||
+    if ! [[ $1 =~ ^([1-9][0-9]{0,3})/([1-9][0-9]{0,3})$ ]] || ((BASH_REMATCH[1] > BASH_REMATCH[2])); then
         bad_argument "--part takes K/N such as 1/8, not '$1'"
+    fi
 }
 
 check_modes() {
