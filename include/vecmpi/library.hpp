@@ -177,9 +177,9 @@ extern thread_local constinit uint64_t library_events __attribute__((tls_model("
 extern std::atomic<uint32_t> jobs_under_way;
 extern std::atomic<uint32_t> jobs_on_memory;  // those that wait for what other processes write
 
-// After a poll that the MPI library made on this thread: when may it advance the jobs? Nothing
+// After a poll that the MPI library made on this thread: when may it advance the jobs? Never
 // where the engine's loop does, or its thread; at once where the library holds no lock.
-enum class JobLook { none, during_job, at_once, after_unlock };
+enum class JobLook { none, at_once, after_unlock };
 
 // What src/offload answers to a poll.
 struct PollAnswers {
@@ -224,9 +224,8 @@ bool library_shows_polls(bool locks) noexcept;
 void want_wakeup(bool wanted) noexcept;
 // Can a sleeper be woken by every message? Proved in MPI_Init, after messages have moved.
 bool library_wakes() noexcept;
-// Do messages between ranks of this node come by polls?
-enum class Neighbourhood : uint8_t { none, by_polls, unknown };
-void prove_wakeup(Neighbourhood neighbours) noexcept;
+// neighbours_by_polls: messages between ranks of this node are known to come by polls.
+void prove_wakeup(bool neighbours_by_polls) noexcept;
 
 // The polls of this thread's next look are to arm.
 void arm_next_polls() noexcept;

@@ -246,7 +246,8 @@ ProgressFunction find_function(uintptr_t caller) noexcept {
 bool locks() noexcept { return global_lock.load(std::memory_order_relaxed) != nullptr; }
 
 // A wait that may sleep, and is to. Armed by one poll, it sleeps after the next one of the same
-// worker: all that this wait polls are armed then. With the lock held by others' leave only.
+// worker: all that this wait polls are armed then. Where the library polls with its lock held, once
+// that is given up.
 enum class Bedtime : uint8_t { no, soon, at_unlock };
 Bedtime go_to_sleep(void* worker, uintptr_t caller) noexcept {
     if (!library_wakes() || !library_ladder.wants_sleep() || !is_mpi_library(caller))
@@ -293,14 +294,6 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
     const unsigned events = function(worker);
     --polls;
     const JobLook look = polls == 0 && is_mpi_library(caller) ? answers().look() : JobLook::none;
-    if (look == JobLook::during_job) {  // the wait around it rests
-        library_events += events;
-        if (events != 0)
-            note_moved();
-        else if (arming.wanted)
-            arm(worker);
-        return events;
-    }
     if (look == JobLook::at_once) answers().advance_jobs();
     if (look == JobLook::after_unlock) become_due(jobs);
     return rest_after(events, worker, caller);

@@ -214,10 +214,10 @@ bool arm(void* worker) noexcept {
 void want_wakeup(bool wanted) noexcept { wanted_in_init = wanted; }
 bool library_wakes() noexcept { return wakes.load(std::memory_order_relaxed); }
 
-void prove_wakeup(Neighbourhood neighbours) noexcept {
+void prove_wakeup(bool neighbours_by_polls) noexcept {
     // MPICH 4's ch4:ucx has no memory of its own between ranks, MPICH 5's has.
-    const bool by_polls = neighbours != Neighbourhood::unknown ||
-                          library_version().find("MPICH Version: 4.0") != std::string::npos;
+    const bool by_polls =
+        neighbours_by_polls || library_version().find("MPICH Version: 4.0") != std::string::npos;
     const bool holds = by_polls && granted.load(std::memory_order_relaxed);
     wakes.store(note_trait(Trait::wakeup, holds), std::memory_order_relaxed);
 }
@@ -240,14 +240,18 @@ bool sleep_if_armed(uint64_t limit_us, int door) noexcept {
                          static_cast<long>(limit_us % 1000000 * 1000)};
     const uint64_t begin_us = monotonic_us();
     const int ready = ppoll(arming.found, arming.workers + 2, &limit, nullptr);
+    const uint64_t slept_us = monotonic_us() - begin_us;
     count(Counter::sleeps);
-    count(Counter::slept_us, monotonic_us() - begin_us);
+    count(Counter::slept_us, slept_us);
     if (ready > 0)
         count(bell.revents != 0   ? Counter::woken_by_thread
               : node.revents != 0 ? Counter::woken_by_node
                                   : Counter::woken_by_message);
     forget_armed();
-    return true;
+    // What wakes at once, again and again, may be a descriptor that is readable for ever, or no
+    // more: then it is no sleep.
+    constexpr uint64_t least_us = 5;
+    return ready <= 0 || slept_us >= least_us;
 }
 
 }  // namespace vecmpi

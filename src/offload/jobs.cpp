@@ -271,8 +271,8 @@ bool jobs_are_watched() noexcept { return engine_runs() && engine->thread_spins(
 // A poll inside a look at a job: advance() called the library. The engine's loop and its thread
 // look by themselves; the thread may be held up where callers ask.
 JobLook job_look_after_poll() noexcept {
-    if (this_thread.inside_job != 0) return JobLook::during_job;
-    if (this_thread.owns_engine || !engine_runs()) return JobLook::none;
+    if (this_thread.inside_job != 0 || this_thread.owns_engine || !engine_runs())
+        return JobLook::none;
     if (engine->has_thread() && !engine->callers_ask.load(std::memory_order_relaxed))
         return JobLook::none;
     return engine->library_locks ? JobLook::after_unlock : JobLook::at_once;

@@ -87,10 +87,7 @@ void read_tag_upper_bound() noexcept {
 // and partners elsewhere, that says nothing of the neighbours'.
 void prove_that_library_wakes(bool moved) noexcept {
     const HostView& host = decision().host;
-    if (host.local_ranks == 0) return prove_wakeup(Neighbourhood::unknown);
-    if (host.local_ranks == 1) return prove_wakeup(Neighbourhood::none);
-    if (!host.is_whole_job) return prove_wakeup(Neighbourhood::unknown);
-    prove_wakeup(moved ? Neighbourhood::by_polls : Neighbourhood::unknown);
+    prove_wakeup(host.local_ranks == 1 || (host.local_ranks > 1 && host.is_whole_job && moved));
 }
 
 }  // namespace
