@@ -63,6 +63,9 @@ scenarios() { # VISIT
     "$1" "sessions only, 2 ranks" same 2 sessions
     "$1" "session around all, 2 ranks" same 2 session_first
     "$1" "session around all, more ranks than CPUs" same_on_more_ranks_than_cpus session_first
+    "$1" "collectives of a session, 2 ranks" same 2 session_collectives
+    "$1" "collectives of a session, opened late" same 2 session_collectives late
+    "$1" "a blocked rank sleeps until it is woken" sleeps_until_woken
     "$1" "past the entries, 1 rank" same 1 by_handle
     "$1" "fork, 2 ranks" same 2 forks
     "$1" "no large files, 3 ranks" same 3 short_of_memory

@@ -50,6 +50,17 @@ loads_while_waiting() {
     same 2 loading
 }
 
+# The report counts what woke it: messages, and what rank 0 has written to shared memory.
+sleeps_until_woken() {
+    need blocked || return
+    VECMPI_WAIT=sleep same 2 blocked
+    record_preloaded 2 VECMPI_WAIT=sleep VECMPI_INTRANODE=on VECMPI_REPORT=summary -- ./blocked
+    local what
+    for what in "sleeps of a blocked call" "sleeps that a message ended" "sleeps that another rank of the node ended"; do
+        if grep -q "[1-9][0-9]*  $what" preloaded.err; then ok "$name: $what"; else fail "$name" "no $what" preloaded.err; fi
+    done
+}
+
 # ---- processes without MPI ------------------------------------------------------------------------------
 
 weak_references() {
