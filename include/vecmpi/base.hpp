@@ -459,6 +459,20 @@ class Ladder {
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_us) noexcept;
 void futex_wake_all(std::atomic<uint32_t>& word) noexcept;
 
+// A descriptor of ours: the program may close it, and have another file there, which must be left
+// alone.
+class OwnDescriptor {
+  public:
+    OwnDescriptor() = default;
+    explicit OwnDescriptor(int number) noexcept;  // of an object with an inode of its own
+    bool is_there() const noexcept;
+    int number() const noexcept { return number_; }
+
+  private:
+    int number_ = -1;
+    uint64_t device_ = 0, inode_ = 0;
+};
+
 // ---- doors: sleeping until another process of the node has written something
 // ---------------------
 

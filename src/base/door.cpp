@@ -5,6 +5,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -22,8 +23,7 @@ namespace {
 struct OwnDoor {
     std::mutex mutex;  // of opening, closing, lying down and getting up
     std::atomic<Door*> door{nullptr};
-    int bell = -1;
-    ino_t inode = 0;
+    OwnDescriptor bell;
     uint32_t sleepers = 0;  // threads
 };
 constinit OwnDoor own;
@@ -43,29 +43,40 @@ Address address_of(uint64_t name) noexcept {
     return address;
 }
 
-ino_t inode_of(int descriptor) noexcept {
-    struct stat status {};
-    return fstat(descriptor, &status) == 0 ? status.st_ino : 0;
-}
-
-// The program may have closed it, and have another file there.
-bool is_own_bell() noexcept { return own.bell >= 0 && inode_of(own.bell) == own.inode; }
+// System calls by number: a thread that waits in MPI is in no point of cancellation (pthreads(7)).
 
 // Who has rung often has left the bell full: no more is needed.
 bool ring_bell(uint64_t name) noexcept {
     const Address address = address_of(name);
-    const ssize_t sent = sendto(own.bell, nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL,
-                                reinterpret_cast<const sockaddr*>(&address.name), address.bytes);
+    const long sent = syscall(SYS_sendto, own.bell.number(), nullptr, 0,
+                              MSG_DONTWAIT | MSG_NOSIGNAL, &address.name, address.bytes);
     return sent >= 0 || errno == EAGAIN;
 }
 
 void forget_rings() noexcept {
+    constexpr int most = 64;  // more than a bell keeps by default
     char nothing;
-    while (recv(own.bell, &nothing, sizeof nothing, MSG_DONTWAIT) >= 0) {
-    }
+    for (int i = 0; i < most; ++i)
+        if (syscall(SYS_recvfrom, own.bell.number(), &nothing, sizeof nothing, MSG_DONTWAIT,
+                    nullptr, nullptr) < 0)
+            return;
 }
 
 }  // namespace
+
+OwnDescriptor::OwnDescriptor(int number) noexcept {
+    struct stat status {};
+    if (number < 0 || fstat(number, &status) != 0) return;
+    number_ = number;
+    device_ = status.st_dev;
+    inode_ = status.st_ino;
+}
+
+bool OwnDescriptor::is_there() const noexcept {
+    struct stat status {};
+    return number_ >= 0 && fstat(number_, &status) == 0 && status.st_dev == device_ &&
+           status.st_ino == inode_;
+}
 
 bool open_door(Door* door) noexcept {
     const std::lock_guard lock(own.mutex);
@@ -75,11 +86,10 @@ bool open_door(Door* door) noexcept {
     if (bell < 0) return false;
     const Address address = address_of(name);
     if (bind(bell, reinterpret_cast<const sockaddr*>(&address.name), address.bytes) != 0) {
-        close(bell);
+        syscall(SYS_close, bell);
         return false;
     }
-    own.bell = bell;
-    own.inode = inode_of(bell);
+    own.bell = OwnDescriptor(bell);
     own.sleepers = 0;
     door->asleep.store(0, std::memory_order_relaxed);
     door->is_deaf.store(0, std::memory_order_relaxed);
@@ -91,8 +101,8 @@ bool open_door(Door* door) noexcept {
 void close_door() noexcept {
     const std::lock_guard lock(own.mutex);
     if (own.door.exchange(nullptr, std::memory_order_relaxed) == nullptr) return;
-    if (is_own_bell()) close(own.bell);
-    own.bell = -1;
+    if (own.bell.is_there()) syscall(SYS_close, own.bell.number());
+    own.bell = {};
 }
 
 bool has_door() noexcept {
@@ -104,15 +114,16 @@ int lie_down_at_door() noexcept {
     const std::lock_guard lock(own.mutex);
     Door* const door = own.door.load(std::memory_order_relaxed);
     if (door == nullptr || door->is_deaf.load(std::memory_order_relaxed) != 0) return -1;
-    if (!is_own_bell()) {
+    if (!own.bell.is_there()) {
         door->is_deaf.store(1, std::memory_order_relaxed);
         return -1;
     }
-    if (own.sleepers++ == 0) forget_rings();
+    // Those who were rung for are awake, or about to be.
+    if (own.sleepers++ == 0 || door->asleep.load(std::memory_order_relaxed) == 0) forget_rings();
     // Before our next look, for who writes after it. His store may still be on its way to us when
     // he sees nobody asleep: then the sleep ends by itself.
     door->asleep.store(1, std::memory_order_seq_cst);
-    return own.bell;
+    return own.bell.number();
 }
 
 void get_up_from_door() noexcept {
@@ -124,15 +135,15 @@ void get_up_from_door() noexcept {
 
 void test_bell(Door& peer) noexcept {
     const std::lock_guard lock(own.mutex);
-    if (!is_own_bell() || !ring_bell(peer.name.load(std::memory_order_acquire)))
+    if (!own.bell.is_there() || !ring_bell(peer.name.load(std::memory_order_acquire)))
         peer.is_deaf.store(1, std::memory_order_relaxed);
 }
 
-// Once for each time somebody lay down: the first who rings says so. Without the lock: a bell that
-// is closed meanwhile rings nowhere.
+// Once for each time somebody lay down: the first who rings says so.
 void ring_at(Door& door) noexcept {
     if (door.asleep.exchange(0, std::memory_order_relaxed) == 0) return;
-    if (!is_own_bell() || !ring_bell(door.name.load(std::memory_order_relaxed)))
+    const std::lock_guard lock(own.mutex);
+    if (!own.bell.is_there() || !ring_bell(door.name.load(std::memory_order_relaxed)))
         door.is_deaf.store(1, std::memory_order_relaxed);
 }
 

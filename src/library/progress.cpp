@@ -71,6 +71,11 @@ constinit std::atomic<pthread_mutex_t*> global_lock{nullptr};
 // Where the MPI library lies in memory.
 constinit std::atomic<uintptr_t> library_begin{0}, library_bytes{0};
 
+// What keeps nobody asleep must not keep the CPU.
+void rest_if_refused_often() noexcept {
+    if (++arming.refusals % most_refusals == 0) library_ladder.rest_if_wanted();
+}
+
 void do_what_is_due(const pthread_mutex_t* given_up) noexcept {
     if ((at_unlock.due & jobs) != 0 && given_up == global_lock.load(std::memory_order_relaxed)) {
         at_unlock.due &= ~unsigned{jobs};
@@ -79,7 +84,7 @@ void do_what_is_due(const pthread_mutex_t* given_up) noexcept {
     }
     if ((at_unlock.due & sleep) != 0 && given_up == global_lock.load(std::memory_order_relaxed)) {
         at_unlock.due &= ~unsigned{sleep};
-        if (blocking_calls != 0) sleep_if_armed(longest_sleep_us);
+        if (blocking_calls != 0 && !sleep_if_armed(longest_sleep_us)) rest_if_refused_often();
     }
     if ((at_unlock.due & rest) == 0) return;
     at_unlock.due &= ~unsigned{rest};
@@ -259,7 +264,7 @@ Bedtime go_to_sleep(void* worker, uintptr_t caller) noexcept {
     if (!arm(worker)) return ++arming.refusals % most_refusals != 0 ? Bedtime::soon : Bedtime::no;
     if (!arming.complete) return Bedtime::soon;
     if (locks()) return Bedtime::at_unlock;
-    sleep_if_armed(longest_sleep_us);
+    if (!sleep_if_armed(longest_sleep_us)) rest_if_refused_often();
     return Bedtime::soon;
 }
 

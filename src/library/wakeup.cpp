@@ -6,10 +6,14 @@
 
 #include <dirent.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
@@ -45,10 +49,40 @@ bool find_functions(uintptr_t caller) noexcept {
 enum class Bed : uint32_t { free, awake, asleep };
 struct alignas(64) Bell {
     std::atomic<Bed> bed{Bed::free};
-    std::atomic<int> descriptor{-1};  // made once, kept for who has the bell next
+    OwnDescriptor socket;  // made once, before somebody sleeps; kept for who has the bell next
 };
 constexpr size_t most_bells = 16;  // further threads yield
 constinit Bell bells[most_bells];
+
+// A datagram socket that is connected to itself. No eventfd, which cannot be told from another one
+// that the program has in its place. System calls by number: no points of cancellation.
+OwnDescriptor make_socket() noexcept {
+    const int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    socklen_t bytes = sizeof name;
+    auto* const address = reinterpret_cast<sockaddr*>(&name);
+    if (made >= 0 && bind(made, address, sizeof name.sun_family) == 0 &&
+        getsockname(made, address, &bytes) == 0 && syscall(SYS_connect, made, address, bytes) == 0)
+        return OwnDescriptor(made);
+    if (made >= 0) syscall(SYS_close, made);
+    return {};
+}
+void ring(const Bell& bell) noexcept {
+    if (bell.socket.is_there())  // full: it rings already
+        syscall(SYS_sendto, bell.socket.number(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, nullptr,
+                0);
+}
+void take_ring(const Bell& bell) noexcept {
+    char nothing;
+    if (bell.socket.is_there())
+        syscall(SYS_recvfrom, bell.socket.number(), &nothing, sizeof nothing, MSG_DONTWAIT, nullptr,
+                nullptr);
+}
+
+// Made in MPI_Init. A program that closes all descriptors closes it, and UCX's, which must not be
+// touched then.
+constinit OwnDescriptor sentinel;
 
 thread_local constinit Bell* own_bell __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -75,10 +109,8 @@ Bell* bell_of_thread() noexcept {
         Bed nobody = Bed::free;
         if (!bell.bed.compare_exchange_strong(nobody, Bed::awake, std::memory_order_acq_rel))
             continue;
-        int descriptor = bell.descriptor.load(std::memory_order_relaxed);
-        if (descriptor < 0) descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-        bell.descriptor.store(descriptor, std::memory_order_relaxed);
-        if (descriptor >= 0 && pthread_setspecific(key_of_bell, &bell) == 0)
+        if (!bell.socket.is_there()) bell.socket = make_socket();
+        if (bell.socket.number() >= 0 && pthread_setspecific(key_of_bell, &bell) == 0)
             return own_bell = &bell;
         bell.bed.store(Bed::free, std::memory_order_release);
         return nullptr;
@@ -91,7 +123,7 @@ Bell* bell_of_thread() noexcept {
 bool lie_down() noexcept {
     Bell* const bell = bell_of_thread();
     if (bell == nullptr) return false;
-    bell->bed.store(Bed::asleep, std::memory_order_relaxed);
+    bell->bed.store(Bed::asleep, std::memory_order_release);
     sleepers.fetch_add(1, std::memory_order_seq_cst);
     return true;
 }
@@ -100,10 +132,7 @@ void get_up() noexcept {
     Bell* const bell = own_bell;
     sleepers.fetch_sub(1, std::memory_order_relaxed);
     if (bell->bed.exchange(Bed::awake, std::memory_order_acquire) == Bed::asleep) return;
-    uint64_t rings;  // the ring may still be on its way: then the next sleep is a short one
-    const ssize_t taken =
-        read(bell->descriptor.load(std::memory_order_relaxed), &rings, sizeof rings);
-    static_cast<void>(taken);
+    take_ring(*bell);  // it may still be on its way: then the next sleep is a short one
 }
 
 // ---- what UCX is asked for in MPI_Init ----------------------------------------------------------
@@ -150,11 +179,18 @@ bool a_named_transport_wakes() noexcept {
     return false;
 }
 
+// What wakes takes descriptors, and UCX fails where there are none left.
+bool has_descriptors() noexcept {
+    constexpr rlim_t enough = 256;
+    rlimit limit{};
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= enough;
+}
+
 // UCX leaves out what cannot wake. By TCP and the memory of a node everything can; where there are
 // faster networks or accelerators, the user must ask for it.
 bool may_ask_for_wakeup() noexcept {
     if (!wanted_in_init || !may_have(Trait::wakeup) || !may_have(Trait::polls) ||
-        !a_named_transport_wakes())
+        !a_named_transport_wakes() || !has_descriptors())
         return false;
     return settings().wait == WaitMode::sleep ||
            (!has_entries("/sys/class/infiniband") && access("/dev/nvidiactl", F_OK) != 0 &&
@@ -173,6 +209,7 @@ UcxStatus init_with_wakeup(Init init, unsigned major, unsigned minor, const void
     const UcxStatus status = init(major, minor, &wider, config, context);
     if (status != 0) return init(major, minor, params, config, context);
     make_bells_come_back();
+    if (!sentinel.is_there()) sentinel = make_socket();
     granted.store(true, std::memory_order_relaxed);
     return status;
 }
@@ -183,23 +220,29 @@ void ring_sleepers() noexcept {
     for (Bell& bell : bells) {
         if (bell.bed.load(std::memory_order_relaxed) != Bed::asleep) continue;
         Bed asleep = Bed::asleep;
-        if (!bell.bed.compare_exchange_strong(asleep, Bed::awake, std::memory_order_release))
-            continue;
-        const uint64_t once = 1;
-        const ssize_t written =
-            write(bell.descriptor.load(std::memory_order_relaxed), &once, sizeof once);
-        static_cast<void>(written);  // full: it rings already
+        if (bell.bed.compare_exchange_strong(asleep, Bed::awake, std::memory_order_acq_rel))
+            ring(bell);
     }
 }
 
 bool arm(void* worker) noexcept {
+    if (!sentinel.is_there()) {
+        wakes.store(false, std::memory_order_relaxed);
+        forget_armed();
+        return false;
+    }
     unsigned place = 0;
     while (place < arming.workers && arming.worker[place] != worker) ++place;
     if (place == Arming::most_workers) return false;
     if (!is_announced && !(is_announced = lie_down())) return false;
     int descriptor = -1;
-    if (get_descriptor.load(std::memory_order_relaxed)(worker, &descriptor) != 0 ||
-        arm_worker.load(std::memory_order_relaxed)(worker) != 0) {
+    int cancellable;  // UCX reads and sends there
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    const bool is_armed =
+        get_descriptor.load(std::memory_order_relaxed)(worker, &descriptor) == 0 &&
+        arm_worker.load(std::memory_order_relaxed)(worker) == 0;
+    pthread_setcancelstate(cancellable, nullptr);
+    if (!is_armed) {
         const bool wanted = arming.wanted;  // it has something, or had: the next poll finds it
         forget_armed();
         arming.wanted = wanted;
@@ -213,14 +256,16 @@ bool arm(void* worker) noexcept {
 }
 
 void want_wakeup(bool wanted) noexcept { wanted_in_init = wanted; }
-bool library_wakes() noexcept { return wakes.load(std::memory_order_relaxed); }
+bool library_wakes() noexcept {
+    return wakes.load(std::memory_order_relaxed) && bell_of_thread() != nullptr;
+}
 
 void prove_wakeup(bool neighbours_by_polls) noexcept {
     // MPICH 4's ch4:ucx has no memory of its own between ranks, MPICH 5's has.
     const bool by_polls =
         neighbours_by_polls || library_version().find("MPICH Version: 4.0") != std::string::npos;
     const bool holds = by_polls && granted.load(std::memory_order_relaxed);
-    wakes.store(note_trait(Trait::wakeup, holds), std::memory_order_relaxed);
+    wakes.store(note_trait(Trait::wakeup, holds) && sentinel.is_there(), std::memory_order_relaxed);
 }
 
 void forget_armed() noexcept {
@@ -234,13 +279,16 @@ bool sleep_if_armed(uint64_t limit_us, int door) noexcept {
     arming.wanted = false;
     if (arming.workers == 0 && (door < 0 || library_wakes())) return false;
     // poll(2) passes over those below 0.
-    pollfd& bell = arming.found[arming.workers] = {
-        is_announced ? own_bell->descriptor.load(std::memory_order_relaxed) : -1, POLLIN, 0};
+    pollfd& bell =
+        arming.found[arming.workers] = {is_announced ? own_bell->socket.number() : -1, POLLIN, 0};
     pollfd& node = arming.found[arming.workers + 1] = {door, POLLIN, 0};
     const timespec limit{static_cast<time_t>(limit_us / 1000000),
                          static_cast<long>(limit_us % 1000000 * 1000)};
     const uint64_t begin_us = monotonic_us();
-    const int ready = ppoll(arming.found, arming.workers + 2, &limit, nullptr);
+    // By number: no point of cancellation, or an unwinder comes through frames that do not throw.
+    timespec left = limit;  // which the kernel changes
+    const long ready = syscall(SYS_ppoll, arming.found, arming.workers + 2, &left, nullptr, 0);
+    const bool is_refused = ready < 0 && errno != EINTR;
     const uint64_t slept_us = monotonic_us() - begin_us;
     count(Counter::sleeps);
     count(Counter::slept_us, slept_us);
@@ -253,7 +301,7 @@ bool sleep_if_armed(uint64_t limit_us, int door) noexcept {
     // What wakes at once, again and again, may be a descriptor that is readable for ever, or no
     // more: then it is no sleep.
     constexpr uint64_t least_us = 5;
-    return ready <= 0 || slept_us >= least_us;
+    return !is_refused && (ready <= 0 || slept_us >= least_us);
 }
 
 }  // namespace vecmpi

@@ -452,6 +452,7 @@ void Engine::stop_thread() noexcept {
     stop_.store(true, std::memory_order_seq_cst);
     parked_.store(awake, std::memory_order_seq_cst);
     futex_wake_all(parked_);
+    wake_sleepers();
     pthread_join(thread_, nullptr);
     has_thread_ = false;
 }
@@ -556,10 +557,9 @@ bool Engine::posts_since(uint64_t* posted_before) const noexcept {
     return std::exchange(*posted_before, posted) != posted;
 }
 
-// Sleeps until a message, the node or a post wakes it. False where it cannot be woken: it rests
-// then.
+// Looks once more, and sleeps until a message, the node or a post wakes it. False where it could
+// not.
 bool Engine::sleep_until_woken(Bed& bed) noexcept {
-    if (!can_be_woken(WaitsFor::messages)) return false;
     parked_.store(asleep, std::memory_order_relaxed);
     bed.lie_down(waits_for_node(WaitsFor::messages));
     // No heavy fence: a command that slips through waits for the end of the sleep.
@@ -569,11 +569,16 @@ bool Engine::sleep_until_woken(Bed& bed) noexcept {
     return woken;
 }
 
-// True if a command ended it.
+// True if a command ended it. A program thread in a call looks itself, and nothing is armed then.
 bool Engine::rest_for_a_while(Naps& naps, Bed& bed) noexcept {
     if (park_if_idle()) return true;
-    if (!sleep_until_woken(bed)) return doze(naps.next_us(std::exchange(library_events, 0)));
-    return parked_.exchange(awake, std::memory_order_relaxed) == awake;
+    if (callers_.load(std::memory_order_relaxed) == 0 && can_be_woken(WaitsFor::messages)) {
+        const bool slept = sleep_until_woken(bed);
+        const bool command = parked_.exchange(awake, std::memory_order_relaxed) == awake;
+        if (command || !queue_.empty()) return true;
+        if (slept || !bed.is_refused_often()) return false;
+    }
+    return doze(naps.next_us(std::exchange(library_events, 0)));
 }
 
 // Rests between looks at what is pending. True if a command ended it.
