@@ -3,7 +3,9 @@
 // MPI calls.
 #pragma once
 
+#include <pthread.h>
 #include <algorithm>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -458,6 +460,19 @@ class Ladder {
 // process only.
 void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_us) noexcept;
 void futex_wake_all(std::atomic<uint32_t>& word) noexcept;
+
+// While it lives no cancellation of this thread is acted on: an unwinder must not come through
+// functions that do not throw, and plain MPI has no points of cancellation where we make something.
+class NoCancellation {
+  public:
+    NoCancellation() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+    ~NoCancellation() { pthread_setcancelstate(before_, nullptr); }
+    NoCancellation(const NoCancellation&) = delete;
+    NoCancellation& operator=(const NoCancellation&) = delete;
+
+  private:
+    int before_ = PTHREAD_CANCEL_ENABLE;
+};
 
 // A descriptor of ours: the program may close it, and have another file there, which must be left
 // alone.

@@ -122,6 +122,7 @@ std::unique_ptr<NodeComm> make_of(int rank, std::vector<BoxOfRank> boxes) noexce
 // 1. Are all on this node, with memory for the answers and no GPU, whose buffers we cannot read? 2.
 // Who lies where? 3. Could everyone map everyone? Null on all ranks where one of them could not.
 std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
+    const NoCancellation scope;
     prepare_to_poll();
     constexpr int most_ranks = 1 << Box::butterfly_lines;
     std::vector<Card> cards;
@@ -277,6 +278,7 @@ struct BayCard {
 // 1. Who has which bay? 2. Does everyone see all of them? Without one on all ranks where one has
 // none. 3. May everyone read everyone's memory?
 void NodeComm::make_bays(MPI_Comm comm) noexcept {
+    const NoCancellation scope;
     const auto p = static_cast<size_t>(ranks());
     if (ranks() > Bays::most_ranks) return;
     std::vector<BayCard> cards;

@@ -236,13 +236,9 @@ bool arm(void* worker) noexcept {
     if (place == Arming::most_workers) return false;
     if (!is_announced && !(is_announced = lie_down())) return false;
     int descriptor = -1;
-    int cancellable;  // UCX reads and sends there
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
-    const bool is_armed =
-        get_descriptor.load(std::memory_order_relaxed)(worker, &descriptor) == 0 &&
-        arm_worker.load(std::memory_order_relaxed)(worker) == 0;
-    pthread_setcancelstate(cancellable, nullptr);
-    if (!is_armed) {
+    const NoCancellation scope;  // UCX reads and sends there
+    if (get_descriptor.load(std::memory_order_relaxed)(worker, &descriptor) != 0 ||
+        arm_worker.load(std::memory_order_relaxed)(worker) != 0) {
         const bool wanted = arming.wanted;  // it has something, or had: the next poll finds it
         forget_armed();
         arming.wanted = wanted;

@@ -66,6 +66,9 @@ scenarios() { # VISIT
     "$1" "collectives of a session, 2 ranks" same 2 session_collectives
     "$1" "collectives of a session, opened late" same 2 session_collectives late
     "$1" "a blocked rank sleeps until it is woken" sleeps_until_woken
+    "$1" "a thread that waits is cancelled, receive" waits_and_is_cancelled
+    "$1" "a thread that waits is cancelled, barrier" waits_and_is_cancelled barrier
+    "$1" "descriptors closed after Init, 3 ranks" closes_descriptors
     "$1" "past the entries, 1 rank" same 1 by_handle
     "$1" "fork, 2 ranks" same 2 forks
     "$1" "no large files, 3 ranks" same 3 short_of_memory

@@ -53,11 +53,36 @@ loads_while_waiting() {
 # The report counts what woke it: messages, and what rank 0 has written to shared memory.
 sleeps_until_woken() {
     need blocked || return
-    VECMPI_WAIT=sleep same 2 blocked
+    VECMPI_WAIT="sleep" same 2 blocked
     record_preloaded 2 VECMPI_WAIT=sleep VECMPI_INTRANODE=on VECMPI_REPORT=summary -- ./blocked
     local what
     for what in "sleeps of a blocked call" "sleeps that a message ended" "sleeps that another rank of the node ended"; do
         if grep -q "[1-9][0-9]*  $what" preloaded.err; then ok "$name: $what"; else fail "$name" "no $what" preloaded.err; fi
+    done
+}
+
+waits_and_is_cancelled() { # [ARGUMENT]
+    same 2 cancelled "$@"
+    VECMPI_WAIT="sleep" same 2 cancelled "$@"
+}
+
+# What the ranks say; not what UCX says of descriptors that are closed, nor what the launcher does of ranks that end
+# without MPI_Finalize.
+said_by_ranks() { # RUN
+    sed -i '/^rank /!d' "$1.out"
+    : >"$1.err"
+    echo 0 >"$1.rc"
+}
+
+closes_descriptors() {
+    need closed_descriptors || return
+    local way
+    record_ranks plain 3 -- ./closed_descriptors
+    said_by_ranks plain
+    for way in auto sleep; do
+        record_preloaded 3 VECMPI_WAIT=$way VECMPI_INTRANODE=on -- ./closed_descriptors
+        said_by_ranks preloaded
+        compare "$name, $way"
     done
 }
 
