@@ -18,7 +18,7 @@ Engine* engine = nullptr;
 namespace {
 
 // How the offload thread rests, and the values of its futex word.
-enum Rest : uint32_t { awake, parked, dozing, asleep };
+enum ThreadRest : uint32_t { awake, parked, dozing };
 
 // Looks in vain before the thread rests between looks: about 10 ms with a CPU of its own, so that a
 // program that posts once in an iteration pays no wake (3 to 20 us). None without a CPU of its own,
@@ -207,10 +207,8 @@ void Engine::wake_thread() noexcept {
     if (rest == parked || (rest == dozing && thread_spins())) {
         parked_.store(awake, std::memory_order_relaxed);
         futex_wake_all(parked_);
-    } else if (rest == asleep) {
-        parked_.store(awake, std::memory_order_relaxed);
     }
-    wake_sleepers();  // the thread, or one of the program that looks in its place
+    wake_sleepers();  // those of the program's that look in its place
 }
 
 void Engine::issue_left_over() noexcept {
@@ -452,7 +450,6 @@ void Engine::stop_thread() noexcept {
     stop_.store(true, std::memory_order_seq_cst);
     parked_.store(awake, std::memory_order_seq_cst);
     futex_wake_all(parked_);
-    wake_sleepers();
     pthread_join(thread_, nullptr);
     has_thread_ = false;
 }
@@ -470,7 +467,6 @@ void Engine::thread_main() noexcept {
     uint32_t looks_in_vain = 0;
     uint64_t posted_before = 0;
     Naps naps;
-    Bed bed;
     CrowdedCpu crowd(patience_us);
     while (!stop_.load(std::memory_order_relaxed)) {
         if (thread_turn()) {
@@ -484,7 +480,8 @@ void Engine::thread_main() noexcept {
         } else if (has_own_cpu() && posts_since(&posted_before)) {
             looks_in_vain = 0;  // the program posts, and runs that itself while it waits
         } else {
-            const bool command = rest_for_a_while(naps, bed);
+            const bool command =
+                park_if_idle() || doze(naps.next_us(std::exchange(library_events, 0)));
             crowd.slept();
             if (command) {
                 looks_in_vain = 0;  // more may come
@@ -555,30 +552,6 @@ bool Engine::park_if_idle() noexcept {
 bool Engine::posts_since(uint64_t* posted_before) const noexcept {
     const uint64_t posted = posted_.load(std::memory_order_relaxed);
     return std::exchange(*posted_before, posted) != posted;
-}
-
-// Looks once more, and sleeps until a message, the node or a post wakes it. False where it could
-// not.
-bool Engine::sleep_until_woken(Bed& bed) noexcept {
-    parked_.store(asleep, std::memory_order_relaxed);
-    bed.lie_down(waits_for_node(WaitsFor::messages));
-    // No heavy fence: a command that slips through waits for the end of the sleep.
-    const bool woken = thread_turn() || !queue_.empty() || bed.sleep();
-    bed.get_up();
-    forget_armed();
-    return woken;
-}
-
-// True if a command ended it. A program thread in a call looks itself, and nothing is armed then.
-bool Engine::rest_for_a_while(Naps& naps, Bed& bed) noexcept {
-    if (park_if_idle()) return true;
-    if (callers_.load(std::memory_order_relaxed) == 0 && can_be_woken(WaitsFor::messages)) {
-        const bool slept = sleep_until_woken(bed);
-        const bool command = parked_.exchange(awake, std::memory_order_relaxed) == awake;
-        if (command || !queue_.empty()) return true;
-        if (slept || !bed.is_refused_often()) return false;
-    }
-    return doze(naps.next_us(std::exchange(library_events, 0)));
 }
 
 // Rests between looks at what is pending. True if a command ended it.

@@ -16,8 +16,6 @@ namespace vecmpi {
 // Requests that one Testsome looks at. More wait their turn; the window rotates.
 constexpr unsigned testsome_window = 64;
 
-class Naps;
-
 // Per thread: how deep it is inside real functions that we called. Loader's static TLS: no
 // allocation on access.
 struct ThreadState {
@@ -228,8 +226,6 @@ class Engine {
     void thread_main() noexcept;
     bool thread_turn() noexcept;
     bool park_if_idle() noexcept;
-    bool sleep_until_woken(Bed& bed) noexcept;
-    bool rest_for_a_while(Naps& naps, Bed& bed) noexcept;
     bool waits_for_node(WaitsFor waits_for) const noexcept;
     bool can_be_woken(WaitsFor waits_for) const noexcept;
     bool progress_only() noexcept;
@@ -279,7 +275,8 @@ class Engine {
     std::atomic<uint32_t> issuing_{0};
     alignas(64) std::atomic<uint32_t> callers_{
         0};  // program threads in a blocking call; the thread stands back
-    alignas(64) std::atomic<uint32_t> parked_{0};  // futex word of the offload thread: enum Rest
+    alignas(64) std::atomic<uint32_t> parked_{
+        0};  // futex word of the offload thread: enum ThreadRest
     std::atomic<bool> stop_{false};
 
     // The window: request i belongs to slot window_slots_[i]. Read by the owner, changed in an

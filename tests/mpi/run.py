@@ -47,7 +47,7 @@ MODES = {
     # Nothing of the library's inside is made use of.
     "traitless": {"VECMPI_TRAITS_OFF": "all", "VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on", "VECMPI_PACK": "on"},
     "traitless-on": {"VECMPI_TRAITS_OFF": "all", "VECMPI_OFFLOAD": "on"},
-    # Blocked calls, and the offload thread, sleep until a message or another rank wakes them.
+    # Blocked calls sleep until a message or another rank wakes them.
     "sleep": {"VECMPI_WAIT": "sleep", "VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on"},
     "sleep-on": {"VECMPI_WAIT": "sleep", "VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on"},
     # Every call comes by its timed entry.
