@@ -4,8 +4,8 @@
 #pragma once
 
 #include <pthread.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -482,14 +482,33 @@ class OwnDescriptor {
     explicit OwnDescriptor(int number) noexcept;  // of an object with an inode of its own
     bool is_there() const noexcept;
     int number() const noexcept { return number_; }
+    void close() noexcept;
 
   private:
     int number_ = -1;
     uint64_t device_ = 0, inode_ = 0;
 };
 
-// ---- doors: sleeping until another process of the node has written something
-// ---------------------
+uint64_t random_token() noexcept;  // 0 where the system has none
+
+// Rung by its name, by who has a bell himself: its descriptor is readable then, until the rings are
+// forgotten. One thread at a time, but for ring() and forget_rings().
+class Bell {
+  public:
+    bool make() noexcept;  // false where the system refuses one
+    void close() noexcept { socket_.close(); }
+    bool is_there() const noexcept { return socket_.is_there(); }
+    int descriptor() const noexcept { return socket_.number(); }
+    uint64_t name() const noexcept { return name_; }
+    bool ring(uint64_t name) const noexcept;  // false where there is no such bell, or none here
+    void forget_rings() const noexcept;
+
+  private:
+    OwnDescriptor socket_;
+    uint64_t name_ = 0;
+};
+
+// ---- doors: sleeping until another process of the node has written something ------------------
 
 // In memory that the processes share; one of each, which it alone opens.
 struct Door {

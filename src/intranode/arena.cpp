@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,6 +33,7 @@ struct State {
     std::mutex mutex;  // of all below
     bool tried = false;
     char* memory = nullptr;  // the own arena
+    OwnDescriptor file;
     ArenaAddress address;
     std::vector<uint32_t> free;       // boxes
     std::vector<uint32_t> free_bays;  // with room for all
@@ -93,6 +93,7 @@ bool make_arena(State& own) {
         close(descriptor);
         return false;
     }
+    own.file = OwnDescriptor(descriptor);
     own.address = {inode_of(descriptor), getpid(), descriptor};
     open_door(reinterpret_cast<Door*>(own.memory));
     own.free_bays.reserve(bays_per_arena);
@@ -129,13 +130,6 @@ void reclaim(State& own) {
     }
 }
 
-uint64_t random_token() noexcept {
-    uint64_t token = 0;
-    while (token == 0)
-        if (getrandom(&token, sizeof token, 0) != sizeof token) return 0;
-    return token;
-}
-
 void clear(Bay* bay) noexcept {
     for (auto& lane : bay->signals)
         for (Bay::SignalLine& line : lane) line.round.store(0, std::memory_order_relaxed);
@@ -144,7 +138,7 @@ void clear(Bay* bay) noexcept {
 // The next bay of the arena that was never used. The program may have closed the descriptor.
 bool make_bay(State& own) {
     if (own.bays_with_pages == bays_per_arena) return false;
-    if (inode_of(own.address.descriptor) != own.address.inode) return false;
+    if (!own.file.is_there()) return false;
     if (!give_pages(own.address.descriptor, bay_offset(own.bays_with_pages), bay_bytes))
         return false;
     own.free_bays.push_back(own.bays_with_pages++);
@@ -296,8 +290,7 @@ void release_arenas() noexcept {
     if (own.memory != nullptr) {
         close_door();
         munmap(own.memory, arena_bytes);
-        // The program may have closed it, and have another file there.
-        if (inode_of(own.address.descriptor) == own.address.inode) close(own.address.descriptor);
+        own.file.close();
     }
     own.memory = nullptr;
     own.tried = false;

@@ -7,9 +7,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,45 +44,19 @@ bool find_functions(uintptr_t caller) noexcept {
 
 // ---- bells: by them other threads of the process wake a sleeper ---------------------------------
 
-enum class Bed : uint32_t { free, awake, asleep };
-struct alignas(64) Bell {
-    std::atomic<Bed> bed{Bed::free};
-    OwnDescriptor socket;  // made once, before somebody sleeps; kept for who has the bell next
+enum class BellState : uint32_t { free, awake, asleep };
+struct alignas(64) ThreadBell {
+    std::atomic<BellState> state{BellState::free};
+    Bell bell;  // made once, before somebody sleeps; kept for who is next
 };
 constexpr size_t most_bells = 16;  // further threads yield
-constinit Bell bells[most_bells];
-
-// A datagram socket that is connected to itself. No eventfd, which cannot be told from another one
-// that the program has in its place. System calls by number: no points of cancellation.
-OwnDescriptor make_socket() noexcept {
-    const int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    sockaddr_un name{};
-    name.sun_family = AF_UNIX;
-    socklen_t bytes = sizeof name;
-    auto* const address = reinterpret_cast<sockaddr*>(&name);
-    if (made >= 0 && bind(made, address, sizeof name.sun_family) == 0 &&
-        getsockname(made, address, &bytes) == 0 && syscall(SYS_connect, made, address, bytes) == 0)
-        return OwnDescriptor(made);
-    if (made >= 0) syscall(SYS_close, made);
-    return {};
-}
-void ring(const Bell& bell) noexcept {
-    if (bell.socket.is_there())  // full: it rings already
-        syscall(SYS_sendto, bell.socket.number(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, nullptr,
-                0);
-}
-void take_ring(const Bell& bell) noexcept {
-    char nothing;
-    if (bell.socket.is_there())
-        syscall(SYS_recvfrom, bell.socket.number(), &nothing, sizeof nothing, MSG_DONTWAIT, nullptr,
-                nullptr);
-}
+constinit ThreadBell bells[most_bells];
 
 // Made in MPI_Init. A program that closes all descriptors closes it, and UCX's, which must not be
 // touched then.
-constinit OwnDescriptor sentinel;
+constinit Bell sentinel;
 
-thread_local constinit Bell* own_bell __attribute__((tls_model("initial-exec"))) = nullptr;
+thread_local constinit ThreadBell* own_bell __attribute__((tls_model("initial-exec"))) = nullptr;
 
 // Gives a thread's bell back as it ends. (A thread_local with a destructor asks the loader.)
 constinit std::atomic<bool> bells_come_back{false};
@@ -95,24 +67,23 @@ void make_bells_come_back() noexcept {
     const auto give_back = [](void* bell) {
         forget_armed();
         own_bell = nullptr;  // the thread may still call MPI, and get another one
-        static_cast<Bell*>(bell)->bed.store(Bed::free, std::memory_order_release);
+        static_cast<ThreadBell*>(bell)->state.store(BellState::free, std::memory_order_release);
     };
     if (pthread_key_create(&key_of_bell, give_back) == 0)
         bells_come_back.store(true, std::memory_order_release);
 }
 
 // Null where all are in use.
-Bell* bell_of_thread() noexcept {
+ThreadBell* bell_of_thread() noexcept {
     if (own_bell != nullptr) return own_bell;
     if (!bells_come_back.load(std::memory_order_acquire)) return nullptr;
-    for (Bell& bell : bells) {
-        Bed nobody = Bed::free;
-        if (!bell.bed.compare_exchange_strong(nobody, Bed::awake, std::memory_order_acq_rel))
+    for (ThreadBell& one : bells) {
+        BellState nobody = BellState::free;
+        if (!one.state.compare_exchange_strong(nobody, BellState::awake, std::memory_order_acq_rel))
             continue;
-        if (!bell.socket.is_there()) bell.socket = make_socket();
-        if (bell.socket.number() >= 0 && pthread_setspecific(key_of_bell, &bell) == 0)
-            return own_bell = &bell;
-        bell.bed.store(Bed::free, std::memory_order_release);
+        if ((one.bell.is_there() || one.bell.make()) && pthread_setspecific(key_of_bell, &one) == 0)
+            return own_bell = &one;
+        one.state.store(BellState::free, std::memory_order_release);
         return nullptr;
     }
     return nullptr;
@@ -121,18 +92,18 @@ Bell* bell_of_thread() noexcept {
 // From here on who moves something rings. Sequentially consistent, as the polls of others are after
 // our look: they come later under the library's lock, or see this.
 bool lie_down() noexcept {
-    Bell* const bell = bell_of_thread();
-    if (bell == nullptr) return false;
-    bell->bed.store(Bed::asleep, std::memory_order_release);
+    ThreadBell* const own = bell_of_thread();
+    if (own == nullptr) return false;
+    own->state.store(BellState::asleep, std::memory_order_release);
     sleepers.fetch_add(1, std::memory_order_seq_cst);
     return true;
 }
 
 void get_up() noexcept {
-    Bell* const bell = own_bell;
     sleepers.fetch_sub(1, std::memory_order_relaxed);
-    if (bell->bed.exchange(Bed::awake, std::memory_order_acquire) == Bed::asleep) return;
-    take_ring(*bell);  // it may still be on its way: then the next sleep is a short one
+    const BellState before = own_bell->state.exchange(BellState::awake, std::memory_order_acquire);
+    if (before == BellState::asleep) return;
+    own_bell->bell.forget_rings();  // one may still be on its way: then the next sleep is short
 }
 
 // ---- what UCX is asked for in MPI_Init ----------------------------------------------------------
@@ -209,7 +180,7 @@ UcxStatus init_with_wakeup(Init init, unsigned major, unsigned minor, const void
     const UcxStatus status = init(major, minor, &wider, config, context);
     if (status != 0) return init(major, minor, params, config, context);
     make_bells_come_back();
-    if (!sentinel.is_there()) sentinel = make_socket();
+    if (!sentinel.is_there()) sentinel.make();
     granted.store(true, std::memory_order_relaxed);
     return status;
 }
@@ -217,11 +188,11 @@ UcxStatus init_with_wakeup(Init init, unsigned major, unsigned minor, const void
 }  // namespace
 
 void ring_sleepers() noexcept {
-    for (Bell& bell : bells) {
-        if (bell.bed.load(std::memory_order_relaxed) != Bed::asleep) continue;
-        Bed asleep = Bed::asleep;
-        if (bell.bed.compare_exchange_strong(asleep, Bed::awake, std::memory_order_acq_rel))
-            ring(bell);
+    for (ThreadBell& one : bells) {
+        if (one.state.load(std::memory_order_relaxed) != BellState::asleep) continue;
+        BellState asleep = BellState::asleep;
+        if (one.state.compare_exchange_strong(asleep, BellState::awake, std::memory_order_acq_rel))
+            one.bell.ring(one.bell.name());
     }
 }
 
@@ -260,8 +231,8 @@ void prove_wakeup(bool neighbours_by_polls) noexcept {
     // MPICH 4's ch4:ucx has no memory of its own between ranks, MPICH 5's has.
     const bool by_polls =
         neighbours_by_polls || library_version().find("MPICH Version: 4.0") != std::string::npos;
-    const bool holds = by_polls && granted.load(std::memory_order_relaxed);
-    wakes.store(note_trait(Trait::wakeup, holds) && sentinel.is_there(), std::memory_order_relaxed);
+    const bool holds = by_polls && granted.load(std::memory_order_relaxed) && sentinel.is_there();
+    wakes.store(note_trait(Trait::wakeup, holds), std::memory_order_relaxed);
 }
 
 void forget_armed() noexcept {
@@ -276,7 +247,7 @@ bool sleep_if_armed(uint64_t limit_us, int door) noexcept {
     if (arming.workers == 0 && (door < 0 || library_wakes())) return false;
     // poll(2) passes over those below 0.
     pollfd& bell =
-        arming.found[arming.workers] = {is_announced ? own_bell->socket.number() : -1, POLLIN, 0};
+        arming.found[arming.workers] = {is_announced ? own_bell->bell.descriptor() : -1, POLLIN, 0};
     pollfd& node = arming.found[arming.workers + 1] = {door, POLLIN, 0};
     const timespec limit{static_cast<time_t>(limit_us / 1000000),
                          static_cast<long>(limit_us % 1000000 * 1000)};

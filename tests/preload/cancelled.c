@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
         usleep(20000);
         MPI_Send(&x, 1, MPI_INT, 1, seen, MPI_COMM_WORLD);
         pthread_join(waiting, &result);
-        printf("cancelled: %d\n", result == PTHREAD_CANCELED);
+        printf("rank 0: cancelled %d\n", result == PTHREAD_CANCELED);
     } else {
         for (int i = 0; i < rounds; ++i) {
             meet();

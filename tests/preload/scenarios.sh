@@ -61,17 +61,26 @@ sleeps_until_woken() {
     done
 }
 
-waits_and_is_cancelled() { # [ARGUMENT]
-    same 2 cancelled "$@"
-    VECMPI_WAIT="sleep" same 2 cancelled "$@"
-}
-
-# What the ranks say; not what UCX says of descriptors that are closed, nor what the launcher does of ranks that end
-# without MPI_Finalize.
+# What the ranks say; not what UCX says of descriptors that are closed or of a message that nobody takes, nor what the
+# launcher does of ranks that end without MPI_Finalize.
 said_by_ranks() { # RUN
     sed -i '/^rank /!d' "$1.out"
     : >"$1.err"
-    echo 0 >"$1.rc"
+}
+
+waits_and_is_cancelled() { # [ARGUMENT]
+    need cancelled || return
+    local way
+    record_ranks plain 2 -- ./cancelled "$@"
+    said_by_ranks plain
+    for way in auto sleep; do
+        record_preloaded 2 VECMPI_WAIT=$way -- ./cancelled "$@"
+        said_by_ranks preloaded
+        compare "$name, $way"
+        record_preloaded 2 VECMPI_WAIT=$way VECMPI_OFFLOAD=on -- ./cancelled "$@"
+        said_by_ranks preloaded
+        compare "$name, $way, thread on"
+    done
 }
 
 closes_descriptors() {
@@ -79,9 +88,11 @@ closes_descriptors() {
     local way
     record_ranks plain 3 -- ./closed_descriptors
     said_by_ranks plain
+    echo 0 >plain.rc
     for way in auto sleep; do
         record_preloaded 3 VECMPI_WAIT=$way VECMPI_INTRANODE=on -- ./closed_descriptors
         said_by_ranks preloaded
+        echo 0 >preloaded.rc
         compare "$name, $way"
     done
 }

@@ -19,59 +19,50 @@ using namespace battery;
 
 namespace {
 
-// Computes for some milliseconds, sleeps for some, until it ends.
-class Computing {
+// A thread beside the calls. again(): made until this ends.
+class Beside {
   public:
-    explicit Computing(uint64_t stream)
-        : thread_([this, own = own_random(stream)]() mutable {
-              while (!is_over_) {
-                  volatile uint64_t number = 1;
-                  for (int i = own.between(1, 40) * 100000; i > 0 && !is_over_; --i)
-                      number = number * 6364136223846793005U + 1;
-                  if (own.chance(30)) usleep(static_cast<unsigned>(own.between(100, 8000)));
-              }
+    template <class Again>
+    explicit Beside(Again again)
+        : thread_([this, again]() mutable {
+              while (!is_over_) again();
           }) {}
-    ~Computing() {
+    ~Beside() {
         is_over_ = true;
         thread_.join();
     }
-    Computing(const Computing&) = delete;
-    Computing& operator=(const Computing&) = delete;
+    Beside(const Beside&) = delete;
+    Beside& operator=(const Beside&) = delete;
 
   private:
     std::atomic<bool> is_over_{false};
     std::thread thread_;
 };
 
-// To any thread of the process that takes them, also one that sleeps.
-class Signals {
-  public:
-    Signals() {
-        struct sigaction action {};
-        action.sa_handler = [](int) {};
-        sigaction(SIGUSR1, &action, nullptr);
-        thread_ = std::thread([this] {
-            sigset_t one;
-            sigemptyset(&one);
-            sigaddset(&one, SIGUSR1);
-            pthread_sigmask(SIG_BLOCK, &one, nullptr);  // the others are to have them
-            for (Random own = own_random(7); !is_over_;) {
-                usleep(static_cast<unsigned>(own.between(500, 20000)));
-                kill(getpid(), SIGUSR1);
-            }
-        });
-    }
-    ~Signals() {
-        is_over_ = true;
-        thread_.join();
-    }
-    Signals(const Signals&) = delete;
-    Signals& operator=(const Signals&) = delete;
+// Computes for some milliseconds, sleeps for some.
+auto computing(uint64_t stream) {
+    return [own = own_random(stream)]() mutable {
+        volatile uint64_t number = 1;
+        for (int i = own.between(1, 40) * 100000; i > 0; --i)
+            number = number * 6364136223846793005U + 1;
+        if (own.chance(30)) usleep(static_cast<unsigned>(own.between(100, 8000)));
+    };
+}
 
-  private:
-    std::atomic<bool> is_over_{false};
-    std::thread thread_;
-};
+// To any thread of the process that takes them, also one that sleeps; not to the one that sends.
+auto signals() {
+    struct sigaction action {};
+    action.sa_handler = [](int) {};
+    sigaction(SIGUSR1, &action, nullptr);
+    return [own = own_random(7)]() mutable {
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, SIGUSR1);
+        pthread_sigmask(SIG_BLOCK, &one, nullptr);
+        usleep(static_cast<unsigned>(own.between(500, 20000)));
+        kill(getpid(), SIGUSR1);
+    };
+}
 
 // One communicating thread. The ranks' threads of the same stream make the same calls.
 class Stream {
@@ -194,10 +185,10 @@ int main(int argc, char** argv) {
     const char* const named = std::getenv("BATTERY_WAITS");
     const int waits = named != nullptr ? std::atoi(named) : threads == 1 ? 600 : 100;
     {
-        std::vector<std::unique_ptr<Computing>> computing;
+        std::vector<std::unique_ptr<Beside>> beside;
         for (int i = own_random(5).below(3); i > 0; --i)
-            computing.push_back(std::make_unique<Computing>(static_cast<uint64_t>(50 + i)));
-        const Signals signals;
+            beside.push_back(std::make_unique<Beside>(computing(static_cast<uint64_t>(50 + i))));
+        beside.push_back(std::make_unique<Beside>(signals()));
         MPI_Comm comms[2];
         std::vector<std::thread> others;
         for (int i = 0; i < threads; ++i) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);

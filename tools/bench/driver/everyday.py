@@ -11,7 +11,7 @@ import report
 import runs
 import values
 from failure import BadArgument
-from launch import Launch
+from launch import Launch, words_of
 
 PATTERNS = (
     "ping-pong",
@@ -48,8 +48,7 @@ def job(options, level, threads, patterns, sizes):
         "--sizes": ",".join(str(size) for size in sizes),
         "--seconds": seconds,
     }
-    words = [str(word) for pair in arguments.items() for word in pair]
-    return Launch(2, words, f"{level}, {threads} threads" if threads > 1 else level)
+    return Launch(2, words_of(arguments), f"{level}, {threads} threads" if threads > 1 else level)
 
 
 def groups(options):

@@ -46,6 +46,11 @@ class Launch:
     what: str = ""  # for the progress line, where launches differ in more than the ranks
 
 
+def words_of(arguments):
+    """The words of a command line, from a dict of options and values."""
+    return [str(word) for pair in arguments.items() for word in pair]
+
+
 @dataclass(frozen=True)
 class Ended:
     """What a run left: its records, and what went wrong (empty: nothing)."""

@@ -18,7 +18,7 @@ import reduced_elements
 import report
 import values
 from failure import BadArgument
-from launch import Launch
+from launch import Launch, words_of
 
 ALL_SIZES = "8-16M"
 OVERLAP_OPS = ("p2p", "vector", "iallreduce", "ibcast", "ialltoall")
@@ -131,7 +131,7 @@ def training(options):
         "--compute-ms": options.compute,
         "--steps": options.steps,
     }
-    return [Launch(options.lab or options.ranks, [str(word) for pair in arguments.items() for word in pair])]
+    return [Launch(options.lab or options.ranks, words_of(arguments))]
 
 
 def training_notes(options):
@@ -147,7 +147,7 @@ def wake(options):
         "--calls": ",".join(options.calls),
         "--gap-us": 1000 * options.pause,
     }
-    return [Launch(options.lab or 2, [str(word) for pair in arguments.items() for word in pair])]
+    return [Launch(options.lab or 2, words_of(arguments))]
 
 
 def settle_wake(options):
@@ -239,6 +239,14 @@ def sizes_option(default, quick=None):
 def names_option(flag, what, default):
     return Option(flag, f"names of mpi.h without MPI_, {what} (default {default})", values.words)
 
+
+def computing_threads(default):
+    """Of training and wake."""
+    what = f"threads a rank that compute meanwhile, a list (default {default})"
+    return Option("--threads", what, values.wholes(0, 64), default)
+
+
+RANKS_ON_NODE = Option("--ranks", "number of ranks on this node (default 2)", values.whole(2, 64), 2)
 
 LAB_OPTIONS = [
     Option(
@@ -366,7 +374,7 @@ TABLE = [
         (1.0, 0.05),
         detail=("comm, comp, both", report.spans_text),
         options=[
-            Option("--ranks", "number of ranks on this node (default 2)", values.whole(2, 64), 2),
+            RANKS_ON_NODE,
             sizes_option("64K,1M,4M"),
             Option(
                 "--ops",
@@ -396,13 +404,8 @@ TABLE = [
         (1.0, 0.1),
         detail=("comm, comp, both", report.spans_text),
         options=[
-            Option("--ranks", "number of ranks on this node (default 2)", values.whole(2, 64), 2),
-            Option(
-                "--threads",
-                "threads a rank that compute, a list (default 0,1,2)",
-                values.wholes(0, 64),
-                "0,1,2",
-            ),
+            RANKS_ON_NODE,
+            computing_threads("0,1,2"),
             Option("--size", "bytes of a bucket (default 4M)", values.size, "4M", "64K"),
             Option("--buckets", "buckets a step (default 20)", values.whole(1, 10000), "20", "3"),
             Option(
@@ -428,12 +431,7 @@ TABLE = [
         "none",
         (1.0, 0.05),
         options=[
-            Option(
-                "--threads",
-                "threads a rank that compute meanwhile, a list (default 0,1)",
-                values.wholes(0, 64),
-                "0,1",
-            ),
+            computing_threads("0,1"),
             Option(
                 "--calls",
                 f"out of {','.join(BLOCKED_CALLS)} (default all)",
@@ -677,7 +675,7 @@ TABLE = [
         "none",
         (0.5, 0.02),
         options=[
-            Option("--ranks", "number of ranks on this node (default 2)", values.whole(2, 64), 2),
+            RANKS_ON_NODE,
             sizes_option(ALL_SIZES, quick="8,4K"),
             Option(
                 "--collectives",
@@ -713,7 +711,7 @@ TABLE = [
         "none",
         (0.5, 0.02),
         options=[
-            Option("--ranks", "number of ranks on this node (default 2)", values.whole(2, 64), 2),
+            RANKS_ON_NODE,
             Option("--size", "bytes of a large message (default 4M)", values.size, "4M", "1M"),
             *LAB_OPTIONS,
         ],
