@@ -70,7 +70,7 @@ def text(settings):
 
 
 def on_this_host(options, ranks, settings):
-    return battery.run(options, CASE, ranks, options.seed, options.library, settings)
+    return battery.run(options, CASE, ranks, options.seed, [options.library], settings)
 
 
 def on_hosts(options, ranks, settings):

@@ -207,9 +207,15 @@ def debug(options, case, ranks, seed, settings):
     subprocess.run(command, env=clean_environment() | settings, stdin=subprocess.DEVNULL, timeout=600, check=False)
 
 
-def run(options, case, ranks, seed, preload, settings):
+def yield_library(options):
+    """Makes ranks give their CPU away where they poll in vain, or more of them than CPUs take minutes."""
+    return options.build_dir / "libvecmpi_yield.so"
+
+
+def run(options, case, ranks, seed, preloads, settings):
     program = (options.build_dir / "bin" / case.program).resolve()
-    command = [options.mpirun, "-n", str(ranks), "-genv", "LD_PRELOAD", str(preload.resolve()),
+    preload = ":".join(str(library.resolve()) for library in preloads)
+    command = [options.mpirun, "-n", str(ranks), "-genv", "LD_PRELOAD", preload,
                str(program), *([case.argument] if case.argument else []), "--seed", str(seed)]
     process = subprocess.Popen(
         command, env=clean_environment() | settings, stdin=subprocess.DEVNULL,
@@ -271,7 +277,7 @@ def run_counted(options, case, ranks, seed, settings):
     """The outcome, and which counts are missing."""
     with tempfile.TemporaryDirectory() as folder:
         report = f"{folder}/report.json"
-        outcome = run(options, case, ranks, seed, options.library, settings | {"VECMPI_REPORT": f"json:{report}"})
+        outcome = run(options, case, ranks, seed, [options.library], settings | {"VECMPI_REPORT": f"json:{report}"})
         if outcome.status != 0:
             return outcome, ""
         return outcome, missing_counts(expected_counts(case, options), report)
@@ -304,7 +310,9 @@ def run_preloaded(options, tally, case, mode, ranks, seed, plain):
     if expected_counts(case, options) and mode in case.counted and ranks >= case.counted_from and not options.nodes:
         preloaded, missing = run_counted(options, case, ranks, seed, MODES[mode])
     else:
-        preloaded = run(options, case, ranks, seed, options.library, MODES[mode])
+        # Without the traits the library's own waits do not yield.
+        waits = [yield_library(options)] if "VECMPI_TRAITS_OFF" in MODES[mode] else []
+        preloaded = run(options, case, ranks, seed, [options.library, *waits], MODES[mode])
     why = ended_as_expected(case, preloaded) or difference(plain, preloaded) or missing
     tally.note(f"{case.name} {mode} {ranks} (seed {seed})", why, preloaded)
 
@@ -328,9 +336,8 @@ def rank_numbers(options, case, mode, seed):
 
 def run_plain(options, case, ranks, seed):
     """The outcome without vecmpi: of this run of the check, one for all modes."""
-    helper = options.build_dir / "libvecmpi_yield.so"
     if not options.plain_cache:
-        return run(options, case, ranks, seed, helper, {})
+        return run(options, case, ranks, seed, [yield_library(options)], {})
     program = options.build_dir / "bin" / case.program
     facts = [case.name, ranks, seed, str(options.mpirun), options.nodes, program.stat().st_mtime_ns,
              os.environ.get("LD_LIBRARY_PATH")]
@@ -339,7 +346,7 @@ def run_plain(options, case, ranks, seed):
         return Outcome(**json.loads(kept.read_text()))
     except (FileNotFoundError, ValueError, TypeError):
         pass
-    outcome = run(options, case, ranks, seed, helper, {})
+    outcome = run(options, case, ranks, seed, [yield_library(options)], {})
     options.plain_cache.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=options.plain_cache, delete=False) as file:
         json.dump(dataclasses.asdict(outcome), file)
