@@ -41,12 +41,12 @@ scenarios() { # VISIT
     "$1" "C objects, 2 ranks" same 2 c_objects
     "$1" "C++ threads, 2 ranks" same 2 cxx_threads
     "$1" "C++ bindings, error handlers, 2 ranks" cxx_bindings
-    "$1" "C++ exceptions, delete function of a communicator" same 1 cxx_exceptions comm
-    "$1" "C++ exceptions, copy function" same 1 cxx_exceptions copy
-    "$1" "C++ exceptions, delete function of a type" same 1 cxx_exceptions type
-    "$1" "C++ exceptions, delete function of a window" same 1 cxx_exceptions window
-    "$1" "C++ exceptions, operator" same 1 cxx_exceptions operator
-    "$1" "C++ exceptions, delete function in Finalize" same 1 cxx_exceptions finalize
+    "$1" "C++ exceptions, delete function of a communicator" same_alone cxx_exceptions comm
+    "$1" "C++ exceptions, copy function" same_alone cxx_exceptions copy
+    "$1" "C++ exceptions, delete function of a type" same_alone cxx_exceptions type
+    "$1" "C++ exceptions, delete function of a window" same_alone cxx_exceptions window
+    "$1" "C++ exceptions, operator" same_alone cxx_exceptions operator
+    "$1" "C++ exceptions, delete function in Finalize" same_alone cxx_exceptions finalize
     "$1" "Fortran 77, 2 ranks" same 2 f77_calls
     "$1" "Fortran use mpi, 2 ranks" same 2 f90_calls
     "$1" "Fortran use mpi, error handlers, 2 ranks" same 2 f90_errors
@@ -78,7 +78,7 @@ scenarios() { # VISIT
     "$1" "others' memory unreadable later, 3 ranks" same 3 unreadable later
     "$1" "others' memory unreadable now and then, 2 ranks" same 2 unreadable
     "$1" "others' memory unreadable now and then, 3 ranks" same 3 unreadable
-    "$1" "no launcher" no_launcher
+    "$1" "no launcher" same_alone mpi3_calls
     "$1" "RTLD_LOCAL host, 2 ranks" rtld_local_python
     "$1" "RTLD_LOCAL host that asked before, 2 ranks" rtld_local_c
     "$1" "one rank" one_rank

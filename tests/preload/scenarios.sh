@@ -30,9 +30,16 @@ same_process() { # COMMAND... : one process, no launcher
     compare "$name"
 }
 
-no_launcher() {
-    need mpi3_calls || return
-    same_process ./mpi3_calls
+# One process, without and with the offload thread, and no launcher: what that says of a process which ends without
+# MPI_Finalize is not the same each time.
+same_alone() { # PROGRAM [ARGUMENT...]
+    need "$1" || return
+    local mode
+    record plain "./$1" "${@:2}"
+    for mode in off on; do
+        record preloaded env LD_PRELOAD="$library" VECMPI_OFFLOAD=$mode "./$1" "${@:2}"
+        compare "$name, thread $mode"
+    done
 }
 
 # MPI 2's C++ bindings, where this MPICH has them.
