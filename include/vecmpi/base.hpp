@@ -406,20 +406,11 @@ class Neighbours {
     // They compute, and it is not yet time for a yield that may tell otherwise.
     bool compute(uint64_t now_us) const noexcept { return now_us < ask_again_us_; }
     bool computed_lately() const noexcept { return ask_again_us_ != 0; }
-    // The thread slept, and had its CPU so long after its time.
-    void woke_late(uint64_t late_us) noexcept;
-    // How long it lately had to wait for its CPU when there was something to do: about the worst.
-    uint64_t delay_us() const noexcept { return delay_us_; }
 
   private:
     uint64_t ask_again_us_ = 0;
-    uint64_t delay_us_ = 0;
     uint32_t long_ones_ = 0;  // in a row
 };
-
-// Of the calling thread.
-void note_late_wake(uint64_t late_us) noexcept;
-uint64_t wake_delay_us() noexcept;
 
 // One climb: call rest() after each unsuccessful look, reset() after a success. Keeps a reference
 // to the policy.

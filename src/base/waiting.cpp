@@ -99,21 +99,11 @@ void Neighbours::yielded(uint64_t took_us, uint64_t now_us) noexcept {
     if (took_us < slice_us) {
         long_ones_ = 0;
         ask_again_us_ = 0;
-        delay_us_ = 0;
         return;
     }
-    delay_us_ = took_us;
     if (long_ones_ < most_doublings) ++long_ones_;
     ask_again_us_ = now_us + (took_us << long_ones_);
 }
-
-// Falls by an eighth with each wake that was sooner.
-void Neighbours::woke_late(uint64_t late_us) noexcept {
-    delay_us_ = std::max(late_us, delay_us_ - (delay_us_ + 7) / 8);
-}
-
-void note_late_wake(uint64_t late_us) noexcept { neighbours.woke_late(late_us); }
-uint64_t wake_delay_us() noexcept { return neighbours.delay_us(); }
 
 void Ladder::give_way() noexcept { sched_yield(); }
 

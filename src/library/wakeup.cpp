@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -259,7 +258,6 @@ bool sleep_if_armed(uint64_t limit_us, int door) noexcept {
     const uint64_t slept_us = monotonic_us() - begin_us;
     count(Counter::sleeps);
     count(Counter::slept_us, slept_us);
-    if (ready == 0) note_late_wake(slept_us - std::min(slept_us, limit_us));
     if (ready > 0)
         count(bell.revents != 0   ? Counter::woken_by_thread
               : node.revents != 0 ? Counter::woken_by_node

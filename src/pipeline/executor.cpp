@@ -8,8 +8,6 @@
 #include <functional>
 #include <new>
 
-#include "cost.hpp"
-
 namespace vecmpi {
 
 namespace {
@@ -31,14 +29,13 @@ ScheduleRun::Ready ScheduleRun::room_for(size_t steps) {
 }
 
 // Messages that share a link end together, and a rank further down the pipeline waits for them all:
-// long ones go one by one, as far as the link is not idle from one look to the next
-// (docs/schedules.md has figures).
-uint32_t messages_under_way(int64_t message_bytes, uint64_t between_looks_us, double bytes_per_us,
-                            uint32_t most) noexcept {
-    constexpr double bytes_under_way = 65536;
-    const double bytes = bytes_under_way + bytes_per_us * static_cast<double>(between_looks_us);
-    const double fit = 1 + bytes / static_cast<double>(std::max<int64_t>(1, message_bytes));
-    return fit >= most ? most : static_cast<uint32_t>(fit);
+// long ones go one by one. Unless the link would be idle from one look to the next
+// (docs/schedules.md has figures). Ranks need not agree.
+uint32_t ScheduleRun::window_for(int64_t message_bytes, Looks looks) noexcept {
+    constexpr int64_t bytes_under_way = 65536, most_sends = most_messages - 1;
+    if (looks == Looks::seldom) return most_sends;
+    const int64_t fit = 1 + bytes_under_way / std::max<int64_t>(1, message_bytes);
+    return static_cast<uint32_t>(std::min(fit, most_sends));
 }
 
 bool ScheduleRun::Messages::may_begin(const Schedule& schedule) const noexcept {
@@ -52,7 +49,7 @@ void ScheduleRun::Messages::complete(uint32_t ordinal) noexcept {
 
 ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule> schedule,
                          const Elements& elements, std::optional<uint32_t> persistent_number,
-                         uint64_t between_looks_us)
+                         Looks looks)
     : comm_(std::move(comm)),
       schedule_(std::move(schedule)),
       elements_(elements),
@@ -60,10 +57,8 @@ ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule
       begun_(persistent_),
       left_(schedule_->steps.size()),
       waits_(schedule_->waits),
-      sends_{
-          messages_under_way(schedule_->largest_message * elements.extent, between_looks_us,
-                             network_constants(settings().network).bytes_per_us, most_messages - 1),
-          std::vector<bool>(schedule_->sends), room_for(schedule_->sends)},
+      sends_{window_for(schedule_->largest_message * elements.extent, looks),
+             std::vector<bool>(schedule_->sends), room_for(schedule_->sends)},
       receives_{sends_.window + 1,  // so that the next one finds its buffer
                 std::vector<bool>(schedule_->receives), room_for(schedule_->receives)},
       local_(room_for(schedule_->steps.size())) {

@@ -22,21 +22,15 @@ struct Elements {
     void* output = nullptr;
 };
 
-// How long it may take from the end of a message to the next call of advance(), in us. Ranks need
-// not agree.
-constexpr uint64_t looks_without_rest = 0, looks_seldom = UINT64_MAX;
-
-// A direction's messages that may be under way at once, from 1 to `most`. Pure.
-uint32_t messages_under_way(int64_t message_bytes, uint64_t between_looks_us, double bytes_per_us,
-                            uint32_t most) noexcept;
+// How often advance() will be called: without rest, or now and then.
+enum class Looks : uint8_t { often, seldom };
 
 class ScheduleRun : public Job {
   public:
     // Takes the communicator's next turn, or has the number of a persistent collective, which is
     // started again only when the last run is complete. May throw std::bad_alloc, before that.
     ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule> schedule,
-                const Elements& elements, std::optional<uint32_t> persistent_number,
-                uint64_t between_looks_us);
+                const Elements& elements, std::optional<uint32_t> persistent_number, Looks looks);
     ~ScheduleRun() override;
 
     bool advance() noexcept override;
@@ -57,6 +51,7 @@ class ScheduleRun : public Job {
         Ready ready;
         uint32_t completed_before = 0;  // ordinals below this are complete
     };
+    static uint32_t window_for(int64_t message_bytes, Looks looks) noexcept;
 
     Messages* messages_of(uint32_t step) noexcept;
     void let_go(uint32_t step) noexcept;  // it waits for nothing any more

@@ -44,9 +44,8 @@ ChoiceFacts facts_of(const CollectiveForm& form, const Asked& asked,
     return facts;
 }
 
-uint64_t between_looks_us(const Recipe& recipe) noexcept {
-    if (recipe.caller_waits) return wake_delay_us();
-    return jobs_are_watched() ? looks_without_rest : looks_seldom;
+Looks looks_at(const Recipe& recipe) noexcept {
+    return recipe.caller_waits || jobs_are_watched() ? Looks::often : Looks::seldom;
 }
 
 // One run of a recipe whose data goes through packed memory.
@@ -54,7 +53,7 @@ class PackedRun : public ScheduleRun {
   public:
     PackedRun(std::shared_ptr<const Recipe> recipe, Buffer<char> packed, const Elements& elements)
         : ScheduleRun(recipe->comm, recipe->schedule, elements, recipe->persistent_number,
-                      between_looks_us(*recipe)),
+                      looks_at(*recipe)),
           recipe_(std::move(recipe)),
           packed_(std::move(packed)) {
         for (const PackedPart& part : recipe_->packed_before)
@@ -79,8 +78,7 @@ std::unique_ptr<Job> make_run(std::shared_ptr<const Recipe> recipe) noexcept {
     try {
         if (recipe->packed_bytes == 0)
             return std::make_unique<ScheduleRun>(recipe->comm, recipe->schedule, recipe->elements,
-                                                 recipe->persistent_number,
-                                                 between_looks_us(*recipe));
+                                                 recipe->persistent_number, looks_at(*recipe));
         Buffer<char> packed = allocate<char>(recipe->packed_bytes);
         if (!packed) return nullptr;
         Elements elements = recipe->elements;

@@ -129,7 +129,7 @@ std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Elem
         try {
             if (auto schedule = offer.comm->schedule_for(carried))
                 run = std::make_unique<ScheduleRun>(offer.comm, std::move(schedule), slices,
-                                                    std::nullopt, wake_delay_us());
+                                                    std::nullopt, Looks::often);
         } catch (const std::bad_alloc&) {
         }
         if (run) return post_job(call, std::move(run), comm, request);

@@ -123,23 +123,6 @@ TEST_CASE("Neighbours: who takes a time slice computes, who gives the CPU back s
     CHECK_FALSE(others.compute(now_us + 6000));
 }
 
-TEST_CASE("Neighbours: how long a thread waits for its CPU", "[base][waiting]") {
-    Neighbours others;
-    CHECK(others.delay_us() == 0);
-    others.woke_late(0);
-    CHECK(others.delay_us() == 0);
-    others.yielded(3000, 1000);
-    CHECK(others.delay_us() == 3000);
-    others.woke_late(80);
-    CHECK(others.delay_us() == 2625);
-    for (int i = 0; i < 100; ++i) others.woke_late(80);
-    CHECK(others.delay_us() == 80);
-    others.woke_late(5000);
-    CHECK(others.delay_us() == 5000);
-    others.yielded(2, 9000);  // nobody computes any more
-    CHECK(others.delay_us() == 0);
-}
-
 TEST_CASE("next_rest: what is seen decides", "[base][waiting]") {
     constexpr uint32_t first = 0, later = 100000;
     struct Case {

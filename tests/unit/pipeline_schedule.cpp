@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tracks, how they are merged and what waits for what; and that the executor of the tests finds
 // the faults that it is there for.
-#include "pipeline/executor.hpp"
 #include "pipeline/schedule.hpp"
 
 #include <catch2/catch.hpp>
@@ -286,18 +285,4 @@ TEST_CASE("executor: every dependency that is missing shows", "[pipeline][execut
             CHECK(fake::find_race(without_edge(s, n)).empty() != shows);
             CHECK(wrong_with({without_edge(s, n), alone(other)}).empty() != shows);
         }
-}
-
-TEST_CASE("messages under way: one by one, and what the link carries between two looks",
-          "[pipeline][schedule]") {
-    constexpr uint32_t most = 15;
-    constexpr double gigabit = 119;
-    CHECK(messages_under_way(1 << 20, looks_without_rest, gigabit, most) == 1);
-    CHECK(messages_under_way(65536, looks_without_rest, gigabit, most) == 2);
-    CHECK(messages_under_way(8192, looks_without_rest, gigabit, most) == 9);
-    CHECK(messages_under_way(0, looks_without_rest, gigabit, most) == most);
-    CHECK(messages_under_way(1 << 20, 4000, gigabit, most) == 1);
-    CHECK(messages_under_way(262144, 4000, gigabit, most) == 3);
-    CHECK(messages_under_way(262144, 4000, 10 * gigabit, most) == most);
-    CHECK(messages_under_way(int64_t{1} << 40, looks_seldom, gigabit, most) == most);
 }
