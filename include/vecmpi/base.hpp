@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace vecmpi {
+namespace vecmpi::base {
 
 // ---- settings ------------------------------------------------------------------------------
 
@@ -576,4 +576,9 @@ Buffer<T> allocate(size_t elements) noexcept {
 // Memory that a forked child sees as zeros (MADV_WIPEONFORK), zeroed here too; null on failure.
 void* allocate_wiped_on_fork(size_t bytes) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base
+
+// Its names are the vocabulary of all folders.
+namespace vecmpi {
+using namespace base;
+}

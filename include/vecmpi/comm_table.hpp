@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 template <class Entry>
 class CommDeparture;
@@ -125,4 +125,4 @@ void CommDeparture<Entry>::stay() noexcept {
     if (departing_ != nullptr) departing_->stays = true;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

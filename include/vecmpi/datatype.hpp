@@ -16,7 +16,7 @@
 #include "vecmpi/kernels.hpp"
 #include "vecmpi/library.hpp"
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 struct PlanSteps;
 
@@ -34,10 +34,11 @@ class PackPlan {
 
     // Bytes [first, first + bytes) of the stream of `count` elements at `memory`, to or from
     // `part`, which begins with byte `first`.
-    void copy(Direction direction, void* part, void* memory, MPI_Count count, MPI_Count first,
-              MPI_Count bytes) const noexcept;
+    void copy(kernels::Direction direction, void* part, void* memory, MPI_Count count,
+              MPI_Count first, MPI_Count bytes) const noexcept;
     // The same of the whole stream, counted by the kernel that moves it.
-    void copy_all(Direction direction, void* packed, void* memory, MPI_Count count) const noexcept;
+    void copy_all(kernels::Direction direction, void* packed, void* memory,
+                  MPI_Count count) const noexcept;
 
   private:
     std::unique_ptr<const PlanSteps> steps_;
@@ -46,7 +47,7 @@ class PackPlan {
 
 // One call of MPI_Pack or MPI_Unpack (MPI 4.0, 5.2), or what would be one.
 struct PackCall {
-    Direction direction;
+    kernels::Direction direction;
     void* memory;  // never written when packing
     MPI_Count count;
     MPI_Datatype type;
@@ -81,14 +82,15 @@ class PackableBuffer {
 
     // All of it; `bytes` is as much as there is room or data for. An MPI error code.
     int pack(void* to, MPI_Count bytes, MPI_Comm comm) const noexcept {
-        return move(Direction::pack, to, bytes, comm);
+        return move(kernels::Direction::pack, to, bytes, comm);
     }
     int unpack(const void* from, MPI_Count bytes, MPI_Comm comm) const noexcept {
-        return move(Direction::unpack, const_cast<void*>(from), bytes, comm);
+        return move(kernels::Direction::unpack, const_cast<void*>(from), bytes, comm);
     }
 
   private:
-    int move(Direction direction, void* packed, MPI_Count bytes, MPI_Comm comm) const noexcept;
+    int move(kernels::Direction direction, void* packed, MPI_Count bytes,
+             MPI_Comm comm) const noexcept;
 
     char anchor_ = 0;
     void* address_;
@@ -123,9 +125,9 @@ bool free_after_use(MPI_Datatype type) noexcept;
 // From now on the types that the library shows to UCX come to the next two.
 void serve_message_types() noexcept;
 // The library calls `create` with ops and context: so do we, or with ours in their place.
-UcxStatus create_message_type(UcxCreate create, const UcxOps& ops, void* context,
-                              uint64_t* ucx_type) noexcept;
-void destroy_message_type(UcxDestroy destroy, uint64_t ucx_type) noexcept;
+library::UcxStatus create_message_type(library::UcxCreate create, const library::UcxOps& ops,
+                                       void* context, uint64_t* ucx_type) noexcept;
+void destroy_message_type(library::UcxDestroy destroy, uint64_t ucx_type) noexcept;
 
 // A call of the program in which the library may show one datatype to UCX, and which calls no
 // function of the program. Only such types get plans for their messages: it is known which handle
@@ -139,8 +141,8 @@ class MakingMessageType {
     // The call has succeeded, and the program holds this handle.
     void belongs_to(MPI_Datatype handle) noexcept;
 
-    UcxStatus create(UcxCreate create, const UcxOps& ops, void* context,
-                     uint64_t* ucx_type) noexcept;
+    library::UcxStatus create(library::UcxCreate create, const library::UcxOps& ops, void* context,
+                              uint64_t* ucx_type) noexcept;
 
   private:
     uint64_t ucx_type_ = 0;
@@ -166,4 +168,4 @@ void check_plan(MPI_Datatype type) noexcept;
 // After MPI_Finalize.
 void forget_plans() noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

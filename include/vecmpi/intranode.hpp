@@ -12,7 +12,7 @@
 #include "vecmpi/comm_table.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 // Each serves one call whole and returns its error code, or declines before it touched data:
 // nothing. All ranks of the communicator decide alike: the decision rests on settings that
@@ -40,8 +40,8 @@ std::optional<int> intranode_bcast(Call call, void* buffer, MPI_Count count, MPI
                                    int root, MPI_Comm comm) noexcept;
 
 std::optional<int> intranode_reduce_scatter(Call call, const void* sendbuf, void* recvbuf,
-                                            RankArray recvcounts, MPI_Datatype datatype, MPI_Op op,
-                                            MPI_Comm comm) noexcept;
+                                            offload::RankArray recvcounts, MPI_Datatype datatype,
+                                            MPI_Op op, MPI_Comm comm) noexcept;
 
 std::optional<int> intranode_reduce_scatter_block(Call call, const void* sendbuf, void* recvbuf,
                                                   MPI_Count recvcount, MPI_Datatype datatype,
@@ -106,9 +106,14 @@ class NodeTeam {
 };
 
 struct NodeCommEntry;
-extern template class CommDeparture<NodeCommEntry>;
-using NodeCommDeparture = CommDeparture<NodeCommEntry>;
+}  // namespace vecmpi::pipeline::node
+
+extern template class vecmpi::offload::CommDeparture<vecmpi::pipeline::node::NodeCommEntry>;
+
+namespace vecmpi::pipeline::node {
+
+using NodeCommDeparture = offload::CommDeparture<NodeCommEntry>;
 // After the real MPI_Finalize, whose callbacks may make collectives.
 void forget_node_comms() noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

@@ -11,7 +11,7 @@
 
 #include "vecmpi/profile.hpp"
 
-namespace vecmpi {
+namespace vecmpi::kernels {
 
 // Copies `bytes` bytes; the buffers must not overlap. Either may be null when bytes is 0.
 void copy_bytes(void* to, const void* from, size_t bytes) noexcept;
@@ -173,14 +173,12 @@ struct PackLimits {
 bool is_chosen(const PackLimits& limits, PackKernel kernel, int64_t block_bytes, int64_t distance,
                bool built_in) noexcept;
 
-namespace kernels {
 struct Permutation;
 struct Shuffle;
 struct TablesDeleter {
     void operator()(Permutation* tables) const noexcept;
     void operator()(Shuffle* tables) const noexcept;
 };
-}  // namespace kernels
 
 // Records at a distance of `stride` bytes, which may be negative; each has the same few blocks of
 // at least one byte, in the order of the stream.
@@ -225,9 +223,9 @@ class RecordCopier {
     size_t packed_bytes_ = 0;
     PackWay ways_[2] = {PackWay::block, PackWay::block};  // by direction
     Isa isa_;
-    std::unique_ptr<kernels::Permutation[], kernels::TablesDeleter> permutations_;
+    std::unique_ptr<Permutation[], TablesDeleter> permutations_;
     size_t number_of_permutations_ = 0;
-    std::unique_ptr<kernels::Shuffle[], kernels::TablesDeleter> shuffles_;  // where there are none
+    std::unique_ptr<Shuffle[], TablesDeleter> shuffles_;  // where there are none
     size_t number_of_shuffles_ = 0;
 };
 
@@ -271,4 +269,4 @@ struct Grid {
 bool is_transposed_in_registers(const Grid& grid, Isa cap) noexcept;
 void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid, Isa cap) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::kernels

@@ -20,7 +20,7 @@
 #include "vecmpi/mpi_calls.hpp"  // generated: enum class Call, call_name()
 #include "vecmpi/mpi_real.hpp"   // generated: struct RealFunctions, extern RealFunctions real
 
-namespace vecmpi {
+namespace vecmpi::library {
 
 // ---- the library ----------------------------------------------------------------------------
 
@@ -346,4 +346,4 @@ bool library_shows_types() noexcept;
 // Until then the library's calls go on to UCX as they are. answers: for ever.
 void answer_ucx_types(const UcxTypeAnswers& answers) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library

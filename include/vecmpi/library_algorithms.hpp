@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-namespace vecmpi {
+namespace vecmpi::library {
 
 constexpr size_t library_reduces_by_tree_up_to = 2048;
 constexpr size_t library_exchanges_pairs_from = size_t{512} << 10;  // Reduce_scatter; long Bcasts
@@ -16,4 +16,4 @@ constexpr size_t library_broadcasts_by_tree_up_to = 12288;
 constexpr int library_broadcasts_by_tree_below_ranks = 8;
 constexpr size_t library_allgathers_by_doubling_up_to = 81920;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library

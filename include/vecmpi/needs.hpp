@@ -5,7 +5,7 @@
 // A door of src/base.
 #pragma once
 
-namespace vecmpi {
+namespace vecmpi::base {
 
 struct Need {
     static constexpr unsigned messages = 1u << 0;  // we wait better than the library, or post
@@ -26,4 +26,8 @@ void set_need(unsigned need, bool exists) noexcept;
 // bind(needs): now, and whenever a need comes or goes; one call at a time.
 void bind_by_needs(void (*bind)(unsigned needs) noexcept) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base
+
+namespace vecmpi {
+using namespace base;
+}

@@ -21,7 +21,7 @@
 #include "vecmpi/base.hpp"
 #include "vecmpi/library.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 // ---- operations ----------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ bool is_offload_thread() noexcept;
 
 // ---- requests (MPI 4.0, 3.7.3-3.7.5, 3.8, 3.9, 4.2) -------------------------------------------
 
-inline bool is_virtual(MPI_Request request) noexcept { return is_unused_request(request); }
+inline bool is_virtual(MPI_Request request) noexcept { return library::is_unused_request(request); }
 
 int wait_one(MPI_Request* request, MPI_Status* status) noexcept;
 int test_one(MPI_Request* request, int* flag, MPI_Status* status) noexcept;
@@ -236,7 +236,7 @@ int make_persistent_job(Call call, MPI_Comm comm, const JobMaker& maker, const v
                         size_t argument_bytes, MPI_Request* app_request) noexcept;
 
 // What src/offload answers to the library's polls (PollAnswers).
-JobLook job_look_after_poll() noexcept;
+library::JobLook job_look_after_poll() noexcept;
 void advance_jobs_in_library() noexcept;
 
 // ---- arithmetic (MPI 4.0, 6.9) ------------------------------------------------------------------
@@ -410,4 +410,4 @@ bool engine_has_thread() noexcept;
 int app_thread_level() noexcept;  // what MPI_Query_thread tells the program
 std::string engine_reason();      // why the thread is on or off, one line
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

@@ -12,7 +12,7 @@
 #include "vecmpi/comm_table.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 // The form in which a program asks for a collective.
 struct CollectiveForm {
@@ -40,7 +40,7 @@ std::optional<int> pipeline_reduce(const CollectiveForm& form, const void* sendb
                                    MPI_Comm comm) noexcept;
 
 std::optional<int> pipeline_reduce_scatter(const CollectiveForm& form, const void* sendbuf,
-                                           void* recvbuf, RankArray recvcounts,
+                                           void* recvbuf, offload::RankArray recvcounts,
                                            MPI_Datatype datatype, MPI_Op op,
                                            MPI_Comm comm) noexcept;
 
@@ -59,13 +59,18 @@ std::optional<int> pipeline_allgather(const CollectiveForm& form, const void* se
 
 std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* sendbuf,
                                        MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                                       RankArray recvcounts, RankArray displs,
+                                       offload::RankArray recvcounts, offload::RankArray displs,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
 struct PrivateCommEntry;
-extern template class CommDeparture<PrivateCommEntry>;
-using PrivateCommDeparture = CommDeparture<PrivateCommEntry>;
+}  // namespace vecmpi::pipeline
+
+extern template class vecmpi::offload::CommDeparture<vecmpi::pipeline::PrivateCommEntry>;
+
+namespace vecmpi::pipeline {
+
+using PrivateCommDeparture = offload::CommDeparture<PrivateCommEntry>;
 // After MPI_Finalize, whose callbacks may use them until the end.
 void forget_private_comms() noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

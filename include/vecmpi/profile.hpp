@@ -17,7 +17,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 
 // ---- the pack table
 // ------------------------------------------------------------------------------
@@ -139,4 +139,8 @@ const LoadedProfile& process_profile() noexcept;  // empty until then
 // known to have the same ones.
 void adopt_network(const NetworkSetting& measured) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base
+
+namespace vecmpi {
+using namespace base;
+}

@@ -16,7 +16,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 struct Address {
@@ -93,4 +93,4 @@ void Bell::forget_rings() const noexcept {
             return;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -7,7 +7,7 @@
 #include "setting_values.hpp"
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 // Power of two that a unit letter stands for; -1: no unit of ours.
@@ -76,4 +76,4 @@ std::string format_time(uint64_t ns) {
     return std::to_string(ns) + " ns";
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

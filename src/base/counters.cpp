@@ -10,7 +10,7 @@
 #include "vecmpi/base.hpp"
 #include "vecmpi/needs.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 
 constinit std::atomic<uint8_t> counting{0};
 
@@ -186,4 +186,4 @@ std::vector<uint64_t> counter_snapshot() {
     return snapshot;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -5,7 +5,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 // Of this process. A forked child has the bell, and not the memory.
@@ -75,4 +75,4 @@ void ring_at(Door& door) noexcept {
     if (door.asleep.exchange(0, std::memory_order_relaxed) != 0) test_bell(door);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

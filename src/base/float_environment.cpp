@@ -3,7 +3,7 @@
 // takes that one's environment.
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 
 #if defined(__x86_64__)
 
@@ -47,4 +47,4 @@ void set_float_environment(const FloatEnvironment& wanted) noexcept {
 #error "vecmpi: write float_environment() for this architecture"
 #endif
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -13,7 +13,7 @@
 #include "host_parts.hpp"
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 constexpr int most_cpus =
@@ -127,4 +127,4 @@ uint64_t hash_of_node_name() noexcept {
     return std::hash<std::string_view>{}(name);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

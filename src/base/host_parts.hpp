@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace vecmpi {
+namespace vecmpi::base {
 
 // What a launcher tells a process about its place.
 struct LauncherView {
@@ -47,4 +47,4 @@ std::string read_file(const std::string& path);
 // NUMA nodes of this machine; 1 where the kernel does not say.
 int number_of_numa_nodes();
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -4,7 +4,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 // Length of the UTF-8 sequence at the front of text; 0 where it is none, which JSON does not allow.
@@ -47,4 +47,4 @@ std::string quote_json(std::string_view text) {
     return quoted + "\"";
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

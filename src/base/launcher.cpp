@@ -10,7 +10,7 @@
 
 #include "host_parts.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 const char* find_variable(const char* const* environment, std::string_view name) {
@@ -123,4 +123,4 @@ pid_t launcher_process() {
     return 0;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

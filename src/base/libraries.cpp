@@ -6,7 +6,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 const ElfW(Dyn) * dynamic_section(const dl_phdr_info& info) noexcept {
@@ -75,4 +75,4 @@ void* handle_of_loaded(const LoadedLibrary& library) noexcept {
     return handle;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -9,7 +9,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 // Relaxed: written once in MPI_Init; a line printed meanwhile may lack the rank.
@@ -49,4 +49,4 @@ void log_line(LogLevel level, const char* format, ...) noexcept {
     errno = saved_errno;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

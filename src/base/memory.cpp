@@ -5,7 +5,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 
 void* allocate_wiped_on_fork(size_t bytes) noexcept {
     if (bytes == 0) return nullptr;
@@ -18,4 +18,4 @@ void* allocate_wiped_on_fork(size_t bytes) noexcept {
     return memory;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <mutex>
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 constinit std::mutex changing;
@@ -31,4 +31,4 @@ void bind_by_needs(void (*bind)(unsigned needs) noexcept) noexcept {
     bind(bound_needs.load(std::memory_order_relaxed));
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

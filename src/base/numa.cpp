@@ -11,7 +11,7 @@
 #include "host_parts.hpp"
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 // The three functions of libnuma's stable interface that we use; null where it is missing.
@@ -80,4 +80,4 @@ void prefer_numa_node(void* address, size_t bytes, int node) noexcept {
                     most_nodes + 1, 0);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

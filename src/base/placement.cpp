@@ -6,7 +6,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 // How the CPUs of one affinity mask are shared out.
@@ -162,4 +162,4 @@ bool oversubscribed(const HostView& host, const OffloadPlan& plan) noexcept {
     return share.threads + (takes_one ? share.ranks : 0) > share.cpus;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -8,7 +8,7 @@
 
 #include "setting_values.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 constexpr std::string_view version = "1";
@@ -194,4 +194,4 @@ uint64_t hash_of_collective_part(const Profile& profile) {
     return hash;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

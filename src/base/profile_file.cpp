@@ -16,7 +16,7 @@
 #include <cpuid.h>
 #endif
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 constexpr size_t most_profile_bytes = size_t{64} << 10;
@@ -178,4 +178,4 @@ void load_profile(const char* isa, std::string (*mpi_library)()) noexcept {
 
 const LoadedProfile& process_profile() noexcept { return loaded(); }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

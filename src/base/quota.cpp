@@ -11,7 +11,7 @@
 
 #include "host_parts.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 int lower_quota(int left, int right) noexcept {
@@ -100,4 +100,4 @@ int quota_of_process() {
     return least;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

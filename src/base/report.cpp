@@ -8,7 +8,7 @@
 #include "report_layout.hpp"
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 struct CallRow {
@@ -219,4 +219,4 @@ std::string format_json(const ReportFacts& facts, const ReportNumbers& numbers) 
     return text + "\n}\n";
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

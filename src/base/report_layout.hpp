@@ -5,7 +5,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 
 constexpr size_t number_of_events = static_cast<size_t>(Counter::number_of_counters);
 constexpr size_t number_of_paths = static_cast<size_t>(Path::number_of_paths);
@@ -51,4 +51,4 @@ inline constexpr PathText path_texts[] = {
 };
 static_assert(std::size(path_texts) == number_of_paths);
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -6,7 +6,7 @@
 
 #include "setting_values.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 constexpr std::string_view prefix = "VECMPI_";
@@ -53,4 +53,4 @@ bool is_tool_variable(std::string_view name) noexcept {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <utility>
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 template <typename Value>
@@ -404,4 +404,4 @@ std::string printable(std::string_view value) {
     return value.size() > longest ? text + "..." : text;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -8,7 +8,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 
 // Equal but for the case of ASCII letters; `word` in lower case.
 bool same_word(std::string_view text, std::string_view word) noexcept;
@@ -56,4 +56,4 @@ const char* nearest_setting(std::string_view name);
 // Names beginning with VECMPI_ that our scripts and test tools read, and the library does not.
 bool is_tool_variable(std::string_view name) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -13,7 +13,7 @@
 #include "vecmpi/base.hpp"
 #include "vecmpi/profile.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 constexpr bool yes = true, no = false;  // the words of the column `agree`
@@ -124,4 +124,4 @@ void adopt_network(const NetworkSetting& measured) noexcept {
     fill(network.overhead_ns, measured.overhead_ns);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -8,7 +8,7 @@
 #include <cpuid.h>
 #endif
 
-namespace vecmpi {
+namespace vecmpi::base {
 
 constinit bool ticks_are_of_cpu = false;
 
@@ -37,4 +37,4 @@ uint64_t monotonic_ns() noexcept {
 
 void choose_ticks() noexcept { ticks_are_of_cpu = cpu_counts_steadily(); }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

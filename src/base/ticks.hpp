@@ -9,7 +9,7 @@
 #include <x86intrin.h>
 #endif
 
-namespace vecmpi {
+namespace vecmpi::base {
 
 uint64_t monotonic_ns() noexcept;
 
@@ -62,4 +62,4 @@ inline uint64_t ticks_to_ns(uint64_t span, const ClockReading& from,
     return static_cast<uint64_t>(static_cast<double>(span) * ns_in_tick);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -15,7 +15,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::base {
 namespace {
 
 constexpr uint32_t for_ever = UINT32_MAX;
@@ -242,4 +242,4 @@ void futex_wake_all(std::atomic<uint32_t>& word) noexcept {
             nullptr, 0);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::base

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 bool Contest::note(Turn turn, uint64_t ns, int64_t bytes) noexcept {
     constexpr uint64_t ps_in_ns = 1000;
@@ -23,4 +23,4 @@ bool Contest::note(Turn turn, uint64_t ns, int64_t bytes) noexcept {
                                            std::memory_order_relaxed);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

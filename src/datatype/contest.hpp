@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 enum class Turn : uint8_t { library, plan };
 
@@ -54,4 +54,4 @@ constexpr unsigned length_class(int64_t bytes) noexcept {
     return of;  // up to 4, 16, 64, 256 KiB, 1 MiB, and above
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 namespace {
 
@@ -110,7 +110,7 @@ MaybeLayout indexed_layout(const Inner& inner, const std::vector<int64_t>& lengt
     if (lengths.empty()) return Layout{};
     if (are_equal) return at_places(copies(inner, lengths[0]), offsets);
     if (copies(inner, 2).kind == Layout::Kind::dense) {
-        std::vector<Block> blocks;
+        std::vector<kernels::Block> blocks;
         blocks.reserve(lengths.size());
         for (size_t i = 0; i < lengths.size(); ++i)
             blocks.push_back({offsets[i] + inner.layout.offset, lengths[i] * inner.layout.bytes});
@@ -330,4 +330,4 @@ MaybeLayout decode(const TypeTree& tree, Described* how) {
     return layout;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

@@ -10,7 +10,7 @@
 
 #include "layout.hpp"
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 // A datatype as MPI_Type_get_envelope and MPI_Type_get_contents describe it (MPI 4.0, 5.1.13), with
 // the types that it is made of.
@@ -45,4 +45,4 @@ uint64_t digest_of(const TypeTree& tree) noexcept;
 // too large, where the layout would take more than most_layout_bytes.
 std::optional<Layout> decode(const TypeTree& tree, Described* how = nullptr);
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

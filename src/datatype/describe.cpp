@@ -3,7 +3,7 @@
 #include "decode.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 namespace {
 
@@ -46,7 +46,7 @@ class InnerTypes {
   private:
     static void give_back(MPI_Datatype& handle) noexcept {
         Envelope envelope;
-        if (handle == MPI_DATATYPE_NULL || is_builtin_type(handle)) return;
+        if (handle == MPI_DATATYPE_NULL || library::is_builtin_type(handle)) return;
         if (read_envelope(handle, envelope) && !is_predefined(envelope.combiner))
             real.Type_free(&handle);
     }
@@ -105,4 +105,4 @@ Described describe(MPI_Datatype type, TypeTree& tree, size_t room) {
     return describe(type, tree, room, 0);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 namespace {
 
@@ -36,7 +36,7 @@ bool is_same_but_moved(const Layout& left, const Layout& right) {
            left.blocks == right.blocks && left.parts == right.parts;
 }
 
-void append_block(std::vector<Block>& blocks, const Block& block) {
+void append_block(std::vector<kernels::Block>& blocks, const kernels::Block& block) {
     if (block.bytes == 0) return;
     if (!blocks.empty() && blocks.back().offset + blocks.back().bytes == block.offset)
         blocks.back().bytes += block.bytes;
@@ -45,7 +45,8 @@ void append_block(std::vector<Block>& blocks, const Block& block) {
 }
 
 // False as soon as there are more than `most`.
-bool append_blocks(std::vector<Block>& blocks, const Layout& layout, int64_t at, size_t most) {
+bool append_blocks(std::vector<kernels::Block>& blocks, const Layout& layout, int64_t at,
+                   size_t most) {
     const int64_t here = at + layout.offset;
     switch (layout.kind) {
         case Kind::empty:
@@ -64,7 +65,7 @@ bool append_blocks(std::vector<Block>& blocks, const Layout& layout, int64_t at,
                 if (!append_blocks(blocks, layout.parts[0], here + offset, most)) return false;
             return true;
         case Kind::blocks:
-            for (const Block& block : layout.blocks)
+            for (const kernels::Block& block : layout.blocks)
                 append_block(blocks, {here + block.offset, block.bytes});
             return blocks.size() <= most;
         case Kind::sequence:
@@ -82,7 +83,7 @@ bool is_list(const Layout& layout) {
 
 // The blocks of all parts, where a list holds them as well as any other form does: all are short,
 // or many and short on average. Else nothing.
-std::vector<Block> listed(const std::vector<Layout>& parts) {
+std::vector<kernels::Block> listed(const std::vector<Layout>& parts) {
     constexpr size_t many = 16;
     bool are_short = true;
     size_t most = std::min(most_flat, most_listed * parts.size());
@@ -92,7 +93,7 @@ std::vector<Block> listed(const std::vector<Layout>& parts) {
         else
             are_short = are_short && !blocks_of(part, most_listed).empty();
     }
-    std::vector<Block> blocks;
+    std::vector<kernels::Block> blocks;
     most = std::min(most, most_in_plan);
     if (!are_short && parts.size() < many) return blocks;
     for (const Layout& part : parts)
@@ -102,14 +103,15 @@ std::vector<Block> listed(const std::vector<Layout>& parts) {
 
 // The blocks of copies at `offsets`, where a table of them is faster than copy by copy; else
 // nothing.
-std::vector<Block> flattened(const Layout& layout, const std::vector<int64_t>& offsets) {
-    std::vector<Block> all;
+std::vector<kernels::Block> flattened(const Layout& layout, const std::vector<int64_t>& offsets) {
+    std::vector<kernels::Block> all;
     if (layout.bytes > most_listed_bytes) return all;
-    const std::vector<Block> blocks = blocks_of(layout, most_listed);
+    const std::vector<kernels::Block> blocks = blocks_of(layout, most_listed);
     if (blocks.size() * offsets.size() > most_flat) return all;
     all.reserve(blocks.size() * offsets.size());
     for (const int64_t offset : offsets)
-        for (const Block& block : blocks) all.push_back({offset + block.offset, block.bytes});
+        for (const kernels::Block& block : blocks)
+            all.push_back({offset + block.offset, block.bytes});
     return all;
 }
 
@@ -171,13 +173,14 @@ Layout repeated(Layout layout, int64_t count, int64_t stride) {
 
 namespace {
 
-bool are_equal(const std::vector<Block>& blocks) {
+bool are_equal(const std::vector<kernels::Block>& blocks) {
     return std::all_of(blocks.begin(), blocks.end(),
-                       [&](const Block& block) { return block.bytes == blocks[0].bytes; });
+                       [&](const kernels::Block& block) { return block.bytes == blocks[0].bytes; });
 }
 
 // Blocks of one length are found faster than fewer ones of several.
-bool is_better_unmerged(const std::vector<Block>& blocks, const std::vector<Block>& merged) {
+bool is_better_unmerged(const std::vector<kernels::Block>& blocks,
+                        const std::vector<kernels::Block>& merged) {
     constexpr size_t worth_it = 4;  // this many times fewer
     constexpr size_t many = 16;
     return merged.size() > many && blocks.size() < worth_it * merged.size() && !are_equal(merged) &&
@@ -186,16 +189,16 @@ bool is_better_unmerged(const std::vector<Block>& blocks, const std::vector<Bloc
 
 }  // namespace
 
-Layout of_blocks(const std::vector<Block>& blocks) {
-    std::vector<Block> merged;
-    for (const Block& block : blocks) append_block(merged, block);
+Layout of_blocks(const std::vector<kernels::Block>& blocks) {
+    std::vector<kernels::Block> merged;
+    for (const kernels::Block& block : blocks) append_block(merged, block);
     if (merged.empty()) return {};
     if (is_better_unmerged(blocks, merged)) merged = blocks;
     const int64_t origin = merged[0].offset;
     if (merged.size() == 1) return moved(dense(merged[0].bytes), origin);
     Layout layout;
     layout.offset = origin;
-    for (Block& block : merged) {
+    for (kernels::Block& block : merged) {
         block.offset -= origin;
         layout.bytes += block.bytes;
     }
@@ -206,7 +209,7 @@ Layout of_blocks(const std::vector<Block>& blocks) {
     }
     layout.kind = Kind::places;
     layout.parts.push_back(dense(merged[0].bytes));
-    for (const Block& block : merged) layout.offsets.push_back(block.offset);
+    for (const kernels::Block& block : merged) layout.offsets.push_back(block.offset);
     int64_t distance = 0;
     if (!have_one_distance(layout.offsets, distance)) return layout;
     return moved(repeated(dense(merged[0].bytes), static_cast<int64_t>(merged.size()), distance),
@@ -217,7 +220,7 @@ Layout at_places(Layout layout, const std::vector<int64_t>& offsets) {
     if (layout.kind == Kind::empty || offsets.empty()) return {};
     if (offsets.size() == 1) return moved(std::move(layout), offsets[0]);
     if (is_contiguous(layout)) {
-        std::vector<Block> blocks;
+        std::vector<kernels::Block> blocks;
         blocks.reserve(offsets.size());
         for (const int64_t offset : offsets)
             blocks.push_back({offset + layout.offset, layout.bytes});
@@ -227,7 +230,7 @@ Layout at_places(Layout layout, const std::vector<int64_t>& offsets) {
     if (have_one_distance(offsets, distance))
         return moved(repeated(std::move(layout), static_cast<int64_t>(offsets.size()), distance),
                      offsets[0]);
-    if (const std::vector<Block> blocks = flattened(layout, offsets); !blocks.empty())
+    if (const std::vector<kernels::Block> blocks = flattened(layout, offsets); !blocks.empty())
         return of_blocks(blocks);
     Layout places;
     places.kind = Kind::places;
@@ -251,7 +254,8 @@ Layout joined(std::vector<Layout> parts) {
         for (const Layout& part : flat) offsets.push_back(part.offset);
         return at_places(moved(flat[0], -flat[0].offset), offsets);
     }
-    if (const std::vector<Block> blocks = listed(flat); !blocks.empty()) return of_blocks(blocks);
+    if (const std::vector<kernels::Block> blocks = listed(flat); !blocks.empty())
+        return of_blocks(blocks);
     Layout sequence;
     sequence.kind = Kind::sequence;
     sequence.offset = flat[0].offset;
@@ -286,7 +290,8 @@ Bounds bounds_of(const Layout& layout) {
             break;
         }
         case Kind::blocks:
-            for (const Block& block : layout.blocks) include({0, block.bytes}, block.offset);
+            for (const kernels::Block& block : layout.blocks)
+                include({0, block.bytes}, block.offset);
             break;
         case Kind::sequence:
             for (const Layout& part : layout.parts) include(bounds_of(part), 0);
@@ -295,15 +300,15 @@ Bounds bounds_of(const Layout& layout) {
     return {bounds.low + layout.offset, bounds.high + layout.offset};
 }
 
-std::vector<Block> blocks_of(const Layout& layout, size_t most) {
-    std::vector<Block> blocks;
+std::vector<kernels::Block> blocks_of(const Layout& layout, size_t most) {
+    std::vector<kernels::Block> blocks;
     if (!append_blocks(blocks, layout, 0, most)) blocks.clear();
     return blocks;
 }
 
 size_t layout_bytes(const Layout& layout) noexcept {
     size_t bytes = sizeof(Layout) + layout.offsets.size() * sizeof(int64_t) +
-                   layout.blocks.size() * sizeof(Block);
+                   layout.blocks.size() * sizeof(kernels::Block);
     for (const Layout& part : layout.parts) bytes += layout_bytes(part);
     return bytes;
 }
@@ -336,7 +341,7 @@ bool is_disjoint(const Layout& layout) {
         for (const int64_t offset : layout.offsets)
             spans.push_back({inner.low + offset, inner.high + offset});
     }
-    for (const Block& block : layout.blocks)
+    for (const kernels::Block& block : layout.blocks)
         spans.push_back({block.offset, block.offset + block.bytes});
     if (layout.kind == Kind::sequence)
         for (const Layout& part : layout.parts) {
@@ -377,4 +382,4 @@ int64_t disjoint_copies(const Layout& layout, int64_t extent) {
     return step >= covered ? INT64_MAX : 1;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

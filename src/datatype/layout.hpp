@@ -12,7 +12,7 @@
 
 #include "vecmpi/kernels.hpp"
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 struct Layout {
     enum class Kind : uint8_t {
@@ -28,9 +28,9 @@ struct Layout {
     int64_t bytes = 0;   // of all
     int64_t count = 0;
     int64_t stride = 0;
-    std::vector<int64_t> offsets;  // the first is 0
-    std::vector<Block> blocks;     // the first is at 0
-    std::vector<Layout> parts;     // of strided and places: one, at offset 0
+    std::vector<int64_t> offsets;        // the first is 0
+    std::vector<kernels::Block> blocks;  // the first is at 0
+    std::vector<Layout> parts;           // of strided and places: one, at offset 0
 
     bool operator==(const Layout& other) const;
 };
@@ -39,7 +39,7 @@ Layout dense(int64_t bytes);
 Layout moved(Layout layout, int64_t by);
 Layout repeated(Layout layout, int64_t count, int64_t stride);
 Layout at_places(Layout layout, const std::vector<int64_t>& offsets);
-Layout of_blocks(const std::vector<Block>& blocks);
+Layout of_blocks(const std::vector<kernels::Block>& blocks);
 Layout joined(std::vector<Layout> parts);
 
 // First byte and the one after the last, as low and high.
@@ -49,7 +49,7 @@ struct Bounds {
 Bounds bounds_of(const Layout& layout);
 
 // The blocks of a layout that has at most `most` of them; empty where it has more.
-std::vector<Block> blocks_of(const Layout& layout, size_t most);
+std::vector<kernels::Block> blocks_of(const Layout& layout, size_t most);
 
 // How many copies at a distance of `extent` surely share no byte: 0 where one copy may overlap
 // itself, INT64_MAX where any number does.
@@ -58,4 +58,4 @@ int64_t disjoint_copies(const Layout& layout, int64_t extent);
 // The memory that it takes.
 size_t layout_bytes(const Layout& layout) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

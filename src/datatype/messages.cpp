@@ -19,7 +19,7 @@
 #include "vecmpi/needs.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 constinit std::atomic<unsigned> message_plans_wanted{0};
 
@@ -54,9 +54,9 @@ struct MessageType {
 // too.
 class MessageTypes {
   public:
-    UcxStatus create(UcxCreate create, const UcxOps& ops, void* context,
-                     uint64_t* ucx_type) noexcept;
-    void destroy(UcxDestroy destroy, uint64_t ucx_type) noexcept;
+    library::UcxStatus create(library::UcxCreate create, const library::UcxOps& ops, void* context,
+                              uint64_t* ucx_type) noexcept;
+    void destroy(library::UcxDestroy destroy, uint64_t ucx_type) noexcept;
     void give_handle(uint64_t ucx_type, MPI_Datatype handle) noexcept;
     void forget_handle(MPI_Datatype handle) noexcept;
 
@@ -66,7 +66,7 @@ class MessageTypes {
     void end_making(MessageType* type, std::optional<MadePlan> made) noexcept;
 
     // The library's own, the same for all its types.
-    const UcxOps& library() const noexcept { return library_; }
+    const library::UcxOps& library() const noexcept { return library_; }
 
   private:
     static MessageType* find(const auto& map, auto key) noexcept {
@@ -79,7 +79,7 @@ class MessageTypes {
 
     std::mutex mutex_;
     std::condition_variable made_;
-    UcxOps library_{};
+    library::UcxOps library_{};
     std::unordered_map<uint64_t, MessageType*> by_ucx_type_;
     std::unordered_map<void*, MessageType*> by_context_;
     std::unordered_map<MPI_Datatype, MessageType*> by_handle_;
@@ -108,7 +108,7 @@ enum class Mover : uint8_t {
 
 struct Message {
     MessageType& type;
-    const Direction direction;
+    const kernels::Direction direction;
     char* const memory;
     const MPI_Count count, bytes;
     void* const library_state;  // given back to the library in any case, with what it holds
@@ -137,18 +137,18 @@ void tally(MessageType& type, size_t bytes) noexcept {
 
 // May a plan serve it, if there is one? MPI_BOTTOM is left to the library, and so is what it may
 // refuse, elements that may overlap, and pieces of which nobody knows where they may end.
-bool may_serve(const HeldPlan& held, Direction direction, const void* memory,
+bool may_serve(const HeldPlan& held, kernels::Direction direction, const void* memory,
                size_t count) noexcept {
     MPI_Count bytes = 0;
     return memory != nullptr && count > 0 && count <= INT64_MAX &&
            !__builtin_mul_overflow(held.plan.bytes(), static_cast<MPI_Count>(count), &bytes) &&
-           (direction == Direction::pack
+           (direction == kernels::Direction::pack
                 ? held.cut_bytes != 0
                 : static_cast<MPI_Count>(count) <= held.plan.most_to_unpack());
 }
 
 // Null: the library's alone.
-Message* begin_message(MessageType& type, Direction direction, void* memory, size_t count,
+Message* begin_message(MessageType& type, kernels::Direction direction, void* memory, size_t count,
                        void* library_state) noexcept {
     const Stage stage = type.stage.load(std::memory_order_acquire);
     if (stage != Stage::made && stage != Stage::serving) return nullptr;
@@ -223,10 +223,10 @@ void judge(const Message& message) noexcept {
 
 // ---- what UCX calls ----------------------------------------------------------------------------
 
-void* start(void* context, Direction direction, void* memory, size_t count) noexcept {
+void* start(void* context, kernels::Direction direction, void* memory, size_t count) noexcept {
     auto& type = *static_cast<MessageType*>(context);
-    const UcxOps& library = message_types().library();
-    void* const state = direction == Direction::pack
+    const library::UcxOps& library = message_types().library();
+    void* const state = direction == kernels::Direction::pack
                             ? library.start_pack(type.context, memory, count)
                             : library.start_unpack(type.context, memory, count);
     if (state == nullptr) return nullptr;
@@ -238,11 +238,11 @@ void* start(void* context, Direction direction, void* memory, size_t count) noex
 }
 
 void* start_pack(void* context, const void* memory, size_t count) {
-    return start(context, Direction::pack, const_cast<void*>(memory), count);
+    return start(context, kernels::Direction::pack, const_cast<void*>(memory), count);
 }
 
 void* start_unpack(void* context, void* memory, size_t count) {
-    return start(context, Direction::unpack, memory, count);
+    return start(context, kernels::Direction::unpack, memory, count);
 }
 
 size_t packed_size(void* state) {
@@ -252,7 +252,7 @@ size_t packed_size(void* state) {
 }
 
 size_t pack(void* state, size_t offset, void* to, size_t most) {
-    const UcxOps& library = message_types().library();
+    const library::UcxOps& library = message_types().library();
     Message* const message = message_of(state);
     if (message == nullptr) return library.pack(state, offset, to, most);
     const size_t bytes =
@@ -262,11 +262,11 @@ size_t pack(void* state, size_t offset, void* to, size_t most) {
     });
 }
 
-UcxStatus unpack(void* state, size_t offset, const void* from, size_t bytes) {
-    const UcxOps& library = message_types().library();
+library::UcxStatus unpack(void* state, size_t offset, const void* from, size_t bytes) {
+    const library::UcxOps& library = message_types().library();
     Message* const message = message_of(state);
     if (message == nullptr) return library.unpack(state, offset, from, bytes);
-    UcxStatus status = 0;
+    library::UcxStatus status = 0;
     const auto whole = static_cast<size_t>(message->bytes);
     const size_t fitting = std::min(bytes, whole - std::min(offset, whole));
     move_piece(*message, const_cast<void*>(from), offset, fitting, [&]() noexcept {
@@ -277,7 +277,7 @@ UcxStatus unpack(void* state, size_t offset, const void* from, size_t bytes) {
 }
 
 void finish(void* state) {
-    const UcxOps& library = message_types().library();
+    const library::UcxOps& library = message_types().library();
     Message* const message = message_of(state);
     if (message == nullptr) return library.finish(state);
     if (message->mover == Mover::compared) judge(*message);
@@ -290,24 +290,24 @@ void finish(void* state) {
     library.finish(library_state);  // the last message of a type may destroy it
 }
 
-constexpr UcxOps our_ops = {start_pack, start_unpack, packed_size, pack, unpack, finish};
+constexpr library::UcxOps our_ops = {start_pack, start_unpack, packed_size, pack, unpack, finish};
 
 }  // namespace
 
 // ---- types -------------------------------------------------------------------------------------
 
-UcxStatus MessageTypes::create(UcxCreate create, const UcxOps& ops, void* context,
-                               uint64_t* ucx_type) noexcept {
+library::UcxStatus MessageTypes::create(library::UcxCreate create, const library::UcxOps& ops,
+                                        void* context, uint64_t* ucx_type) noexcept {
     const auto is_librarys = [&]() noexcept {
         const std::lock_guard lock(mutex_);
-        if (library_ == UcxOps{}) library_ = ops;
+        if (library_ == library::UcxOps{}) library_ = ops;
         return library_ == ops;
     };
     MessageType* const type =
         is_librarys() ? new (std::nothrow) MessageType(context, is_weighed() ? least_worth_ns : 1)
                       : nullptr;
     if (type == nullptr) return create(&ops, context, ucx_type);
-    const UcxStatus status = create(&our_ops, type, ucx_type);
+    const library::UcxStatus status = create(&our_ops, type, ucx_type);
     if (status != 0) {
         delete type;
         return status;
@@ -339,7 +339,7 @@ MessageType* MessageTypes::take_out(MessageType* type) noexcept {
     return type->is_destroyed ? nullptr : type;
 }
 
-void MessageTypes::destroy(UcxDestroy destroy, uint64_t ucx_type) noexcept {
+void MessageTypes::destroy(library::UcxDestroy destroy, uint64_t ucx_type) noexcept {
     MessageType* type = nullptr;
     {
         const std::lock_guard lock(mutex_);
@@ -438,31 +438,32 @@ void MessageTypes::end_making(MessageType* type, std::optional<MadePlan> made) n
 }
 
 void serve_message_types() noexcept {
-    static constexpr UcxTypeAnswers answers{create_message_type, destroy_message_type};
-    if (may_have(Trait::message_types)) answer_ucx_types(answers);
+    static constexpr library::UcxTypeAnswers answers{create_message_type, destroy_message_type};
+    if (library::may_have(library::Trait::message_types)) library::answer_ucx_types(answers);
 }
 
-UcxStatus create_message_type(UcxCreate create, const UcxOps& ops, void* context,
-                              uint64_t* ucx_type) noexcept {
+library::UcxStatus create_message_type(library::UcxCreate create, const library::UcxOps& ops,
+                                       void* context, uint64_t* ucx_type) noexcept {
     MakingMessageType* const making = current;
     if (making == nullptr) return create(&ops, context, ucx_type);
     return making->create(create, ops, context, ucx_type);
 }
 
-void destroy_message_type(UcxDestroy destroy, uint64_t ucx_type) noexcept {
+void destroy_message_type(library::UcxDestroy destroy, uint64_t ucx_type) noexcept {
     message_types().destroy(destroy, ucx_type);
 }
 
 MakingMessageType::MakingMessageType() noexcept {
-    if (settings().pack != PackMode::off && engine_runs() && !is_reentrant()) current = this;
+    if (settings().pack != PackMode::off && offload::engine_runs() && !offload::is_reentrant())
+        current = this;
 }
 
 MakingMessageType::~MakingMessageType() { current = nullptr; }
 
-UcxStatus MakingMessageType::create(UcxCreate create, const UcxOps& ops, void* context,
-                                    uint64_t* ucx_type) noexcept {
+library::UcxStatus MakingMessageType::create(library::UcxCreate create, const library::UcxOps& ops,
+                                             void* context, uint64_t* ucx_type) noexcept {
     if (shown_++ > 0) return create(&ops, context, ucx_type);
-    const UcxStatus status = message_types().create(create, ops, context, ucx_type);
+    const library::UcxStatus status = message_types().create(create, ops, context, ucx_type);
     if (status == 0) ucx_type_ = *ucx_type;
     return status;
 }
@@ -472,13 +473,13 @@ void MakingMessageType::belongs_to(MPI_Datatype handle) noexcept {
 }
 
 void make_message_plans() noexcept {
-    if (is_reentrant() || !engine_runs()) return;
+    if (offload::is_reentrant() || !offload::engine_runs()) return;
     MPI_Datatype handle = MPI_DATATYPE_NULL;
     while (MessageType* const type = message_types().begin_making(&handle)) {
         std::optional<MadePlan> made;
         try {
             made.emplace(MadePlan{.held = nullptr, .why = Counter::decline_gpu});
-            if (!gpu_runtime_is_loaded())
+            if (!offload::gpu_runtime_is_loaded())
                 made = make_plan(handle, is_weighed() ? worth_describing(type->spent_ns.load())
                                                       : most_described);
         } catch (const std::exception&) {  // no memory, or no vector of that length
@@ -490,4 +491,4 @@ void make_message_plans() noexcept {
 
 void forget_message_handle(MPI_Datatype handle) noexcept { message_types().forget_handle(handle); }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

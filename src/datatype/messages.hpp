@@ -4,9 +4,9 @@
 
 #include <mpi.h>
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 // No plan is made of this handle for messages any more; waits for one that is being made.
 void forget_message_handle(MPI_Datatype handle) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

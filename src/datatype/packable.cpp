@@ -3,10 +3,10 @@
 #include "vecmpi/datatype.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 PackableBuffer::Handle PackableBuffer::handle_of_call() noexcept {
-    return is_reentrant() ? Handle::other : Handle::held_by_program;
+    return offload::is_reentrant() ? Handle::other : Handle::held_by_program;
 }
 
 PackableBuffer::PackableBuffer(const void* buffer, MPI_Count count, MPI_Datatype type,
@@ -26,7 +26,7 @@ PackableBuffer::~PackableBuffer() {
     if (shifted_) real.Type_free(&type_);
 }
 
-int PackableBuffer::move(Direction direction, void* packed, MPI_Count bytes,
+int PackableBuffer::move(kernels::Direction direction, void* packed, MPI_Count bytes,
                          MPI_Comm comm) const noexcept {
     const PackCall call{.direction = direction,
                         .memory = address_,
@@ -42,7 +42,7 @@ int PackableBuffer::move(Direction direction, void* packed, MPI_Count bytes,
         count(Counter::plan_buffers);
         return MPI_SUCCESS;
     }
-    const int rc = direction == Direction::pack
+    const int rc = direction == kernels::Direction::pack
                        ? real.Pack_c(address_, count_, type_, packed, bytes, &position, comm)
                        : real.Unpack_c(packed, bytes, &position, address_, count_, type_, comm);
     if (rc == MPI_SUCCESS && handle_ == Handle::held_by_program)
@@ -50,4 +50,4 @@ int PackableBuffer::move(Direction direction, void* packed, MPI_Count bytes,
     return rc;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

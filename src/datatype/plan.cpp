@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 namespace {
 
@@ -32,14 +32,14 @@ bool is_table(const Layout& layout) {
 
 // Empty where a round is no record. One round of many blocks is a table: a record moves the same
 // block of many rounds at a time.
-std::vector<Block> blocks_of_record(const Layout& layout, int64_t rounds) {
+std::vector<kernels::Block> blocks_of_record(const Layout& layout, int64_t rounds) {
     constexpr size_t few = 8;
     if (rounds == 1 && is_table(layout)) return blocks_of(layout, few);
     if (layout.kind == Layout::Kind::strided && !is_short_row(layout)) return {};
     return blocks_of(layout, most_blocks_of_record);
 }
 
-Grid grid_of(const Layout& layout, int64_t stride) {
+kernels::Grid grid_of(const Layout& layout, int64_t stride) {
     return {.columns = 0,
             .rows = static_cast<size_t>(layout.count),
             .column_stride = stride,
@@ -48,12 +48,13 @@ Grid grid_of(const Layout& layout, int64_t stride) {
 }
 
 // A round is a row of single small blocks, far apart, and the next round's are beside them.
-bool is_column(const Layout& layout, int64_t stride, Isa isa) {
+bool is_column(const Layout& layout, int64_t stride, kernels::Isa isa) {
     if (layout.kind != Layout::Kind::strided || layout.parts[0].kind != Layout::Kind::dense)
         return false;
     const int64_t bytes = layout.parts[0].bytes;
-    if (bytes < least_bytes_in_grid && (std::abs(layout.stride) < least_distance_of_small_rows ||
-                                        !is_transposed_in_registers(grid_of(layout, stride), isa)))
+    if (bytes < least_bytes_in_grid &&
+        (std::abs(layout.stride) < least_distance_of_small_rows ||
+         !kernels::is_transposed_in_registers(grid_of(layout, stride), isa)))
         return false;
     return bytes <= most_bytes_in_grid && std::abs(stride) >= bytes &&
            std::abs(stride) <= most_column_distance &&
@@ -67,26 +68,26 @@ PackStep step_of(PackStep::Kind kind, int64_t bytes) {
     return step;
 }
 
-PackStep record_step(std::vector<Block> blocks, int64_t bytes, int64_t stride,
-                     const PackLimits& limits, PlanRoom& room) {
+PackStep record_step(std::vector<kernels::Block> blocks, int64_t bytes, int64_t stride,
+                     const kernels::PackLimits& limits, PlanRoom& room) {
     PackStep step = step_of(PackStep::Kind::records, bytes);
     if (room.is_exceeded) return step;
-    step.records = std::make_unique<RecordCopier>(std::move(blocks), stride, limits);
+    step.records = std::make_unique<kernels::RecordCopier>(std::move(blocks), stride, limits);
     room.take(step.records->memory_bytes());
     return step;
 }
 
-PackStep table_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
+PackStep table_step(const Layout& layout, const kernels::PackLimits& limits, PlanRoom& room) {
     PackStep step = step_of(PackStep::Kind::table, layout.bytes);
     step.offset = layout.offset;
     // Before it is made: a table may be as large as the description of a type.
-    room.take(sizeof(TableCopier) + sizeof(int64_t) * layout.offsets.size() +
+    room.take(sizeof(kernels::TableCopier) + sizeof(int64_t) * layout.offsets.size() +
               2 * sizeof(int64_t) * (layout.blocks.size() + 1));
     if (room.is_exceeded) return step;
     if (layout.kind == Layout::Kind::blocks)
-        step.table = std::make_unique<TableCopier>(layout.blocks, limits);
+        step.table = std::make_unique<kernels::TableCopier>(layout.blocks, limits);
     else
-        step.table = std::make_unique<TableCopier>(
+        step.table = std::make_unique<kernels::TableCopier>(
             layout.offsets, static_cast<size_t>(layout.parts[0].bytes), limits);
     return step;
 }
@@ -98,7 +99,7 @@ PackStep grid_step(const Layout& layout, int64_t stride) {
     return step;
 }
 
-PackStep loop_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
+PackStep loop_step(const Layout& layout, const kernels::PackLimits& limits, PlanRoom& room) {
     PackStep step = step_of(PackStep::Kind::loop, layout.bytes);
     if (layout.kind == Layout::Kind::sequence) {
         step.offset = layout.offset;
@@ -113,7 +114,7 @@ PackStep loop_step(const Layout& layout, const PackLimits& limits, PlanRoom& roo
     return step;
 }
 
-PackStep places_step(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
+PackStep places_step(const Layout& layout, const kernels::PackLimits& limits, PlanRoom& room) {
     PackStep step = step_of(PackStep::Kind::places, layout.bytes);
     step.offset = layout.offset;
     room.take(sizeof(int64_t) * layout.offsets.size());
@@ -124,8 +125,8 @@ PackStep places_step(const Layout& layout, const PackLimits& limits, PlanRoom& r
 }
 
 // What one round is.
-PackStep round_of(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits,
-                  PlanRoom& room) {
+PackStep round_of(const Layout& layout, int64_t rounds, int64_t stride,
+                  const kernels::PackLimits& limits, PlanRoom& room) {
     if (layout.kind == Layout::Kind::empty) return {};
     if (layout.kind == Layout::Kind::dense && stride == layout.bytes) {
         PackStep step = step_of(PackStep::Kind::dense, layout.bytes);
@@ -133,10 +134,10 @@ PackStep round_of(const Layout& layout, int64_t rounds, int64_t stride, const Pa
         return step;
     }
     if (limits.any_way && is_column(layout, stride, limits.isa) &&
-        is_chosen(limits, PackKernel::columns, layout.parts[0].bytes, std::abs(layout.stride),
-                  true))
+        kernels::is_chosen(limits, PackKernel::columns, layout.parts[0].bytes,
+                           std::abs(layout.stride), true))
         return grid_step(layout, stride);
-    if (std::vector<Block> blocks = blocks_of_record(layout, rounds); !blocks.empty())
+    if (std::vector<kernels::Block> blocks = blocks_of_record(layout, rounds); !blocks.empty())
         return record_step(std::move(blocks), layout.bytes, stride, limits, room);
     if (is_table(layout)) return table_step(layout, limits, room);
     if (layout.kind == Layout::Kind::places) return places_step(layout, limits, room);
@@ -145,8 +146,8 @@ PackStep round_of(const Layout& layout, int64_t rounds, int64_t stride, const Pa
 
 }  // namespace
 
-PackStep plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits,
-                     PlanRoom& room) {
+PackStep plan_rounds(const Layout& layout, int64_t rounds, int64_t stride,
+                     const kernels::PackLimits& limits, PlanRoom& room) {
     room.take(sizeof(PackStep));
     PackStep step = round_of(layout, rounds, stride, limits, room);
     step.rounds = rounds;
@@ -154,7 +155,7 @@ PackStep plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const
     return step;
 }
 
-PackStep plan_layout(const Layout& layout, const PackLimits& limits, PlanRoom& room) {
+PackStep plan_layout(const Layout& layout, const kernels::PackLimits& limits, PlanRoom& room) {
     if (layout.kind == Layout::Kind::strided) {
         PackStep step = plan_rounds(layout.parts[0], layout.count, layout.stride, limits, room);
         step.offset += layout.offset;
@@ -164,7 +165,7 @@ PackStep plan_layout(const Layout& layout, const PackLimits& limits, PlanRoom& r
     return plan_rounds(layout, 1, bounds.high - bounds.low, limits, room);
 }
 
-PackStep plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits,
+PackStep plan_copies(const Layout& layout, int64_t extent, const kernels::PackLimits& limits,
                      PlanRoom& room) {
     constexpr int64_t any_number = 2;
     const bool continues =
@@ -179,9 +180,10 @@ PackStep plan_copies(const Layout& layout, int64_t extent, const PackLimits& lim
 
 namespace {
 
-void copy_flat(Direction direction, char* packed, char* memory, int64_t bytes) noexcept {
-    const bool packing = direction == Direction::pack;
-    copy_bytes(packing ? packed : memory, packing ? memory : packed, static_cast<size_t>(bytes));
+void copy_flat(kernels::Direction direction, char* packed, char* memory, int64_t bytes) noexcept {
+    const bool packing = direction == kernels::Direction::pack;
+    kernels::copy_bytes(packing ? packed : memory, packing ? memory : packed,
+                        static_cast<size_t>(bytes));
 }
 
 // Of consecutive pieces, each `bytes_of(i)` of the stream, those within [first, first + bytes).
@@ -204,13 +206,13 @@ void clipped(size_t pieces, int64_t first, int64_t bytes, const BytesOf& bytes_o
 // Bytes [first, first + bytes) of one round, which stands at `memory`.
 void carry_out_part(const PackStep& step, const Movement& movement, char* packed, char* memory,
                     int64_t first, int64_t bytes) noexcept {
-    const Direction direction = movement.direction;
+    const kernels::Direction direction = movement.direction;
     const auto next = [&packed](int64_t part) { return std::exchange(packed, packed + part); };
     switch (step.kind) {
         case PackStep::Kind::dense:
             return copy_flat(direction, packed, memory + first, bytes);
         case PackStep::Kind::records: {
-            const std::vector<Block>& blocks = step.records->blocks();
+            const std::vector<kernels::Block>& blocks = step.records->blocks();
             return clipped(
                 blocks.size(), first, bytes, [&](size_t i) { return blocks[i].bytes; },
                 [&](size_t i, int64_t from, int64_t part) {
@@ -271,9 +273,9 @@ void carry_out_rounds(const PackStep& step, const Movement& movement, char* pack
             }
             break;
         case PackStep::Kind::grid: {
-            Grid grid = step.column;
+            kernels::Grid grid = step.column;
             grid.columns = number;
-            return copy_grid(movement.direction, packed, memory, grid, movement.isa);
+            return kernels::copy_grid(movement.direction, packed, memory, grid, movement.isa);
         }
         default:
             break;
@@ -310,10 +312,10 @@ void carry_out(const PackStep& step, const Movement& movement, char* packed, cha
                        memory + (round + whole) * step.stride, 0, rest);
 }
 
-MovedBy moved_by(const PackStep& step, Direction direction) noexcept {
-    const auto by_way = [](PackWay way) {
-        if (way == PackWay::permute) return MovedBy::permutes;
-        return way == PackWay::gather ? MovedBy::gathers : MovedBy::blocks;
+MovedBy moved_by(const PackStep& step, kernels::Direction direction) noexcept {
+    const auto by_way = [](kernels::PackWay way) {
+        if (way == kernels::PackWay::permute) return MovedBy::permutes;
+        return way == kernels::PackWay::gather ? MovedBy::gathers : MovedBy::blocks;
     };
     switch (step.kind) {
         case PackStep::Kind::records:
@@ -336,4 +338,4 @@ MovedBy moved_by(const PackStep& step, Direction direction) noexcept {
     return MovedBy::blocks;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

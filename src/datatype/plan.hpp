@@ -8,7 +8,7 @@
 
 #include "layout.hpp"
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 // A part of a plan: `rounds` times the same, `stride` bytes apart.
 struct PackStep {
@@ -25,9 +25,9 @@ struct PackStep {
     int64_t bytes = 0;   // of the stream, in one round
     int64_t rounds = 1;
     int64_t stride = 0;
-    std::unique_ptr<RecordCopier> records;
-    std::unique_ptr<TableCopier> table;
-    Grid column{};  // of a grid: rows, row_stride and bytes
+    std::unique_ptr<kernels::RecordCopier> records;
+    std::unique_ptr<kernels::TableCopier> table;
+    kernels::Grid column{};  // of a grid: rows, row_stride and bytes
     std::vector<int64_t> offsets;
     std::vector<PackStep> parts;
 };
@@ -48,26 +48,26 @@ struct PlanRoom {
 };
 
 // Rounds of `layout`, `stride` apart.
-PackStep plan_rounds(const Layout& layout, int64_t rounds, int64_t stride, const PackLimits& limits,
-                     PlanRoom& room);
-PackStep plan_layout(const Layout& layout, const PackLimits& limits, PlanRoom& room);
+PackStep plan_rounds(const Layout& layout, int64_t rounds, int64_t stride,
+                     const kernels::PackLimits& limits, PlanRoom& room);
+PackStep plan_layout(const Layout& layout, const kernels::PackLimits& limits, PlanRoom& room);
 
 // Any number of copies of a layout: the step of one copy's rounds; of more copies it has as many
 // times the rounds.
-PackStep plan_copies(const Layout& layout, int64_t extent, const PackLimits& limits,
+PackStep plan_copies(const Layout& layout, int64_t extent, const kernels::PackLimits& limits,
                      PlanRoom& room);
 
 // Bytes [first, first + bytes) of the stream of `rounds` rounds; `packed` begins with byte `first`,
 // memory is where the step's holder stands.
 struct Movement {
-    Direction direction;
-    Isa isa;
+    kernels::Direction direction;
+    kernels::Isa isa;
 };
 void carry_out(const PackStep& step, const Movement& movement, char* packed, char* memory,
                int64_t rounds, int64_t first, int64_t bytes) noexcept;
 
 // The kernel that moves most of it, for the report.
 enum class MovedBy : uint8_t { blocks, permutes, gathers, transposes };
-MovedBy moved_by(const PackStep& step, Direction direction) noexcept;
+MovedBy moved_by(const PackStep& step, kernels::Direction direction) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

@@ -7,23 +7,24 @@
 
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
-PackLimits pack_limits(PackMode mode, IsaChoice isa, const PackTable& table) noexcept {
-    PackLimits limits;  // IsaChoice::off: plain loops
+kernels::PackLimits pack_limits(PackMode mode, IsaChoice isa, const PackTable& table) noexcept {
+    kernels::PackLimits limits;  // IsaChoice::off: plain loops
     if (isa == IsaChoice::automatic)
-        limits.isa = best_isa();
+        limits.isa = kernels::best_isa();
     else if (isa != IsaChoice::off)  // both enums have the sets in the same order
-        limits.isa = static_cast<Isa>(static_cast<int>(isa) - static_cast<int>(IsaChoice::scalar));
+        limits.isa =
+            static_cast<kernels::Isa>(static_cast<int>(isa) - static_cast<int>(IsaChoice::scalar));
     limits.any_way = mode == PackMode::automatic || mode == PackMode::on;
     limits.table = table;
-    if (mode == PackMode::permute) limits.only = PackWay::permute;
-    if (mode == PackMode::gather) limits.only = PackWay::gather;
+    if (mode == PackMode::permute) limits.only = kernels::PackWay::permute;
+    if (mode == PackMode::gather) limits.only = kernels::PackWay::gather;
     return limits;
 }
 
 std::unique_ptr<PlanSteps> make_steps(const Layout& layout, int64_t extent,
-                                      const PackLimits& limits, Counter* why) {
+                                      const kernels::PackLimits& limits, Counter* why) {
     *why = Counter::decline_table;
     auto steps = std::make_unique<PlanSteps>();
     PlanRoom room;
@@ -113,7 +114,7 @@ MadePlan make_plan(MPI_Datatype type, size_t entries) {
 bool packs_to(const PackPlan& plan, void* memory, MPI_Count count, MPI_Count first, MPI_Count bytes,
               const char* expected) noexcept {
     char packed[compared_at_once];
-    plan.copy(Direction::pack, packed, memory, count, first, bytes);
+    plan.copy(kernels::Direction::pack, packed, memory, count, first, bytes);
     return std::memcmp(packed, expected, static_cast<size_t>(bytes)) == 0;
 }
 
@@ -126,14 +127,14 @@ PackPlan::PackPlan(std::unique_ptr<const PlanSteps> steps) noexcept
 
 PackPlan::~PackPlan() = default;
 
-void PackPlan::copy(Direction direction, void* part, void* memory, MPI_Count count, MPI_Count first,
-                    MPI_Count bytes) const noexcept {
+void PackPlan::copy(kernels::Direction direction, void* part, void* memory, MPI_Count count,
+                    MPI_Count first, MPI_Count bytes) const noexcept {
     const PackStep& step = steps_->of(count);
     carry_out(step, {direction, steps_->isa}, static_cast<char*>(part), static_cast<char*>(memory),
               step.rounds * count, first, bytes);
 }
 
-void PackPlan::copy_all(Direction direction, void* packed, void* memory,
+void PackPlan::copy_all(kernels::Direction direction, void* packed, void* memory,
                         MPI_Count count) const noexcept {
     static constexpr Counter counters[] = {Counter::packed_by_blocks, Counter::packed_by_permutes,
                                            Counter::packed_by_gathers,
@@ -144,4 +145,4 @@ void PackPlan::copy_all(Direction direction, void* packed, void* memory,
     }
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

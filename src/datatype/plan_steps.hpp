@@ -10,23 +10,23 @@
 #include "vecmpi/base.hpp"
 #include "vecmpi/datatype.hpp"
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 struct PlanSteps {
     PackStep copies;              // of any number of elements: as many times its rounds
     std::optional<PackStep> one;  // of one element, where it is moved otherwise: a few small tables
     int64_t bytes = 0;
     int64_t disjoint_copies = 0;
-    Isa isa = Isa::scalar;
+    kernels::Isa isa = kernels::Isa::scalar;
     const PackStep& of(int64_t count) const noexcept { return count == 1 && one ? *one : copies; }
 };
 
 // Pure. What the settings allow, and this host's table of kernels.
-PackLimits pack_limits(PackMode mode, IsaChoice isa, const PackTable& table = {}) noexcept;
+kernels::PackLimits pack_limits(PackMode mode, IsaChoice isa, const PackTable& table = {}) noexcept;
 
 // Pure. Null, and the reason, where the plan would take more than most_plan_bytes.
 std::unique_ptr<PlanSteps> make_steps(const Layout& layout, int64_t extent,
-                                      const PackLimits& limits, Counter* why);
+                                      const kernels::PackLimits& limits, Counter* why);
 
 // `held` is null, for the reason `why`, where the library is to pack. Not final: the description
 // has more than `entries` entries, which may be worth it later.
@@ -52,4 +52,4 @@ constexpr uint64_t least_worth_ns = 100'000;
 // Pure. Entries that the description of a type may have to be worth a plan then.
 size_t worth_describing(uint64_t spent_ns) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

@@ -12,7 +12,7 @@
 
 #include "plan_steps.hpp"
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 namespace {
 
@@ -245,4 +245,4 @@ size_t plans_alive() noexcept {
     return number_in_table + number_of_retired;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

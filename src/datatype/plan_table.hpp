@@ -13,7 +13,7 @@
 #include "contest.hpp"
 #include "vecmpi/datatype.hpp"
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 // A plan with the handle that it is for, and the digest of the type that it was made of.
 struct HeldPlan {
@@ -23,7 +23,7 @@ struct HeldPlan {
     const PackPlan plan;
     int64_t cut_bytes = 0;  // a piece of a message may end at each multiple of it; 0: not known
     mutable Contest contests[2][length_classes];  // by direction
-    Contest& contest(Direction direction, MPI_Count bytes) const noexcept {
+    Contest& contest(kernels::Direction direction, MPI_Count bytes) const noexcept {
         return contests[static_cast<size_t>(direction)][length_class(bytes)];
     }
     HeldPlan* next = nullptr;  // of those that wait for a reader; under the table's lock
@@ -60,4 +60,4 @@ void drop_all_places() noexcept;
 // Plans in the table and those that wait for a reader: at most 64 of the latter.
 size_t plans_alive() noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

@@ -13,23 +13,23 @@
 #include "plan_steps.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 namespace {
 
 bool is_served(MPI_Datatype type) noexcept {
-    return !is_builtin_type(type) && settings().pack != PackMode::off;
+    return !library::is_builtin_type(type) && settings().pack != PackMode::off;
 }
 
 // All that the library may refuse is the library's to refuse.
 bool is_in_order(const PackCall& call, MPI_Count bytes) noexcept {
     return call.memory != nullptr && call.memory != MPI_IN_PLACE && call.packed != nullptr &&
            call.position >= 0 && bytes <= call.packed_bytes - call.position &&
-           comm_traits(call.comm).size > 0;
+           offload::comm_traits(call.comm).size > 0;
 }
 
 bool may_overlap(const PackCall& call, const PackPlan& plan) noexcept {
-    return call.direction == Direction::unpack && call.count > plan.most_to_unpack();
+    return call.direction == kernels::Direction::unpack && call.count > plan.most_to_unpack();
 }
 
 char* stream_of(const PackCall& call) noexcept {
@@ -64,7 +64,7 @@ using Verdict = std::optional<std::unique_ptr<HeldPlan>>;
 
 Verdict decide(const PackCall& call, MPI_Count bytes, size_t entries) {
     MadePlan made{.held = nullptr, .why = Counter::decline_gpu};
-    if (!gpu_runtime_is_loaded()) made = make_plan(call.type, entries);
+    if (!offload::gpu_runtime_is_loaded()) made = make_plan(call.type, entries);
     if (!made.is_final) return std::nullopt;
     auto& [held, why, is_final] = made;
     if (held && !is_comparable(held->plan, call, bytes)) return std::nullopt;
@@ -119,7 +119,7 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
             used.get()->contest(call.direction, bytes).note(Turn::library, ns, bytes);
         return;
     }
-    if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || !engine_runs()) return;
+    if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || !offload::engine_runs()) return;
     const bool is_weighed = settings().pack == PackMode::automatic;
     const uint64_t spent_ns =
         tally_library_time(call.type, library_ns(bytes), is_weighed ? least_worth_ns : at_once_ns);
@@ -134,7 +134,7 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
 }
 
 void forget_plan(MPI_Datatype type) noexcept {
-    if (is_builtin_type(type)) return;
+    if (library::is_builtin_type(type)) return;
     drop_place(type);
     forget_message_handle(type);
 }
@@ -157,4 +157,4 @@ void check_plan(MPI_Datatype type) noexcept {
 
 void forget_plans() noexcept { drop_all_places(); }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

@@ -9,7 +9,7 @@
 #include "vecmpi/datatype.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::datatype {
 
 namespace {
 
@@ -44,7 +44,7 @@ bool end_of_use(MPI_Datatype type) noexcept {
 }  // namespace
 
 TypeInUse::TypeInUse(MPI_Datatype type) noexcept : type_(type) {
-    if (is_builtin_type(type)) return;
+    if (library::is_builtin_type(type)) return;
     const std::lock_guard guard(uses_lock);
     if (const auto use = use_of(type); use != uses().end()) {
         ++use->calls;
@@ -60,7 +60,7 @@ TypeInUse::TypeInUse(MPI_Datatype type) noexcept : type_(type) {
 
 TypeInUse::~TypeInUse() {
     if (!is_noted_ || !end_of_use(type_)) return;
-    const DirectCall scope(Call::Type_free);
+    const offload::DirectCall scope(Call::Type_free);
     forget_plan(type_);
     real.Type_free(&type_);
 }
@@ -73,4 +73,4 @@ bool free_after_use(MPI_Datatype type) noexcept {
     return true;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::datatype

@@ -14,7 +14,7 @@
 #include "vecmpi/intercept.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::intercept {
 namespace {
 
 Call call_of(size_t entry) noexcept { return static_cast<Call>(entry / 2); }
@@ -24,7 +24,7 @@ size_t entry_of(Call call, bool profiling) noexcept {
 }
 
 std::string symbol_of(size_t entry) {
-    const char* name = call_name(call_of(entry));
+    const char* name = library::call_name(call_of(entry));
     return entry % 2 != 0 ? std::string("P") + name : std::string(name);
 }
 
@@ -58,7 +58,7 @@ EntryFunction served_target(Call call, bool served, unsigned needs) noexcept {
 // What the program would have called without this library: the next definition in the loader's
 // order, so that tools preloaded behind this library stay in place; in a library that came with
 // RTLD_LOCAL, its own.
-EntryFunction untouched_target(const BoundLibrary& library, const char* symbol) noexcept {
+EntryFunction untouched_target(const library::BoundLibrary& library, const char* symbol) noexcept {
     void* next = dlsym(RTLD_NEXT, symbol);
     return as_entry(next != nullptr ? next : dlsym(library.handle, symbol));
 }
@@ -92,7 +92,7 @@ bool is_first_rank() noexcept {
     return true;
 }
 
-void explain_once(const BoundLibrary& library) noexcept {
+void explain_once(const library::BoundLibrary& library) noexcept {
     static constinit std::atomic<bool> explained{false};
     if (explained.exchange(true, std::memory_order_relaxed) || !is_first_rank()) return;
     log_line(LogLevel::warn,
@@ -111,7 +111,7 @@ void bind_if_unbound(size_t entry, EntryFunction target) noexcept {
             expected, target, std::memory_order_release, std::memory_order_relaxed);
 }
 
-void bind_untouched(const BoundLibrary& library) {
+void bind_untouched(const library::BoundLibrary& library) {
     for (size_t entry = 0; entry < number_of_entries; ++entry)
         bind_if_unbound(entry, untouched_target(library, symbol_of(entry).c_str()));
 }
@@ -141,7 +141,7 @@ bool is_missing(const void* bound) noexcept {
 }
 
 EntryFunction bind_first_call(size_t entry) {
-    const BoundLibrary& library = bind_real_functions();
+    const library::BoundLibrary& library = library::bind_real_functions();
     if (!library.found) return target_without_library(entry);
     if (library.served && settings().enabled) {
         bind_unserved();
@@ -150,18 +150,18 @@ EntryFunction bind_first_call(size_t entry) {
         bind_untouched(library);
     }
     note_missing();
-    clear_weak_references(is_missing);
+    library::clear_weak_references(is_missing);
     EntryFunction target = vecmpi_entry_slots[entry].load(std::memory_order_acquire);
     if (target != first_call_of(entry)) return target;
     const std::string symbol = symbol_of(entry);
-    target = as_entry(defined_elsewhere(symbol.c_str()));
+    target = as_entry(library::defined_elsewhere(symbol.c_str()));
     if (target == nullptr) abort_with(symbol + " is not in " + library.soname);
     bind_if_unbound(entry, target);
     return target;
 }
 
 void bind_all(bool served, unsigned needs) noexcept {
-    for (size_t i = 0; i < number_of_calls; ++i) {
+    for (size_t i = 0; i < library::number_of_calls; ++i) {
         const Call call = static_cast<Call>(i);
         const EntryFunction target = served_target(call, served, needs);
         if (target == nullptr) continue;
@@ -180,13 +180,15 @@ void bind_handed_on(unsigned needs) noexcept { bind_all(false, needs); }
 
 void bind_entries(bool served) noexcept {
     bind_by_needs(served ? bind_served : bind_handed_on);
-    if (served) clear_weak_references(is_missing);  // of what came after the first call
+    if (served) library::clear_weak_references(is_missing);  // of what came after the first call
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::intercept
 
-vecmpi::EntryFunction vecmpi_bind_first_call(size_t entry, uintptr_t first_argument) noexcept {
-    if (entry < vecmpi::number_of_entries) return vecmpi::bind_first_call(entry);
-    vecmpi::obey_pcontrol(static_cast<int>(first_argument));
-    return vecmpi::real_function(vecmpi::Call::Pcontrol);
+vecmpi::intercept::EntryFunction vecmpi_bind_first_call(size_t entry,
+                                                        uintptr_t first_argument) noexcept {
+    if (entry < vecmpi::intercept::number_of_entries)
+        return vecmpi::intercept::bind_first_call(entry);
+    vecmpi::intercept::obey_pcontrol(static_cast<int>(first_argument));
+    return vecmpi::intercept::real_function(vecmpi::Call::Pcontrol);
 }

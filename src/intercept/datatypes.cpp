@@ -4,32 +4,34 @@
 #include "vecmpi/mpi_handlers.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::intercept {
 
 namespace {
 
 // Number: int, or MPI_Count in the large-count form. Where the library calls us, its types come and
 // go without us: they have no plans.
 template <class Number, class ByLibrary>
-int packing(Call name, const PackCall& call, Number* position, ByLibrary by_library) noexcept {
-    if (is_reentrant()) return by_library();
+int packing(Call name, const datatype::PackCall& call, Number* position,
+            ByLibrary by_library) noexcept {
+    if (offload::is_reentrant()) return by_library();
     MPI_Count end = 0;
     uint64_t timed_since_ns = 0;
-    if (position != nullptr && pack_by_plan(call, &end, &timed_since_ns)) {
+    if (position != nullptr && datatype::pack_by_plan(call, &end, &timed_since_ns)) {
         count_call(static_cast<size_t>(name), Path::own_pack,
                    static_cast<uint64_t>(end - call.position));
         *position = static_cast<Number>(end);
         return MPI_SUCCESS;
     }
     const int rc = by_library();
-    if (rc == MPI_SUCCESS) note_packed_by_library(call, *position, timed_since_ns);
+    if (rc == MPI_SUCCESS) datatype::note_packed_by_library(call, *position, timed_since_ns);
     return rc;
 }
 
 template <class Number>
-PackCall pack_call(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf,
-                   MPI_Count outsize, const Number* position, MPI_Comm comm) noexcept {
-    return {.direction = Direction::pack,
+datatype::PackCall pack_call(const void* inbuf, MPI_Count incount, MPI_Datatype datatype,
+                             void* outbuf, MPI_Count outsize, const Number* position,
+                             MPI_Comm comm) noexcept {
+    return {.direction = kernels::Direction::pack,
             .memory = const_cast<void*>(inbuf),
             .count = incount,
             .type = datatype,
@@ -40,9 +42,10 @@ PackCall pack_call(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, 
 }
 
 template <class Number>
-PackCall unpack_call(const void* inbuf, MPI_Count insize, const Number* position, void* outbuf,
-                     MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm) noexcept {
-    return {.direction = Direction::unpack,
+datatype::PackCall unpack_call(const void* inbuf, MPI_Count insize, const Number* position,
+                               void* outbuf, MPI_Count outcount, MPI_Datatype datatype,
+                               MPI_Comm comm) noexcept {
+    return {.direction = kernels::Direction::unpack,
             .memory = outbuf,
             .count = outcount,
             .type = datatype,
@@ -58,7 +61,7 @@ PackCall unpack_call(const void* inbuf, MPI_Count insize, const Number* position
 
 int serve_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize,
                int* position, MPI_Comm comm) noexcept {
-    if (is_builtin_type(datatype))
+    if (library::is_builtin_type(datatype))
         return real.Pack(inbuf, incount, datatype, outbuf, outsize, position, comm);
     return packing(Call::Pack, pack_call(inbuf, incount, datatype, outbuf, outsize, position, comm),
                    position, [=]() noexcept {
@@ -68,7 +71,7 @@ int serve_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outb
 
 int serve_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf,
                  MPI_Count outsize, MPI_Count* position, MPI_Comm comm) noexcept {
-    if (is_builtin_type(datatype))
+    if (library::is_builtin_type(datatype))
         return real.Pack_c(inbuf, incount, datatype, outbuf, outsize, position, comm);
     return packing(
         Call::Pack_c, pack_call(inbuf, incount, datatype, outbuf, outsize, position, comm),
@@ -79,7 +82,7 @@ int serve_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, vo
 
 int serve_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount,
                  MPI_Datatype datatype, MPI_Comm comm) noexcept {
-    if (is_builtin_type(datatype))
+    if (library::is_builtin_type(datatype))
         return real.Unpack(inbuf, insize, position, outbuf, outcount, datatype, comm);
     return packing(
         Call::Unpack, unpack_call(inbuf, insize, position, outbuf, outcount, datatype, comm),
@@ -90,7 +93,7 @@ int serve_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int
 
 int serve_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf,
                    MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm) noexcept {
-    if (is_builtin_type(datatype))
+    if (library::is_builtin_type(datatype))
         return real.Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm);
     return packing(
         Call::Unpack_c, unpack_call(inbuf, insize, position, outbuf, outcount, datatype, comm),
@@ -104,28 +107,28 @@ int serve_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, voi
 // Another thread may get the handle as soon as it is free. The program's delete callbacks run in
 // there and may pack with it once more: what they do makes no plan (is_reentrant()).
 int serve_Type_free(MPI_Datatype* datatype) {
-    if (datatype != nullptr && free_after_use(*datatype)) {
+    if (datatype != nullptr && datatype::free_after_use(*datatype)) {
         *datatype = MPI_DATATYPE_NULL;
         return MPI_SUCCESS;
     }
-    const DirectCall scope(Call::Type_free);
-    if (datatype != nullptr) forget_plan(*datatype);
+    const offload::DirectCall scope(Call::Type_free);
+    if (datatype != nullptr) datatype::forget_plan(*datatype);
     return real.Type_free(datatype);
 }
 
 int serve_Type_commit(MPI_Datatype* datatype) noexcept {
-    MakingMessageType making;
+    datatype::MakingMessageType making;
     const int rc = real.Type_commit(datatype);
     if (rc != MPI_SUCCESS) return rc;
-    check_plan(*datatype);
+    datatype::check_plan(*datatype);
     making.belongs_to(*datatype);
     return rc;
 }
 
 int serve_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
     const int rc = real.Type_dup(oldtype, newtype);
-    if (rc == MPI_SUCCESS) forget_plan(*newtype);
+    if (rc == MPI_SUCCESS) datatype::forget_plan(*newtype);
     return rc;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::intercept

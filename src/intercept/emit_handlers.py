@@ -66,7 +66,7 @@ def operations_header(posts):
             "Arguments of the nonblocking calls, as an operation carries them, and how each is issued."
         )
         + "#pragma once\n\n#include <mpi.h>\n\n"
-        + namespace(body)
+        + namespace("offload", body)
     )
 
 
@@ -75,7 +75,7 @@ def operations_source(posts):
     return (
         banner("Issues nonblocking calls from their stored arguments. Part of src/offload.")
         + '#include "vecmpi/mpi_operations.hpp"\n\n#include "vecmpi/mpi_real.hpp"\n\n'
-        + namespace(body)
+        + namespace("offload", body)
     )
 
 
@@ -189,11 +189,11 @@ def blocks(function):
 
 
 def enter_served(function, operations):
-    before = "    make_wanted_message_plans();\n" if moves_messages(function) else ""
+    before = "    datatype::make_wanted_message_plans();\n" if moves_messages(function) else ""
     if not blocks(function):
         return entry(function, f"serve_{function.short_name}", before)
     call = wrap(f"        rc = serve_{function.short_name}(", function.prototype.argument_list(), ");")
-    scope = "    int rc;\n    {\n        const BlockingCall waits;\n" + call + "\n    }\n"
+    scope = "    int rc;\n    {\n        const library::BlockingCall waits;\n" + call + "\n    }\n"
     return entry_signature(function) + " {\n" + before + scope + "    return finish(rc);\n}\n"
 
 
@@ -320,8 +320,8 @@ def timed_entry(function, operations):
     constant = "" if moved else "const "
     text += f"        {constant}TimedCall timing{{Call::{function.short_name}{path}}};\n"
     text += f"        {moved}\n" if moved else ""
-    text += "        const BlockingCall waits;\n" if blocks(function) else ""
-    text += "        make_wanted_message_plans();\n" if moves_messages(function) else ""
+    text += "        const library::BlockingCall waits;\n" if blocks(function) else ""
+    text += "        datatype::make_wanted_message_plans();\n" if moves_messages(function) else ""
     text += wrap(f"        rc = {call}{function.short_name}(", function.prototype.argument_list(), ");")
     return text + "\n    }\n    return finish(rc);\n}\n"
 
@@ -336,12 +336,12 @@ def hand_on(function, condition, before=""):
 
 
 def direct_scope(function, indent="    ", reentry=""):
-    return f"{indent}DirectCall scope{{Call::{function.short_name}{reentry}}};\n"
+    return f"{indent}offload::DirectCall scope{{Call::{function.short_name}{reentry}}};\n"
 
 
 def message_scope(function):
     """Messages and collectives: the library makes them without calling MPI itself."""
-    return direct_scope(function, "        ", ", Reentry::program")
+    return direct_scope(function, "        ", ", offload::Reentry::program")
 
 
 def arguments_of(function, operation):
@@ -353,21 +353,19 @@ def arguments_of(function, operation):
                 f"{function.name}: its twin {operation.name} takes '{parameter.name}'"
             )
         values.append(("*" if is_matched_message(parameter) else "") + parameter.name)
-    return wrap(f"    const {operation.short_name()}Arguments arguments{{", values, "};") + "\n"
+    return wrap(f"    const offload::{operation.short_name()}Arguments arguments{{", values, "};") + "\n"
 
 
 def run_operation(function, operation, runner, last):
-    made = [
-        f"make_operation(Call::{function.short_name}, issue_{operation.short_name()}, arguments, facts)",
-        last,
-    ]
+    issue = f"offload::issue_{operation.short_name()}"
+    made = [f"offload::make_operation(Call::{function.short_name}, {issue}, arguments, facts)", last]
     text = arguments_of(function, operation)
-    text += wrap("    const CallFacts facts{", call_facts(operation), "};") + "\n"
+    text += wrap("    const offload::CallFacts facts{", call_facts(operation), "};") + "\n"
     if not takes_message(function):
-        return text + wrap(f"    return {runner}(", made, ");") + "\n"
+        return text + wrap(f"    return offload::{runner}(", made, ");") + "\n"
     # A matched message is used up by the call that receives it.
     return (
-        text + wrap(f"    const int error = {runner}(", made, ");") + "\n"
+        text + wrap(f"    const int error = offload::{runner}(", made, ");") + "\n"
         "    if (error == MPI_SUCCESS) *message = MPI_MESSAGE_NULL;\n    return error;\n"
     )
 
@@ -389,7 +387,7 @@ def ask_paths(function, folder, name, first):
         for parameter in function.prototype.parameters
         if parameter.name not in ("request", "info")
     ]
-    call = wrap(f"    if (const auto served = {folder}_{name}(", passed, "))")
+    call = wrap(f"    if (const auto served = {folder}{name}(", passed, "))")
     return f"{call}\n        return *served;\n"
 
 
@@ -402,25 +400,25 @@ def ask_intranode(function):
     if function.intranode == "":
         return ""
     first = f"Call::{function.short_name}{request_behind(function)}"
-    return ask_paths(function, "intranode", function.intranode, first)
+    return ask_paths(function, "pipeline::node::intranode_", function.intranode, first)
 
 
 def ask_pipeline(function):
     """Paths of ours for this collective; where they decline, it goes on as its class says."""
     if function.pipeline == "":
         return ""
-    kind = f"CollectiveForm::Kind::{FORMS[function.kind]}"
-    form = f"CollectiveForm{{Call::{function.short_name}, {kind}{request_behind(function)}}}"
-    return ask_paths(function, "pipeline", function.pipeline, form)
+    kind = f"pipeline::CollectiveForm::Kind::{FORMS[function.kind]}"
+    form = f"pipeline::CollectiveForm{{Call::{function.short_name}, {kind}{request_behind(function)}}}"
+    return ask_paths(function, "pipeline::pipeline_", function.pipeline, form)
 
 
 # The library's own calls (ROMIO) are its own on all ranks alike.
-CALLED_BY_LIBRARY = "is_mpi_library(reinterpret_cast<uintptr_t>(__builtin_return_address(0)))"
+CALLED_BY_LIBRARY = "library::is_mpi_library(reinterpret_cast<uintptr_t>(__builtin_return_address(0)))"
 
 
 def serve_post(function, operations):
     operation = function.prototype
-    body = hand_on(function, refusal(function, "is_reentrant()"))
+    body = hand_on(function, refusal(function, "offload::is_reentrant()"))
     body += run_operation(function, operation, "post", "request")
     if not function.pipeline and not function.intranode:
         return own_signature(function) + " {\n" + body + "}\n"
@@ -432,7 +430,7 @@ def serve_post(function, operations):
 def serve_twin(function, operations):
     operation = operations[function.columns[0]]
     communicator = scalar(function.prototype, "comm") or "MPI_COMM_WORLD"
-    condition = f"!twin_serves({communicator})"
+    condition = f"!offload::twin_serves({communicator})"
     if function.prototype.parameter("source") is not None:
         # The request of a receive from no one has an empty status in MPICH 4.0.
         condition = f"source == MPI_PROC_NULL || {condition}"
@@ -450,16 +448,16 @@ def serve_collective(function, operations):
         leavable(inlined_signature(function))
         + " {\n"
         + ask_intranode(function)
-        + hand_on(function, f"is_reentrant() && {CALLED_BY_LIBRARY}")
+        + hand_on(function, f"offload::is_reentrant() && {CALLED_BY_LIBRARY}")
         + ask_pipeline(function)
-        + hand_on(function, "!collective_twin_serves(comm)", message_scope(function))
+        + hand_on(function, "!offload::collective_twin_serves(comm)", message_scope(function))
         + run_operation(function, operation, "run_twin", "MPI_STATUS_IGNORE")
         + "}\n"
     )
 
 
 def serve_direct(function, operations):
-    before = f"    {function.columns[0]}();\n" if function.columns else ""
+    before = f"    offload::{function.columns[0]}();\n" if function.columns else ""
     return (
         leavable(own_signature(function))
         + " {\n"
@@ -471,7 +469,7 @@ def serve_direct(function, operations):
 
 
 def serve_ordered(function, operations):
-    scope = direct_scope(function, reentry=", Reentry::program")
+    scope = direct_scope(function, reentry=", offload::Reentry::program")
     return own_signature(function) + " {\n" + scope + call_real(function) + "\n}\n"
 
 
@@ -486,17 +484,17 @@ def serve_persistent(function, operations):
         own_signature(function)
         + " {\n"
         + ask_pipeline(function)
-        + hand_on(function, "is_reentrant()")
+        + hand_on(function, "offload::is_reentrant()")
         + "    int error;\n    {\n"
         + direct_scope(function, "        ")
         + call
         + "\n    }\n"
-        f"    if (error == MPI_SUCCESS) adopt_persistent({adopted});\n    return error;\n}}\n"
+        f"    if (error == MPI_SUCCESS) offload::adopt_persistent({adopted});\n    return error;\n}}\n"
     )
 
 
 def serve_requests(function, operations):
-    call = wrap(f"    return {function.columns[0]}(", function.prototype.argument_list(), ");")
+    call = wrap(f"    return offload::{function.columns[0]}(", function.prototype.argument_list(), ");")
     return own_signature(function) + " {\n" + call + "\n}\n"
 
 
@@ -564,7 +562,7 @@ def handlers_source(functions, operations, kinds, pattern, purpose):
     if any(function.intranode for function in chosen):
         includes += '#include "vecmpi/intranode.hpp"\n'
     body = "\n".join(written(function, operations, pattern) for function in chosen)
-    return banner(purpose) + includes + '#include "vecmpi/offload.hpp"\n\n' + namespace(body)
+    return banner(purpose) + includes + '#include "vecmpi/offload.hpp"\n\n' + namespace("intercept", body)
 
 
 def handlers_header(functions):
@@ -582,5 +580,5 @@ def handlers_header(functions):
     return (
         banner("The handlers. Only src/intercept includes this.")
         + "#pragma once\n\n#include <mpi.h>\n\n"
-        + namespace(body)
+        + namespace("intercept", body)
     )

@@ -2,7 +2,7 @@
 """Writes what is one line a function: names, the struct of real functions, the entries. No behaviour."""
 
 from emit_handlers import blocks, has_entry, is_timed, moves_messages
-from text import banner, namespace, wrap
+from text import banner, namespace, vocabulary, wrap
 
 
 def calls_header(functions):
@@ -17,7 +17,8 @@ def calls_header(functions):
     return (
         banner("Names and numbers of the MPI functions. Says nothing about how they are served.")
         + "#pragma once\n\n#include <cstddef>\n#include <cstdint>\n\n"
-        + namespace(body)
+        + namespace("library", body)
+        + vocabulary("library", "Call")
     )
 
 
@@ -32,7 +33,7 @@ def calls_source(functions):
     return (
         banner("Names of the MPI functions.")
         + '#include "vecmpi/mpi_calls.hpp"\n\n'
-        + namespace(body)
+        + namespace("library", body)
     )
 
 
@@ -52,7 +53,8 @@ def real_header(functions):
     return (
         banner("The MPI library's own functions: the only way to call MPI from inside vecmpi.")
         + '#pragma once\n\n#include <mpi.h>\n\n#include "vecmpi/mpi_calls.hpp"\n\n'
-        + namespace(body)
+        + namespace("library", body)
+        + vocabulary("library", "real")
     )
 
 
@@ -99,12 +101,12 @@ def entries_source(functions):
         rows += wrap("    {", row, "},") + "\n"
     body = (
         "// In the order of enum class Call.\n"
-        "const Handler handlers[number_of_calls] = {\n" + rows + "};\n"
+        "const Handler handlers[library::number_of_calls] = {\n" + rows + "};\n"
     )
     return (
         banner("The handler of each function that has one.")
         + '#include "entries.hpp"\n#include "vecmpi/mpi_handlers.hpp"\n\n'
-        + namespace(body)
+        + namespace("intercept", body)
     )
 
 

@@ -10,12 +10,12 @@
 #include "vecmpi/mpi_calls.hpp"
 #include "vecmpi/needs.hpp"
 
-namespace vecmpi {
+namespace vecmpi::intercept {
 
 using EntryFunction = void (*)();
 
 // Two entries a function: MPI_X, then PMPI_X.
-constexpr size_t number_of_entries = 2 * number_of_calls;
+constexpr size_t number_of_entries = 2 * library::number_of_calls;
 
 // When a call comes to us. always: before the engine runs and after it stopped too. running: while
 // it runs. needed: while one of the handler's needs exists.
@@ -28,7 +28,7 @@ struct Handler {
     When when;
     unsigned needs;  // of struct Need
 };
-extern const Handler handlers[number_of_calls];
+extern const Handler handlers[library::number_of_calls];
 
 // serves: the engine runs. needs: what exists.
 constexpr bool comes_to_us(const Handler& handler, bool serves, unsigned needs) noexcept {
@@ -45,12 +45,13 @@ constexpr bool comes_to_us(const Handler& handler, bool serves, unsigned needs) 
     return false;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::intercept
 
 extern "C" {
 
 // Where entry i jumps. Written with release by any thread; read by the entry's own load (entry.S).
-extern std::atomic<vecmpi::EntryFunction> vecmpi_entry_slots[vecmpi::number_of_entries];
+extern std::atomic<vecmpi::intercept::EntryFunction>
+    vecmpi_entry_slots[vecmpi::intercept::number_of_entries];
 
 // First instruction of entry i, at i * bytes_per_entry.
 extern const char vecmpi_entries[];
@@ -60,16 +61,17 @@ extern const char vecmpi_first_calls[];
 
 // Called from entry.S with the registers of the program's call saved: binds, returns where to jump.
 // Entry number_of_entries is vecmpi_pcontrol_entry. The argument means nothing where there is none.
-vecmpi::EntryFunction vecmpi_bind_first_call(size_t entry, uintptr_t first_argument) noexcept;
+vecmpi::intercept::EntryFunction vecmpi_bind_first_call(size_t entry,
+                                                        uintptr_t first_argument) noexcept;
 
 // MPI_Pcontrol where there is a report, whatever arguments it has: obeyed, then the real function.
 void vecmpi_pcontrol_entry();
 }
 
-namespace vecmpi {
+namespace vecmpi::intercept {
 
 constexpr size_t bytes_per_entry = 16, bytes_per_first_call = 16;
 
 static_assert(sizeof(std::atomic<EntryFunction>) == sizeof(void*));
 
-}  // namespace vecmpi
+}  // namespace vecmpi::intercept

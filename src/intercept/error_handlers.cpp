@@ -18,7 +18,7 @@
 #include "vecmpi/base.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::intercept {
 
 thread_local constinit unsigned errors_waiting = 0;
 
@@ -27,7 +27,7 @@ namespace {
 // One call that the library wanted to make.
 struct FailedCall {
     void (*call)(FailedCall& failed, int* code);  // knows the types
-    AnyFunction function;
+    library::AnyFunction function;
     int cxx_kind;     // of MPI 2's C++ bindings
     MPI_File object;  // or, in its first bytes, the handle of a communicator, window or session
     int code;
@@ -47,12 +47,12 @@ struct Walk {
 _Unwind_Reason_Code look_at_frame(_Unwind_Context* frame, void* found) {
     auto& walk = *static_cast<Walk*>(found);
     const auto* address = reinterpret_cast<const void*>(_Unwind_GetIP(frame));
-    if (in_one_object(address, reinterpret_cast<const void*>(real.Comm_size))) {
+    if (library::in_one_object(address, reinterpret_cast<const void*>(real.Comm_size))) {
         walk.in_library = true;
         return _URC_NO_REASON;
     }
     if (!walk.in_library) return _URC_NO_REASON;  // still in the trampoline
-    walk.by_entry = in_one_object(address, reinterpret_cast<const void*>(look_at_frame));
+    walk.by_entry = library::in_one_object(address, reinterpret_cast<const void*>(look_at_frame));
     return _URC_END_OF_STACK;
 }
 
@@ -66,8 +66,8 @@ bool entry_follows() noexcept {
 // From the offload thread no entry returns to the program; before MPI_Init and after MPI_Finalize
 // none of ours is entered.
 bool may_wait() noexcept {
-    return errors_waiting < most_waiting && engine_runs() && !is_offload_thread() &&
-           entry_follows();
+    return errors_waiting < most_waiting && offload::engine_runs() &&
+           !offload::is_offload_thread() && entry_follows();
 }
 
 void wait_with(const FailedCall& failed) noexcept { waiting[errors_waiting++] = failed; }
@@ -84,7 +84,8 @@ void call_function(FailedCall& failed, int* code) {
 template <class Handle>
 void report(HandlerFunction<Handle>* function, Handle* object, int* code) {
     if (!may_wait()) return function(object, code, 0);
-    FailedCall failed{call_function<Handle>, reinterpret_cast<AnyFunction>(function), 0, {}, *code};
+    FailedCall failed{
+        call_function<Handle>, reinterpret_cast<library::AnyFunction>(function), 0, {}, *code};
     // NOLINTNEXTLINE(bugprone-sizeof-expression): the handle itself; MPI_File is a pointer
     std::memcpy(&failed.object, object, sizeof *object);
     wait_with(failed);
@@ -146,31 +147,32 @@ constexpr bool fortran_calls_as_c = sizeof(MPI_Fint) == sizeof(int);
 
 // ---- MPI 2's C++ bindings: their caller gets the trampoline in place of the function ------------
 
-constinit std::atomic<CxxCaller> cxx_caller{nullptr};
+constinit std::atomic<library::CxxCaller> cxx_caller{nullptr};
 
 void call_by_cxx(FailedCall& failed, int* code) {
     cxx_caller.load(std::memory_order_relaxed)(
         failed.cxx_kind, reinterpret_cast<int*>(&failed.object), code, failed.function);
 }
 
-AnyFunction behind_trampoline(int kind, AnyFunction given) noexcept {
-    if (kind == cxx_kind_of_file)
-        return reinterpret_cast<AnyFunction>(
+library::AnyFunction behind_trampoline(int kind, library::AnyFunction given) noexcept {
+    if (kind == library::cxx_kind_of_file)
+        return reinterpret_cast<library::AnyFunction>(
             OfFiles::behind(reinterpret_cast<OfFiles::Function*>(given)));
-    return reinterpret_cast<AnyFunction>(
+    return reinterpret_cast<library::AnyFunction>(
         OfInts::behind(reinterpret_cast<OfInts::Function*>(given)));
 }
 
-void report_by_cxx(int kind, int* object, int* code, AnyFunction given) {
+void report_by_cxx(int kind, int* object, int* code, library::AnyFunction given) {
     FailedCall failed{call_by_cxx, behind_trampoline(kind, given), kind, {}, *code};
-    std::memcpy(&failed.object, object, kind == cxx_kind_of_file ? sizeof(MPI_File) : sizeof(int));
+    std::memcpy(&failed.object, object,
+                kind == library::cxx_kind_of_file ? sizeof(MPI_File) : sizeof(int));
     if (may_wait()) return wait_with(failed);
     cxx_caller.load(std::memory_order_relaxed)(kind, object, code, failed.function);
 }
 
 }  // namespace
 
-CxxCaller wait_for_entry(CxxCaller caller) noexcept {
+library::CxxCaller wait_for_entry(library::CxxCaller caller) noexcept {
     cxx_caller.store(caller, std::memory_order_relaxed);
     return report_by_cxx;
 }
@@ -187,7 +189,8 @@ MPI_File_errhandler_function* deferred(MPI_File_errhandler_function* function) n
 // Inside the library a callback of the program may call: it must see its own error handled, and may
 // catch what the function throws.
 int call_error_handlers(int rc, const void* caller) {
-    if (is_reentrant() && in_one_object(caller, reinterpret_cast<const void*>(real.Comm_size)))
+    if (offload::is_reentrant() &&
+        library::in_one_object(caller, reinterpret_cast<const void*>(real.Comm_size)))
         return rc;
     FailedCall failed[most_waiting];
     const unsigned number = std::exchange(errors_waiting, 0u);
@@ -201,4 +204,4 @@ int call_error_handlers(int rc, const void* caller) {
     return rc;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::intercept

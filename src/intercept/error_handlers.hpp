@@ -5,7 +5,7 @@
 
 #include "vecmpi/library.hpp"
 
-namespace vecmpi {
+namespace vecmpi::intercept {
 
 // Errors of this thread whose functions have not been called yet.
 extern thread_local constinit unsigned errors_waiting __attribute__((tls_model("initial-exec")));
@@ -29,10 +29,10 @@ MPI_Comm_errhandler_function* deferred(MPI_Comm_errhandler_function* function) n
 MPI_File_errhandler_function* deferred(MPI_File_errhandler_function* function) noexcept;
 
 // The same for handlers of MPI 2's C++ bindings: what the library calls in place of their caller.
-CxxCaller wait_for_entry(CxxCaller caller) noexcept;
+library::CxxCaller wait_for_entry(library::CxxCaller caller) noexcept;
 
 // How many functions can be told apart, for handles that are ints and for those of files.
 constexpr unsigned most_deferred = 128;
 constexpr unsigned most_deferred_of_files = 32;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::intercept

@@ -15,7 +15,7 @@
 #include "vecmpi/offload.hpp"
 #include "vecmpi/pipeline.hpp"
 
-namespace vecmpi {
+namespace vecmpi::intercept {
 
 namespace {
 
@@ -24,18 +24,18 @@ namespace {
 // A test of what is not complete makes the library poll: does the poll come through here? (A look
 // for a message polls only where other ranks could have sent it.) Again: from the second poll on
 // the library's lock is seen taken as well.
-LibraryWaits library_waits(int lib_provided) noexcept {
-    MPI_Request never = start_endless_request();
+offload::LibraryWaits library_waits(int lib_provided) noexcept {
+    MPI_Request never = offload::start_endless_request();
     int flag;
-    forget_global_lock();
+    library::forget_global_lock();
     for (int look = 0; look < 3; ++look) real.Test(&never, &flag, MPI_STATUS_IGNORE);
-    end_endless_request(&never);
-    watch_locks_of_library(false);
+    offload::end_endless_request(&never);
+    library::watch_locks_of_library(false);
     const bool multiple = lib_provided == MPI_THREAD_MULTIPLE;
-    const bool rests = library_polls_seen();
-    const bool shows = library_shows_polls(multiple);
+    const bool rests = library::library_polls_seen();
+    const bool shows = library::library_shows_polls(multiple);
     // It would rest with its lock held.
-    if (multiple && !shows) stop_resting_in_library();
+    if (multiple && !shows) library::stop_resting_in_library();
     return {.rest = rests && (shows || !multiple), .serve_jobs = shows};
 }
 
@@ -54,25 +54,25 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     int again = 0;
     real.Initialized(&again);
     if (again != 0) return library_init(app_level, app_provided);  // which refuses
-    serve_message_types();
-    rest_in_library(library_wait_policy());
-    want_wakeup(blocked_calls_may_sleep());
-    watch_locks_of_library(true);
-    const EagerUcx eager(!session_came_first.load() && handshakes_are_slow());
-    const int requested = level_to_request(app_level);
+    datatype::serve_message_types();
+    library::rest_in_library(offload::library_wait_policy());
+    library::want_wakeup(offload::blocked_calls_may_sleep());
+    library::watch_locks_of_library(true);
+    const library::EagerUcx eager(!session_came_first.load() && offload::handshakes_are_slow());
+    const int requested = offload::level_to_request(app_level);
     const int rc = library_init(requested, &lib_provided);
     if (rc != MPI_SUCCESS) {
-        watch_locks_of_library(false);
+        library::watch_locks_of_library(false);
         return rc;
     }
     const bool session_first = session_came_first.load();
     const bool raised = requested > app_level && !session_first;
-    keep_questions_quiet();
-    library_shows_types();
-    start_engine(raised ? app_level : lib_provided, lib_provided, library_waits(lib_provided),
-                 session_first, app_provided);
-    if (session_first) note_earlier_requests();
-    if (poll_functions_came.load()) note_poll_functions();
+    library::keep_questions_quiet();
+    library::library_shows_types();
+    offload::start_engine(raised ? app_level : lib_provided, lib_provided,
+                          library_waits(lib_provided), session_first, app_provided);
+    if (session_first) offload::note_earlier_requests();
+    if (poll_functions_came.load()) offload::note_poll_functions();
     expect_report();
     bind_entries(true);
     if (report_is_wanted()) begin_run();
@@ -83,29 +83,30 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
 
 // Where one side is refused the other must not have taken a message: both are looked at first.
 // MPICH 4.0's Irecv from MPI_PROC_NULL leaves an empty status, so that case is the library's.
-bool may_exchange(const Operation& receive, const Operation& send) noexcept {
-    return receive.facts.peer != MPI_PROC_NULL && library_surely_takes(receive) &&
-           library_surely_takes(send);
+bool may_exchange(const offload::Operation& receive, const offload::Operation& send) noexcept {
+    return receive.facts.peer != MPI_PROC_NULL && offload::library_surely_takes(receive) &&
+           offload::library_surely_takes(send);
 }
 
-int exchange(const Operation& receive, const Operation& send, MPI_Status* status) noexcept {
+int exchange(const offload::Operation& receive, const offload::Operation& send,
+             MPI_Status* status) noexcept {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    int rc = post(receive, &requests[0]);
+    int rc = offload::post(receive, &requests[0]);
     if (rc != MPI_SUCCESS) return rc;
-    const int send_rc = post(send, &requests[1]);
+    const int send_rc = offload::post(send, &requests[1]);
     if (send_rc != MPI_SUCCESS) {
-        cancel(&requests[0]);
-        wait_one(&requests[0], MPI_STATUS_IGNORE);
+        offload::cancel(&requests[0]);
+        offload::wait_one(&requests[0], MPI_STATUS_IGNORE);
         return send_rc;
     }
-    rc = wait_one(&requests[0], status);
-    const int wait_rc = wait_one(&requests[1], MPI_STATUS_IGNORE);
+    rc = offload::wait_one(&requests[0], status);
+    const int wait_rc = offload::wait_one(&requests[1], MPI_STATUS_IGNORE);
     return rc != MPI_SUCCESS ? rc : wait_rc;
 }
 
-CallFacts message_facts(const void* buffer, MPI_Comm comm, MPI_Count count, MPI_Datatype type,
-                        int peer, int tag) noexcept {
-    CallFacts facts;
+offload::CallFacts message_facts(const void* buffer, MPI_Comm comm, MPI_Count count,
+                                 MPI_Datatype type, int peer, int tag) noexcept {
+    offload::CallFacts facts;
     facts.sendbuf = buffer;
     facts.comm = comm;
     facts.count = count;
@@ -117,18 +118,18 @@ CallFacts message_facts(const void* buffer, MPI_Comm comm, MPI_Count count, MPI_
 
 struct Twin {
     Call call;
-    IssueFunction issue;
+    offload::IssueFunction issue;
 };
 
 template <class Receive, class Send, class ByLibrary>
 int exchange_or(const Twin& receive_twin, const Receive& receive, const Twin& send_twin,
                 const Send& send, MPI_Status* status, ByLibrary by_library) noexcept {
-    if (!twin_serves(send.comm)) return by_library();
-    const Operation posted_receive =
-        make_operation(receive_twin.call, receive_twin.issue, receive,
-                       message_facts(receive.buf, receive.comm, receive.count, receive.datatype,
-                                     receive.source, receive.tag));
-    const Operation posted_send = make_operation(
+    if (!offload::twin_serves(send.comm)) return by_library();
+    const offload::Operation posted_receive =
+        offload::make_operation(receive_twin.call, receive_twin.issue, receive,
+                                message_facts(receive.buf, receive.comm, receive.count,
+                                              receive.datatype, receive.source, receive.tag));
+    const offload::Operation posted_send = offload::make_operation(
         send_twin.call, send_twin.issue, send,
         message_facts(send.buf, send.comm, send.count, send.datatype, send.dest, send.tag));
     if (!may_exchange(posted_receive, posted_send)) return by_library();
@@ -156,7 +157,7 @@ bool look_for_message(void* context) noexcept {
 
 int probe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) noexcept {
     ProbeLook look{source, tag, comm, message, status, MPI_SUCCESS};
-    wait_until(look_for_message, &look);
+    offload::wait_until(look_for_message, &look);
     return look.rc;
 }
 
@@ -164,15 +165,15 @@ int probe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* 
 // in between. A delete function of the program may throw.
 template <class LibraryCall>
 int forgetting_traits(LibraryCall library_call) {
-    forget_comm_traits();
+    offload::forget_comm_traits();
     const int rc = library_call();
-    forget_comm_traits();
+    offload::forget_comm_traits();
     return rc;
 }
 
 template <class LibraryCall>
 int changing_communicator(Call call, LibraryCall library_call) {
-    DirectCall scope(call);
+    offload::DirectCall scope(call);
     return forgetting_traits(library_call);
 }
 
@@ -181,10 +182,10 @@ int changing_communicator(Call call, LibraryCall library_call) {
 template <class LibraryFree>
 int freeing(Call call, MPI_Comm* comm, LibraryFree library_free) {
     if (comm == nullptr) return changing_communicator(call, [&] { return library_free(comm); });
-    DirectCall scope(call);
+    offload::DirectCall scope(call);
     const MPI_Comm freed = *comm;
-    PrivateCommDeparture beside(freed);
-    NodeCommDeparture on_node(freed);
+    pipeline::PrivateCommDeparture beside(freed);
+    pipeline::node::NodeCommDeparture on_node(freed);
     const int rc = forgetting_traits([&] { return library_free(comm); });
     if (rc != MPI_SUCCESS) {
         beside.stay();
@@ -197,24 +198,24 @@ int freeing(Call call, MPI_Comm* comm, LibraryFree library_free) {
 // while the engine runs: else no entry of ours is bound.
 template <class Function, class Make>
 int making_error_handler(Function* function, Make make) noexcept {
-    if (!engine_runs()) return make(function);
-    answer_cxx_callers(wait_for_entry);
+    if (!offload::engine_runs()) return make(function);
+    library::answer_cxx_callers(wait_for_entry);
     set_need(Need::error_handlers, true);
     return make(deferred(function));
 }
 
 template <class LibraryCall>
 int with_other_processes(Call call, LibraryCall library_call) noexcept {
-    note_dynamic_processes();
-    DirectCall scope(call);
+    offload::note_dynamic_processes();
+    offload::DirectCall scope(call);
     return library_call();
 }
 
 }  // namespace
 
 int serve_Init(int* argc, char*** argv) noexcept {
-    if (is_reentrant()) return real.Init(argc, argv);
-    const std::optional<int> known_level = default_thread_level();
+    if (offload::is_reentrant()) return real.Init(argc, argv);
+    const std::optional<int> known_level = library::default_thread_level();
     const int app_level = known_level.value_or(MPI_THREAD_SINGLE);
     int told;
     return initialise_world(app_level, &told, [=](int level, int* provided) noexcept {
@@ -226,7 +227,7 @@ int serve_Init(int* argc, char*** argv) noexcept {
 }
 
 int serve_Init_thread(int* argc, char*** argv, int required, int* provided) noexcept {
-    if (is_reentrant()) return real.Init_thread(argc, argv, required, provided);
+    if (offload::is_reentrant()) return real.Init_thread(argc, argv, required, provided);
     return initialise_world(required, provided, [=](int level, int* lib_provided) noexcept {
         return real.Init_thread(argc, argv, level, lib_provided);
     });
@@ -235,87 +236,87 @@ int serve_Init_thread(int* argc, char*** argv, int required, int* provided) noex
 // The library runs the program's delete callbacks first, and they may still use requests: the
 // engine outlives them.
 int serve_Finalize() {
-    if (is_reentrant() || !engine_runs()) return real.Finalize();
-    quiesce_engine();
+    if (offload::is_reentrant() || !offload::engine_runs()) return real.Finalize();
+    offload::quiesce_engine();
     const int rc = real.Finalize();
-    stop_engine();  // first: what is forgotten after it asks the library for nothing
-    forget_private_comms();
-    forget_node_comms();
-    forget_plans();
+    offload::stop_engine();  // first: what is forgotten after it asks the library for nothing
+    pipeline::forget_private_comms();
+    pipeline::node::forget_node_comms();
+    datatype::forget_plans();
     bind_entries(false);
-    stop_resting_in_library();
+    library::stop_resting_in_library();
     return rc;
 }
 
 // Sessions alone have no MPI_COMM_WORLD whose ranks could agree on anything: until MPI_Init is
 // called too, every call goes to the library as it is.
 int serve_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) noexcept {
-    note_session();
+    offload::note_session();
     session_came_first.store(true);
     return real.Session_init(info, errhandler, session);
 }
 
 int serve_Query_thread(int* provided) noexcept {
-    if (!provided || !engine_runs()) return real.Query_thread(provided);
-    *provided = app_thread_level();
+    if (!provided || !offload::engine_runs()) return real.Query_thread(provided);
+    *provided = offload::app_thread_level();
     return MPI_SUCCESS;
 }
 
 int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                    void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                    MPI_Comm comm, MPI_Status* status) noexcept {
-    const IrecvArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-    const IsendArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
-    return exchange_or({Call::Irecv, issue_Irecv}, receive, {Call::Isend, issue_Isend}, send,
-                       status, [=]() noexcept {
-                           const DirectCall scope(Call::Sendrecv, Reentry::program);
-                           return real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag,
-                                                recvbuf, recvcount, recvtype, source, recvtag, comm,
-                                                status);
-                       });
+    const offload::IrecvArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
+    const offload::IsendArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
+    return exchange_or(
+        {Call::Irecv, offload::issue_Irecv}, receive, {Call::Isend, offload::issue_Isend}, send,
+        status, [=]() noexcept {
+            const offload::DirectCall scope(Call::Sendrecv, offload::Reentry::program);
+            return real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                 recvtype, source, recvtag, comm, status);
+        });
 }
 
 int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
                      int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                      int source, int recvtag, MPI_Comm comm, MPI_Status* status) noexcept {
-    const Irecv_cArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-    const Isend_cArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
-    return exchange_or({Call::Irecv_c, issue_Irecv_c}, receive, {Call::Isend_c, issue_Isend_c},
-                       send, status, [=]() noexcept {
-                           const DirectCall scope(Call::Sendrecv_c, Reentry::program);
-                           return real.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag,
-                                                  recvbuf, recvcount, recvtype, source, recvtag,
-                                                  comm, status);
-                       });
+    const offload::Irecv_cArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
+    const offload::Isend_cArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
+    return exchange_or(
+        {Call::Irecv_c, offload::issue_Irecv_c}, receive, {Call::Isend_c, offload::issue_Isend_c},
+        send, status, [=]() noexcept {
+            const offload::DirectCall scope(Call::Sendrecv_c, offload::Reentry::program);
+            return real.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                   recvtype, source, recvtag, comm, status);
+        });
 }
 
 int serve_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
-    if (!twin_serves(comm)) {
-        DirectCall scope(Call::Probe, Reentry::program);
+    if (!offload::twin_serves(comm)) {
+        offload::DirectCall scope(Call::Probe, offload::Reentry::program);
         return real.Probe(source, tag, comm, status);
     }
     return probe(source, tag, comm, nullptr, status);
 }
 
 int serve_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) noexcept {
-    DirectCall scope(Call::Iprobe, Reentry::program);
+    offload::DirectCall scope(Call::Iprobe, offload::Reentry::program);
     const int rc = real.Iprobe(source, tag, comm, flag, status);
-    if (rc == MPI_SUCCESS && !*flag) rest_after_failing_look();
+    if (rc == MPI_SUCCESS && !*flag) offload::rest_after_failing_look();
     return rc;
 }
 
 int serve_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
                   MPI_Status* status) noexcept {
-    DirectCall scope(Call::Improbe, Reentry::program);
+    offload::DirectCall scope(Call::Improbe, offload::Reentry::program);
     const int rc = real.Improbe(source, tag, comm, flag, message, status);
-    if (rc == MPI_SUCCESS && !*flag) rest_after_failing_look();
+    if (rc == MPI_SUCCESS && !*flag) offload::rest_after_failing_look();
     return rc;
 }
 
 int serve_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
                  MPI_Status* status) noexcept {
-    if (!twin_serves(comm) || !message) {
-        DirectCall scope(Call::Mprobe, Reentry::program);
+    if (!offload::twin_serves(comm) || !message) {
+        offload::DirectCall scope(Call::Mprobe, offload::Reentry::program);
         return real.Mprobe(source, tag, comm, message, status);
     }
     return probe(source, tag, comm, message, status);
@@ -327,7 +328,7 @@ int serve_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
 int serve_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn,
                          MPI_Grequest_cancel_function* cancel_fn, void* extra_state,
                          MPI_Request* request) noexcept {
-    note_generalized_requests();
+    offload::note_generalized_requests();
     return real.Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
 }
 
@@ -337,14 +338,14 @@ int serve_X_Grequest_start(MPI_Grequest_query_function* query_fn,
                            MPIX_Grequest_poll_function* poll_fn,
                            MPIX_Grequest_wait_function* wait_fn, void* extra_state,
                            MPI_Request* request) noexcept {
-    note_generalized_requests();
+    offload::note_generalized_requests();
     return real.X_Grequest_start(query_fn, free_fn, cancel_fn, poll_fn, wait_fn, extra_state,
                                  request);
 }
 
 int serve_X_Grequest_class_allocate(MPIX_Grequest_class greq_class, void* extra_state,
                                     MPI_Request* request) noexcept {
-    note_generalized_requests();
+    offload::note_generalized_requests();
     return real.X_Grequest_class_allocate(greq_class, extra_state, request);
 }
 
@@ -397,14 +398,14 @@ int serve_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) noexcept
     const int rc = changing_communicator(Call::Comm_set_errhandler, [&]() noexcept {
         return real.Comm_set_errhandler(comm, errhandler);
     });
-    if (rc == MPI_SUCCESS) note_handler(comm);
+    if (rc == MPI_SUCCESS) offload::note_handler(comm);
     return rc;
 }
 
 int serve_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) noexcept {
     const int rc = changing_communicator(
         Call::Errhandler_set, [&]() noexcept { return real.Errhandler_set(comm, errhandler); });
-    if (rc == MPI_SUCCESS) note_handler(comm);
+    if (rc == MPI_SUCCESS) offload::note_handler(comm);
     return rc;
 }
 
@@ -447,7 +448,7 @@ int serve_Comm_join(int fd, MPI_Comm* intercomm) noexcept {
 
 int serve_Comm_get_parent(MPI_Comm* parent) noexcept {
     const int rc = real.Comm_get_parent(parent);
-    if (rc == MPI_SUCCESS && *parent != MPI_COMM_NULL) note_dynamic_processes();
+    if (rc == MPI_SUCCESS && *parent != MPI_COMM_NULL) offload::note_dynamic_processes();
     return rc;
 }
 
@@ -474,24 +475,24 @@ int serve_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
 
 int serve_X_Async_start(void* poll_fn, void* extra_state, int stream) noexcept {
     poll_functions_came.store(true);
-    note_poll_functions();
+    offload::note_poll_functions();
     return real.X_Async_start(poll_fn, extra_state, stream);
 }
 
 // ---- MPICH's streams: communicators whose calls the program itself puts in order ----------------
 
 int serve_X_Stream_comm_create(MPI_Comm comm, int stream, MPI_Comm* newcomm) noexcept {
-    const DirectCall scope(Call::X_Stream_comm_create);
+    const offload::DirectCall scope(Call::X_Stream_comm_create);
     const int rc = real.X_Stream_comm_create(comm, stream, newcomm);
-    if (rc == MPI_SUCCESS) mark_stream_comm(*newcomm);
+    if (rc == MPI_SUCCESS) offload::mark_stream_comm(*newcomm);
     return rc;
 }
 
 int serve_X_Stream_comm_create_multiplex(MPI_Comm comm, int count, int array_of_streams[],
                                          MPI_Comm* newcomm) noexcept {
-    const DirectCall scope(Call::X_Stream_comm_create_multiplex);
+    const offload::DirectCall scope(Call::X_Stream_comm_create_multiplex);
     const int rc = real.X_Stream_comm_create_multiplex(comm, count, array_of_streams, newcomm);
-    if (rc == MPI_SUCCESS) mark_stream_comm(*newcomm);
+    if (rc == MPI_SUCCESS) offload::mark_stream_comm(*newcomm);
     return rc;
 }
 
@@ -499,24 +500,24 @@ int serve_X_Stream_comm_create_multiplex(MPI_Comm comm, int count, int array_of_
 
 int serve_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype,
                        MPI_Op op) {
-    if (reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) {
+    if (offload::reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) {
         count_call(static_cast<size_t>(Call::Reduce_local), Path::own_kernel, 0);
         return MPI_SUCCESS;
     }
     const int rc = real.Reduce_local(inbuf, inoutbuf, count, datatype, op);
-    if (rc == MPI_SUCCESS && count > 0) note_reduced_by_library(op, datatype);
+    if (rc == MPI_SUCCESS && count > 0) offload::note_reduced_by_library(op, datatype);
     return rc;
 }
 
 int serve_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype,
                          MPI_Op op) {
-    if (reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) {
+    if (offload::reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) {
         count_call(static_cast<size_t>(Call::Reduce_local_c), Path::own_kernel, 0);
         return MPI_SUCCESS;
     }
     const int rc = real.Reduce_local_c(inbuf, inoutbuf, count, datatype, op);
-    if (rc == MPI_SUCCESS && count > 0) note_reduced_by_library(op, datatype);
+    if (rc == MPI_SUCCESS && count > 0) offload::note_reduced_by_library(op, datatype);
     return rc;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::intercept

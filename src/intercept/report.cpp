@@ -9,7 +9,7 @@
 #include "vecmpi/offload.hpp"
 #include "vecmpi/profile.hpp"
 
-namespace vecmpi {
+namespace vecmpi::intercept {
 
 namespace {
 
@@ -27,11 +27,11 @@ std::vector<uint64_t> reduce_over_world(const std::vector<uint64_t>& mine, MPI_O
     std::vector<uint64_t> result(mine.size());
     PendingReduce pending{MPI_REQUEST_NULL};
     {
-        DirectCall scope(Call::Ireduce);
+        offload::DirectCall scope(Call::Ireduce);
         real.Ireduce(mine.data(), result.data(), static_cast<int>(mine.size()), MPI_UINT64_T, op, 0,
                      MPI_COMM_WORLD, &pending.request);
     }
-    wait_until(look_at_reduce, &pending);
+    offload::wait_until(look_at_reduce, &pending);
     return result;
 }
 
@@ -45,7 +45,7 @@ AtStart at_start;
 bool leads_node() {
     MPI_Comm node = MPI_COMM_NULL;
     int rank = 0;
-    const DirectCall scope(Call::Comm_split_type);
+    const offload::DirectCall scope(Call::Comm_split_type);
     real.Comm_rank(MPI_COMM_WORLD, &rank);
     if (at_start.one_node) return rank == 0;
     if (real.Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node) !=
@@ -86,11 +86,11 @@ void print_report() noexcept {
     totals.pop_back();
     facts.ranks_with_thread = static_cast<int>(totals.back());
     totals.pop_back();
-    facts.mpi_library = library_version();
-    for (size_t call = 0; call < number_of_calls; ++call)
-        facts.call_names.push_back(call_name(static_cast<Call>(call)));
-    facts.notes.push_back("of the library's inside, on rank 0: " + describe_traits());
-    facts.notes.push_back("offload thread of rank 0 " + engine_reason());
+    facts.mpi_library = library::library_version();
+    for (size_t call = 0; call < library::number_of_calls; ++call)
+        facts.call_names.push_back(library::call_name(static_cast<Call>(call)));
+    facts.notes.push_back("of the library's inside, on rank 0: " + library::describe_traits());
+    facts.notes.push_back("offload thread of rank 0 " + offload::engine_reason());
     if (const LoadedProfile& profile = process_profile(); !profile.file.empty())
         facts.notes.push_back("profile of rank 0 " + profile.file);
     write_report(settings().report.kind == ReportTarget::Kind::json
@@ -113,9 +113,9 @@ void obey_pcontrol(int level) noexcept {
 }
 
 void expect_report() noexcept {
-    if (!report_is_wanted() || !agreement().valid) return;
-    at_start = {engine_has_thread(), agreement().one_node};
-    call_last_in_finalize(report_in_finalize);
+    if (!report_is_wanted() || !offload::agreement().valid) return;
+    at_start = {offload::engine_has_thread(), offload::agreement().one_node};
+    offload::call_last_in_finalize(report_in_finalize);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::intercept

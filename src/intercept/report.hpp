@@ -3,7 +3,7 @@
 // Counting is in base.
 #pragma once
 
-namespace vecmpi {
+namespace vecmpi::intercept {
 
 // In MPI_Init: where VECMPI_REPORT is set (it is the same on all ranks) MPI_Finalize will print the
 // report, after the program's own callbacks there, which may still communicate with ranks that are
@@ -14,4 +14,4 @@ void expect_report() noexcept;
 // goes on, 2 goes on from zero.
 void obey_pcontrol(int level) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::intercept

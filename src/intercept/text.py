@@ -37,5 +37,13 @@ def add_piece(lines, piece, column):
     lines[-1] += piece
 
 
-def namespace(body):
-    return "namespace vecmpi {\n\n" + body.rstrip("\n") + "\n\n}  // namespace vecmpi\n"
+def namespace(folder, body):
+    """The body in the namespace of src/<folder>."""
+    name = f"vecmpi::{folder}"
+    return f"namespace {name} {{\n\n" + body.rstrip("\n") + f"\n\n}}  // namespace {name}\n"
+
+
+def vocabulary(folder, *names):
+    """Names of a folder that all of vecmpi uses as they are."""
+    usings = "".join(f"using {folder}::{name};\n" for name in names)
+    return "\nnamespace vecmpi {\n" + usings + "}  // namespace vecmpi\n"

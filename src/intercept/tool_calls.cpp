@@ -10,7 +10,7 @@
 #include "tool_kinds.hpp"
 #include "vecmpi/mpi_handlers.hpp"
 
-namespace vecmpi {
+namespace vecmpi::intercept {
 
 constinit std::atomic<int> tools_initialised{0};
 
@@ -25,8 +25,8 @@ constexpr int number_of_our_counters = static_cast<int>(Counter::number_of_count
 
 }  // namespace
 
-constinit ToolKind tool_cvars{&RealFunctions::T_cvar_get_num, number_of_settings, {}};
-constinit ToolKind tool_pvars{&RealFunctions::T_pvar_get_num, number_of_our_counters, {}};
+constinit ToolKind tool_cvars{&library::RealFunctions::T_cvar_get_num, number_of_settings, {}};
+constinit ToolKind tool_pvars{&library::RealFunctions::T_pvar_get_num, number_of_our_counters, {}};
 
 namespace {
 
@@ -150,7 +150,7 @@ int allocate_handle(MPI_T_pvar_session session, int number, MPI_T_pvar_handle* h
 // The library's constant is a variable of its own: nothing here may refer to it by name, since this
 // library must load where there is no MPI.
 bool means_all(MPI_T_pvar_handle handle) noexcept {
-    const void* all = dlsym(bind_real_functions().handle, "MPI_T_PVAR_ALL_HANDLES");
+    const void* all = dlsym(library::bind_real_functions().handle, "MPI_T_PVAR_ALL_HANDLES");
     return all != nullptr && handle == *static_cast<const MPI_T_pvar_handle*>(all);
 }
 
@@ -376,4 +376,4 @@ int serve_T_finalize() noexcept {
     return rc;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::intercept

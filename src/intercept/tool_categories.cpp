@@ -4,9 +4,9 @@
 #include "tool_kinds.hpp"
 #include "vecmpi/mpi_handlers.hpp"
 
-namespace vecmpi {
+namespace vecmpi::intercept {
 
-constinit ToolKind tool_categories{&RealFunctions::T_category_get_num, 1, {}};
+constinit ToolKind tool_categories{&library::RealFunctions::T_category_get_num, 1, {}};
 
 namespace {
 
@@ -85,7 +85,7 @@ Contents contents_of(int library_index) noexcept {
 
 // listed: whose indices the call lists.
 int list_contents(int cat_index, int len, int indices[], ToolKind& listed, int Contents::*number,
-                  int (*RealFunctions::*list)(int, int, int*)) noexcept {
+                  int (*library::RealFunctions::*list)(int, int, int*)) noexcept {
     return by_index(
         tool_categories, cat_index,
         [&](int) noexcept {
@@ -103,17 +103,17 @@ int list_contents(int cat_index, int len, int indices[], ToolKind& listed, int C
 
 int serve_T_category_get_cvars(int cat_index, int len, int indices[]) noexcept {
     return list_contents(cat_index, len, indices, tool_cvars, &Contents::cvars,
-                         &RealFunctions::T_category_get_cvars);
+                         &library::RealFunctions::T_category_get_cvars);
 }
 
 int serve_T_category_get_pvars(int cat_index, int len, int indices[]) noexcept {
     return list_contents(cat_index, len, indices, tool_pvars, &Contents::pvars,
-                         &RealFunctions::T_category_get_pvars);
+                         &library::RealFunctions::T_category_get_pvars);
 }
 
 int serve_T_category_get_categories(int cat_index, int len, int indices[]) noexcept {
     return list_contents(cat_index, len, indices, tool_categories, &Contents::categories,
-                         &RealFunctions::T_category_get_categories);
+                         &library::RealFunctions::T_category_get_categories);
 }
 
 int serve_T_category_get_events(int cat_index, int len, int indices[]) noexcept {
@@ -122,4 +122,4 @@ int serve_T_category_get_events(int cat_index, int len, int indices[]) noexcept 
         [=](int index) noexcept { return real.T_category_get_events(index, len, indices); });
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::intercept

@@ -8,14 +8,14 @@
 #include "tool_variables.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::intercept {
 
 // How often the program has initialised the interface. The library cannot say: it stays initialised
 // for ourselves (offload/arithmetic.cpp).
 extern std::atomic<int> tools_initialised;
 
 struct ToolKind {
-    int (*RealFunctions::*get_num)(int*);
+    int (*library::RealFunctions::*get_num)(int*);
     int ours;
     FirstNumber first;
 };
@@ -67,4 +67,4 @@ int index_of(ToolKind& kind, const char* name, int* index, NumberOf number_of,
     return rc;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::intercept

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace vecmpi {
+namespace vecmpi::intercept {
 
 // Indices of one kind (control variables, performance variables, categories), as the program sees
 // them: those that the library had when it was first asked, then ours, then what it got later. An
@@ -86,4 +86,4 @@ class CounterView {
     uint64_t kept_ = 0, since_ = 0;
 };
 
-}  // namespace vecmpi
+}  // namespace vecmpi::intercept

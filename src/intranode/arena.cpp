@@ -14,7 +14,7 @@
 #include <new>
 #include <utility>
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 namespace {
 
 struct Retired {
@@ -148,7 +148,8 @@ bool make_bay(State& own) {
 void clear(Box* box) noexcept {
     const auto clear_lines = [](auto& sets) noexcept {
         for (auto& set : sets)
-            for (Line& line : set) std::atomic_ref(line.flag).store(0, std::memory_order_relaxed);
+            for (kernels::Line& line : set)
+                std::atomic_ref(line.flag).store(0, std::memory_order_relaxed);
     };
     for (auto& finished : box->finished) finished.store(0, std::memory_order_relaxed);
     box->closed.store(0, std::memory_order_relaxed);
@@ -296,4 +297,4 @@ void release_arenas() noexcept {
     own.tried = false;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

@@ -16,7 +16,7 @@
 #include "bay.hpp"
 #include "butterfly.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 constexpr size_t box_bytes = 4096;
 constexpr uint32_t boxes_per_arena = 256;
@@ -47,8 +47,8 @@ struct Box {
     std::atomic<uint32_t> closed;
     // The last turn of each kind of which this rank has read all that it had to. Released.
     alignas(64) std::atomic<uint64_t> finished[number_of_one_way];
-    Line butterfly[butterfly_depth][butterfly_lines];
-    Line one_way[number_of_one_way][one_way_turns];
+    kernels::Line butterfly[butterfly_depth][butterfly_lines];
+    kernels::Line one_way[number_of_one_way][one_way_turns];
 };
 static_assert(sizeof(Box) <= box_bytes);
 
@@ -89,4 +89,4 @@ Box* map_box(const ArenaAddress& address, uint32_t index, uint64_t token) noexce
 // After MPI_Finalize: nothing is used any more.
 void release_arenas() noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

@@ -6,7 +6,7 @@
 
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 bool Lane::is_free(uint64_t round) noexcept {
     const uint64_t slots = shape_of(kind_).slots;
@@ -44,7 +44,7 @@ bool Lane::have_all_told(Signal signal, uint64_t round) const noexcept {
 
 uint64_t Lane::await(Signal signal, int rank, uint64_t round) const noexcept {
     uint64_t seen = 0;
-    wait_for_memory([&]() noexcept {
+    offload::wait_for_memory([&]() noexcept {
         seen = last_told(signal, rank);
         return seen >= round;
     });
@@ -55,4 +55,4 @@ void Lane::await_all(Signal signal, uint64_t round) const noexcept {
     for (int i = 1; i < ranks(); ++i) await(signal, (me_ + i) % ranks(), round);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

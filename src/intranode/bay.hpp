@@ -17,7 +17,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 enum class LaneKind : uint8_t { small, large };
 constexpr size_t number_of_lanes = 2;
@@ -116,4 +116,4 @@ class Lane {
     uint64_t all_read_ = 0;  // as far as is known
 };
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

@@ -9,7 +9,7 @@
 #include "butterfly.hpp"
 #include "vecmpi/library_algorithms.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 namespace {
 
@@ -21,7 +21,7 @@ constexpr size_t most_read_directly = size_t{12} << 10;
 // The library's pairwise exchange in place leaves the result in the place of the rank's slice as
 // well, and there are programs that look there.
 bool Bays::leaves_slice_in_place(size_t bytes) noexcept {
-    return bytes >= library_exchanges_pairs_from;
+    return bytes >= library::library_exchanges_pairs_from;
 }
 
 Bays::Bays(int rank, std::vector<Bay*> bays, const Doors& doors)
@@ -76,7 +76,7 @@ int Bays::allreduce(const Reduction& what, Way way) noexcept {
 }
 
 void Bays::reduce(const Reduction& what, int root) noexcept {
-    const bool binomial = what.bytes() <= library_reduces_by_tree_up_to ||
+    const bool binomial = what.bytes() <= library::library_reduces_by_tree_up_to ||
                           what.elements < ButterflyPlan{ranks(), 0}.core();
     if (binomial && binomial_root_ != root) {
         try {
@@ -96,7 +96,7 @@ void Bays::reduce(const Reduction& what, int root) noexcept {
 }
 
 const CombiningOrder& Bays::order_of_scatter(size_t bytes) const noexcept {
-    return bytes < library_exchanges_pairs_from ? halving_ : pairwise_;
+    return bytes < library::library_exchanges_pairs_from ? halving_ : pairwise_;
 }
 
 void Bays::scatter(const Reduction& what, Way way) noexcept {
@@ -105,7 +105,7 @@ void Bays::scatter(const Reduction& what, Way way) noexcept {
         .advance<Waits::here>();
 }
 
-void Bays::reduce_scatter(const Reduction& what, RankArray counts, Way way) noexcept {
+void Bays::reduce_scatter(const Reduction& what, offload::RankArray counts, Way way) noexcept {
     int64_t first = 0;
     for (int rank = 0; rank < ranks(); ++rank) {
         slices_[static_cast<size_t>(rank)] = {first, counts[rank]};
@@ -181,7 +181,7 @@ void Bays::bcast_in_rounds(unsigned char* buffer, size_t bytes, int root,
             std::memcpy(buffer + done, slot + slot_header_bytes, here);
         }
         lane.tell(Signal::read, round);
-        if (k + 1 < rounds) make_progress();
+        if (k + 1 < rounds) offload::make_progress();
     }
     lane.begin(rounds - 1);
     *told_bytes = told;
@@ -231,8 +231,8 @@ void Bays::gather_in_rounds(const unsigned char* own, size_t largest,
                         here(block.bytes, k));
         }
         lane.tell(Signal::read, first + k);
-        if (k + 1 < rounds) make_progress();
+        if (k + 1 < rounds) offload::make_progress();
     }
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

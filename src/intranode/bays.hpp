@@ -18,7 +18,7 @@
 #include "reduction_run.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 // How the data move: through slots of bays, or read where they lie.
 enum class Way : uint8_t { in_rounds, in_one_copy };
@@ -39,7 +39,7 @@ class Bays {
     int allreduce(const Reduction& what, Way way) noexcept;
     void reduce(const Reduction& what, int root) noexcept;
     // The output is this rank's slice: counts[rank] elements.
-    void reduce_scatter(const Reduction& what, RankArray counts, Way way) noexcept;
+    void reduce_scatter(const Reduction& what, offload::RankArray counts, Way way) noexcept;
     void reduce_scatter_block(const Reduction& what, MPI_Count count, Way way) noexcept;
     // Of the vector's `slices` slices (segment()), this rank's becomes the result, in its place of
     // the output; at most as many as there are ranks.
@@ -138,10 +138,10 @@ void Bays::combine(const Reduction& what, const CombiningOrder& order, int64_t e
             [&](int rank, unsigned char* spare) noexcept { return value(rank, first, n, spare); },
             [&](const unsigned char* left, const unsigned char* right,
                 unsigned char* into) noexcept {
-                reduce_elements(left, right, into, n, what.type,
-                                static_cast<MPI_Count>(what.element_bytes), what.op);
+                offload::reduce_elements(left, right, into, n, what.type,
+                                         static_cast<MPI_Count>(what.element_bytes), what.op);
             });
     }
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

@@ -17,7 +17,7 @@
 
 #include "vecmpi/kernels.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 // Who does what. Pure. Groups as in MPICH's recursive doubling, so that sums have its bits: of the
 // first participants, two by two, the even one is the extra and the odd one its master.
@@ -55,28 +55,28 @@ constexpr int told_bytes_shift = 56;
 constexpr uint64_t flag_of(uint64_t turn, size_t told_bytes) noexcept {
     return turn | static_cast<uint64_t>(told_bytes) << told_bytes_shift;
 }
-inline uint64_t flag_seen(const Line& line) noexcept {
+inline uint64_t flag_seen(const kernels::Line& line) noexcept {
     // Acquire: pairs with the release of the flag in line_store().
     return std::atomic_ref(const_cast<uint64_t&>(line.flag)).load(std::memory_order_acquire);
 }
-inline bool shows_turn(const Line& line, uint64_t turn) noexcept {
+inline bool shows_turn(const kernels::Line& line, uint64_t turn) noexcept {
     return (flag_seen(line) ^ turn) << (64 - told_bytes_shift) == 0;
 }
 
 // Where `bytes` of data begin: they end where the flag begins, in whole words, so that elements
 // keep their place.
-inline unsigned char* data_of(Line& line, size_t bytes) noexcept {
-    return line.data + line_data_bytes - (bytes + 7) / 8 * 8;
+inline unsigned char* data_of(kernels::Line& line, size_t bytes) noexcept {
+    return line.data + kernels::line_data_bytes - (bytes + 7) / 8 * 8;
 }
-inline const unsigned char* data_of(const Line& line, size_t bytes) noexcept {
-    return data_of(const_cast<Line&>(line), bytes);
+inline const unsigned char* data_of(const kernels::Line& line, size_t bytes) noexcept {
+    return data_of(const_cast<kernels::Line&>(line), bytes);
 }
 
 // The data of a line whose flag was seen. Relaxed: the flag's acquire orders them.
-inline void read_data(const Line& line, Line& into, size_t bytes) noexcept {
-    auto* const there = reinterpret_cast<uint64_t*>(const_cast<Line*>(&line));
+inline void read_data(const kernels::Line& line, kernels::Line& into, size_t bytes) noexcept {
+    auto* const there = reinterpret_cast<uint64_t*>(const_cast<kernels::Line*>(&line));
     auto* const here = reinterpret_cast<uint64_t*>(&into);
-    constexpr size_t words = line_data_bytes / 8;
+    constexpr size_t words = kernels::line_data_bytes / 8;
     for (size_t i = words - (bytes + 7) / 8; i < words; ++i)
         here[i] = std::atomic_ref(there[i]).load(std::memory_order_relaxed);
 }
@@ -88,16 +88,16 @@ inline void read_data(const Line& line, Line& into, size_t bytes) noexcept {
 //   await(line)                         returns once the line shows the turn
 //   told(participant)                   called after a line was written that this one may await
 template <class Board, class Combine, class Await, class Told>
-void run_butterfly(const ButterflyPlan& plan, uint64_t turn, Line& value, size_t bytes,
-                   StoreLine store, const Board& board, const Combine& combine, const Await& await,
-                   const Told& told) noexcept {
+void run_butterfly(const ButterflyPlan& plan, uint64_t turn, kernels::Line& value, size_t bytes,
+                   kernels::StoreLine store, const Board& board, const Combine& combine,
+                   const Await& await, const Told& told) noexcept {
     value.flag = turn;
     const auto tell = [&](int line, int reader) noexcept {
         store(&board(plan.me, line), &value);
         told(reader);
     };
-    const auto hear = [&](int who, int line, Line& into) noexcept {
-        const Line& from = board(who, line);
+    const auto hear = [&](int who, int line, kernels::Line& into) noexcept {
+        const kernels::Line& from = board(who, line);
         await(from);
         read_data(from, into, bytes);
     };
@@ -108,7 +108,7 @@ void run_butterfly(const ButterflyPlan& plan, uint64_t turn, Line& value, size_t
         hear(other, plan.release_line(), value);
         return;
     }
-    Line heard;
+    kernels::Line heard;
     if (other >= 0) {
         hear(other, 0, heard);
         combine(heard, value, value);
@@ -127,4 +127,4 @@ void run_butterfly(const ButterflyPlan& plan, uint64_t turn, Line& value, size_t
     if (other >= 0) tell(plan.release_line(), other);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

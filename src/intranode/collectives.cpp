@@ -14,7 +14,7 @@
 #include "vecmpi/intranode.hpp"
 #include "vecmpi/library_algorithms.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 namespace {
 
@@ -50,8 +50,8 @@ thread_local constinit KnownReduction known_reduction __attribute__((tls_model("
 
 Element look_at_reduction(MPI_Op op, MPI_Datatype type) noexcept {
     Element element;
-    if (is_reducible(op, type)) {
-        const TypeShape shape = shape_of(type);
+    if (offload::is_reducible(op, type)) {
+        const offload::TypeShape shape = offload::shape_of(type);
         element = {static_cast<uint32_t>(shape.extent),
                    static_cast<uint32_t>(shape.extent - shape.bytes)};
     }
@@ -66,7 +66,7 @@ Element element_of(MPI_Op op, MPI_Datatype type) noexcept {
 
 // Types with gaps go through bays by way of a copy on the stack, up to where the library's Reduce
 // has another order for what they are without the gaps.
-constexpr size_t most_with_gaps = library_reduces_by_tree_up_to;
+constexpr size_t most_with_gaps = library::library_reduces_by_tree_up_to;
 
 // Of a reduction; 0: the library's, or nothing to do. VECMPI_REPRODUCIBLE sums in one order, on one
 // node and over several.
@@ -77,7 +77,7 @@ size_t bytes_of_reduction(MPI_Count elements, Element element) noexcept {
     return element.gaps != 0 && bytes > most_with_gaps ? 0 : bytes;
 }
 
-bool fits_line(size_t bytes) noexcept { return bytes <= line_data_bytes; }
+bool fits_line(size_t bytes) noexcept { return bytes <= kernels::line_data_bytes; }
 
 // Where the user named a path or segments, those run; a line is never cut.
 bool is_automatic(const PathRanges& paths, size_t bytes) noexcept {
@@ -143,9 +143,9 @@ class MovedData {
           buffer_(as_bytes(buffer)),
           type_(type),
           comm_(comm),
-          is_dense_(is_builtin_type(type)) {
-        if (count <= 0 || !is_type_handle(type) || !real.Pack_c) return;
-        const MPI_Count element = size_of(type);
+          is_dense_(library::is_builtin_type(type)) {
+        if (count <= 0 || !library::is_type_handle(type) || !real.Pack_c) return;
+        const MPI_Count element = offload::size_of(type);
         if (element <= 0 || count > PTRDIFF_MAX / element) return;
         count_ = count;
         bytes_ = static_cast<size_t>(count * element);
@@ -153,21 +153,22 @@ class MovedData {
     size_t bytes() const noexcept { return bytes_; }  // 0: none, or not ours
     // By the library, on this rank alone perhaps, before it waits for others.
     bool is_refused_as_output() const noexcept {
-        return is_refused_output(buffer_, count_, type_) || !is_committed(type_, comm_);
+        return offload::is_refused_output(buffer_, count_, type_) ||
+               !offload::is_committed(type_, comm_);
     }
     bool is_refused_as_input() const noexcept {
-        return is_refused(buffer_, count_, type_) || !is_committed(type_, comm_);
+        return offload::is_refused(buffer_, count_, type_) || !offload::is_committed(type_, comm_);
     }
     int pack(unsigned char* to) const noexcept {
         if (!is_dense_)
-            return PackableBuffer(buffer_, count_, type_)
+            return datatype::PackableBuffer(buffer_, count_, type_)
                 .pack(to, static_cast<MPI_Count>(bytes_), comm_);
         std::memcpy(to, buffer_, bytes_);
         return MPI_SUCCESS;
     }
     int unpack(const unsigned char* from) const noexcept {
         if (!is_dense_)
-            return PackableBuffer(buffer_, count_, type_)
+            return datatype::PackableBuffer(buffer_, count_, type_)
                 .unpack(from, static_cast<MPI_Count>(bytes_), comm_);
         std::memcpy(buffer_, from, bytes_);
         return MPI_SUCCESS;
@@ -180,7 +181,7 @@ class MovedData {
     }
 
   private:
-    TypeInUse in_use_;
+    datatype::TypeInUse in_use_;
     unsigned char* buffer_;
     MPI_Count count_ = 0;
     MPI_Datatype type_;
@@ -190,7 +191,7 @@ class MovedData {
 };
 
 int bcast_in_line(NodeComm& node, const MovedData& data, int root, size_t* told) noexcept {
-    Line value;
+    kernels::Line value;
     unsigned char* const bytes = data_of(value, data.bytes());
     const bool is_root = node.rank() == root;
     const int error = is_root ? data.pack(bytes) : MPI_SUCCESS;
@@ -218,8 +219,8 @@ std::optional<int> reduce_scatter_on_node(Call call, const void* sendbuf, void* 
     const size_t bytes = bytes_of_reduction(total, element);
     if (!is_ours(settings().reduce_scatter, bytes) || fits_line(bytes) || element.gaps != 0)
         return std::nullopt;
-    if (sendbuf == recvbuf || is_refused(sendbuf, total, type) ||
-        is_refused_output(recvbuf, own, type))
+    if (sendbuf == recvbuf || offload::is_refused(sendbuf, total, type) ||
+        offload::is_refused_output(recvbuf, own, type))
         return std::nullopt;
     const BaysToUse use = bays_for(site, call, comm, LargeKind::reduce_scatter, bytes);
     if (use.bays == nullptr) return std::nullopt;
@@ -234,7 +235,7 @@ std::optional<int> intranode_barrier(Call call, MPI_Comm comm) noexcept {
     if (site.declined()) return std::nullopt;
     NodeComm* const node = node_comm_for(site, call, comm, 0);
     if (node == nullptr) return std::nullopt;
-    Line nothing;
+    kernels::Line nothing;
     node->allreduce(nothing, 0, combine_nothing);
     return served(call, 0, comm);
 }
@@ -245,8 +246,8 @@ std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* rec
     const Element element = element_of(op, datatype);
     const size_t bytes = bytes_of_reduction(count, element);
     if (!is_ours_or_line(settings().allreduce, bytes)) return std::nullopt;
-    if (sendbuf == recvbuf || is_refused(sendbuf, count, datatype) ||
-        is_refused_output(recvbuf, count, datatype))
+    if (sendbuf == recvbuf || offload::is_refused(sendbuf, count, datatype) ||
+        offload::is_refused_output(recvbuf, count, datatype))
         return std::nullopt;
     const NodeSite site = node_site(comm);
     if (site.declined()) return std::nullopt;
@@ -261,7 +262,7 @@ std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* rec
     }
     NodeComm* const node = node_comm_for(site, call, comm, bytes);
     if (node == nullptr) return std::nullopt;
-    Line value;
+    kernels::Line value;
     element.copy(data_of(value, bytes), sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, count);
     node->allreduce(value, bytes, CombineElements{count, datatype, op, bytes});
     element.copy(recvbuf, data_of(value, bytes), count);
@@ -273,23 +274,24 @@ std::optional<int> intranode_iallreduce(Call call, MPI_Request* request, const v
                                         MPI_Op op, MPI_Comm comm) noexcept {
     const Element element = element_of(op, datatype);
     const size_t bytes = bytes_of_reduction(count, element);
-    if (!is_ours(settings().allreduce, bytes) || element.gaps != 0 || !jobs_are_served())
+    if (!is_ours(settings().allreduce, bytes) || element.gaps != 0 || !offload::jobs_are_served())
         return std::nullopt;
     const NodeSite site = node_site(comm);
     if (site.node == nullptr) return std::nullopt;
     auto jobs = site.node->job_site();  // asked for by all ranks, refused or not
-    if (!jobs || request == nullptr || sendbuf == recvbuf || is_refused(sendbuf, count, datatype) ||
-        is_refused_output(recvbuf, count, datatype))
+    if (!jobs || request == nullptr || sendbuf == recvbuf ||
+        offload::is_refused(sendbuf, count, datatype) ||
+        offload::is_refused_output(recvbuf, count, datatype))
         return std::nullopt;
     site.node->poll_now_and_then();
     served(call, bytes, comm);
     const Reduction what = reduction_of(sendbuf, recvbuf, count, datatype, op, bytes);
-    std::unique_ptr<Job> job(new (std::nothrow) AllreduceJob(jobs, what));
-    if (job) return post_job(call, std::move(job), comm, request);
+    std::unique_ptr<offload::Job> job(new (std::nothrow) AllreduceJob(jobs, what));
+    if (job) return offload::post_job(call, std::move(job), comm, request);
     // The others do not go back.
     *request = MPI_REQUEST_NULL;
     AllreduceJob now(std::move(jobs), what);
-    return run_job(call, now, comm);
+    return offload::run_job(call, now, comm);
 }
 
 std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -301,8 +303,8 @@ std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbu
     const NodeSite site = node_site(comm);
     if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
     const bool is_root = site.rank == root;
-    if (is_refused(sendbuf, count, datatype) ||
-        (is_root ? sendbuf == recvbuf || is_refused_output(recvbuf, count, datatype)
+    if (offload::is_refused(sendbuf, count, datatype) ||
+        (is_root ? sendbuf == recvbuf || offload::is_refused_output(recvbuf, count, datatype)
                  : sendbuf == MPI_IN_PLACE))
         return std::nullopt;
     if (!fits_line(bytes)) {
@@ -317,7 +319,7 @@ std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbu
     }
     NodeComm* const node = node_comm_for(site, call, comm, bytes);
     if (node == nullptr) return std::nullopt;
-    Line value;
+    kernels::Line value;
     element.copy(data_of(value, bytes), sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, count);
     node->reduce(value, bytes, root, CombineElements{count, datatype, op, bytes});
     if (is_root) element.copy(recvbuf, data_of(value, bytes), count);
@@ -325,8 +327,8 @@ std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbu
 }
 
 std::optional<int> intranode_reduce_scatter(Call call, const void* sendbuf, void* recvbuf,
-                                            RankArray recvcounts, MPI_Datatype datatype, MPI_Op op,
-                                            MPI_Comm comm) noexcept {
+                                            offload::RankArray recvcounts, MPI_Datatype datatype,
+                                            MPI_Op op, MPI_Comm comm) noexcept {
     if (recvcounts.missing()) return std::nullopt;
     const NodeSite site = node_site(comm);
     if (site.declined()) return std::nullopt;
@@ -389,7 +391,7 @@ std::optional<int> intranode_allgather(Call call, const void* sendbuf, MPI_Count
     const size_t bytes = all.bytes() / static_cast<size_t>(site.ranks);
     if (!is_ours(settings().allgather, bytes) || all.is_refused_as_output()) return std::nullopt;
     const bool in_place = sendbuf == MPI_IN_PLACE;
-    const TypeShape shape = shape_of(recvtype);
+    const offload::TypeShape shape = offload::shape_of(recvtype);
     auto* const own_place = as_bytes(recvbuf) + site.rank * recvcount * shape.extent;
     const MovedData own = in_place ? MovedData(own_place, recvcount, recvtype, comm)
                                    : MovedData(sendbuf, sendcount, sendtype, comm);
@@ -412,4 +414,4 @@ std::optional<int> intranode_allgather(Call call, const void* sendbuf, MPI_Count
     return served(call, bytes, comm, error);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

@@ -6,7 +6,7 @@
 
 #include "butterfly.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 namespace {
 
@@ -99,4 +99,4 @@ CombiningOrder order_of_pairwise_exchange(int ranks, int rank) {
     return order;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 // In postfix: a rank takes its value up, `combine` makes one of the last two that were taken up.
 struct CombiningOrder {
@@ -52,4 +52,4 @@ void combine_values(const CombiningOrder& order, unsigned char* kept, size_t kep
     }
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 AllreduceJob::AllreduceJob(std::shared_ptr<JobSite> site, const Reduction& what) noexcept
     : site_(std::move(site)), what_(what), turn_(site_->posted++) {
@@ -23,4 +23,4 @@ bool AllreduceJob::advance() noexcept {
     return true;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

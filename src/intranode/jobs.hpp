@@ -7,10 +7,10 @@
 #include "node_comm.hpp"
 #include "reduction_run.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 // One rank's part of an MPI_Iallreduce. Takes the site's next turn.
-class AllreduceJob : public Job {
+class AllreduceJob : public offload::Job {
   public:
     AllreduceJob(std::shared_ptr<JobSite> site, const Reduction& what) noexcept;
     bool advance() noexcept override;
@@ -22,4 +22,4 @@ class AllreduceJob : public Job {
     std::optional<AllreduceRun> run_;  // from its turn on
 };
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

@@ -4,19 +4,19 @@
 
 #include <algorithm>
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 namespace {
 
-constexpr size_t line_words = sizeof(Line) / sizeof(uint64_t);
+constexpr size_t line_words = sizeof(kernels::Line) / sizeof(uint64_t);
 constexpr uint32_t fails = 1, passes = 2;
 
-uint64_t* words_of(Line& line) noexcept { return reinterpret_cast<uint64_t*>(&line); }
+uint64_t* words_of(kernels::Line& line) noexcept { return reinterpret_cast<uint64_t*>(&line); }
 
-uint64_t word(const Line& line, size_t index, std::memory_order order) noexcept {
-    return std::atomic_ref(words_of(const_cast<Line&>(line))[index]).load(order);
+uint64_t word(const kernels::Line& line, size_t index, std::memory_order order) noexcept {
+    return std::atomic_ref(words_of(const_cast<kernels::Line&>(line))[index]).load(order);
 }
 
-bool try_width(LineTestBoard& board, LineTestSide side, uint32_t trial, LineWidth width,
+bool try_width(LineTestBoard& board, LineTestSide side, uint32_t trial, kernels::LineWidth width,
                const WaitPolicy& waiting) noexcept {
     constexpr uint64_t patience_us = 50000;
     const auto me = static_cast<unsigned>(side);
@@ -39,16 +39,16 @@ bool try_width(LineTestBoard& board, LineTestSide side, uint32_t trial, LineWidt
 
 }  // namespace
 
-void write_test_lines(Line& line, LineWidth width) noexcept {
-    const StoreLine store = line_store(width, line_data_bytes);
-    Line next;
+void write_test_lines(kernels::Line& line, kernels::LineWidth width) noexcept {
+    const kernels::StoreLine store = kernels::line_store(width, kernels::line_data_bytes);
+    kernels::Line next;
     for (uint64_t number = 1; number <= line_test_stores; ++number) {
         std::fill_n(words_of(next), line_words, number);
         store(&line, &next);
     }
 }
 
-LineTest read_test_lines(const Line& line, uint64_t patience_us) noexcept {
+LineTest read_test_lines(const kernels::Line& line, uint64_t patience_us) noexcept {
     constexpr uint64_t looks_between_clocks = 1024;
     const uint64_t begun_us = monotonic_us();
     LineTest test;
@@ -74,15 +74,15 @@ bool line_test_proves(const LineTest& test) noexcept {
     return test.torn == 0 && test.seen >= enough;
 }
 
-LineWidth test_line_widths(LineTestBoard& board, LineTestSide side,
-                           const WaitPolicy& waiting) noexcept {
+kernels::LineWidth test_line_widths(LineTestBoard& board, LineTestSide side,
+                                    const WaitPolicy& waiting) noexcept {
     uint32_t trial = 0;
-    LineWidth width = widest_line_width();
-    for (; width > LineWidth::bytes16 && trial < LineTestBoard::trials; ++trial) {
+    kernels::LineWidth width = kernels::widest_line_width();
+    for (; width > kernels::LineWidth::bytes16 && trial < LineTestBoard::trials; ++trial) {
         if (try_width(board, side, trial, width, waiting)) return width;
-        width = static_cast<LineWidth>(static_cast<unsigned>(width) / 2);
+        width = static_cast<kernels::LineWidth>(static_cast<unsigned>(width) / 2);
     }
-    return promised_line_width();
+    return kernels::promised_line_width();
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

@@ -9,18 +9,22 @@
 
 #include "vecmpi/intranode.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 struct NodeCommEntry {
     std::unique_ptr<NodeComm> node;
     uint64_t calls = 0;  // blocking collectives so far, while it is not decided
     bool refused = false;
 };
-template class CommDeparture<NodeCommEntry>;
+}  // namespace vecmpi::pipeline::node
+
+template class vecmpi::offload::CommDeparture<vecmpi::pipeline::node::NodeCommEntry>;
+
+namespace vecmpi::pipeline::node {
 
 namespace {
 
-using Table = CommTable<NodeCommEntry>;
+using Table = offload::CommTable<NodeCommEntry>;
 
 // What a thread found last.
 struct LastFound {
@@ -61,8 +65,8 @@ bool map_all(const std::vector<Card>& cards, int rank, Box* own,
 }
 
 bool may_serve(MPI_Comm comm, int* ranks) noexcept {
-    if (!is_comm_handle(comm)) return false;
-    const CommTraits traits = comm_traits(comm);
+    if (!library::is_comm_handle(comm)) return false;
+    const offload::CommTraits traits = offload::comm_traits(comm);
     *ranks = traits.size;
     return !traits.inter && traits.world_only && traits.size > 1;
 }
@@ -114,7 +118,7 @@ std::unique_ptr<NodeComm> make_of(int rank, std::vector<BoxOfRank> boxes) noexce
         return nullptr;
     }
     return std::unique_ptr<NodeComm>(new (std::nothrow) NodeComm(
-        rank, std::move(boxes), Doors(std::move(doors)), promised_line_width()));
+        rank, std::move(boxes), Doors(std::move(doors)), kernels::promised_line_width()));
 }
 
 }  // namespace
@@ -123,7 +127,7 @@ std::unique_ptr<NodeComm> make_of(int rank, std::vector<BoxOfRank> boxes) noexce
 // Who lies where? 3. Could everyone map everyone? Null on all ranks where one of them could not.
 std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
     const NoCancellation scope;
-    prepare_to_poll();
+    offload::prepare_to_poll();
     constexpr int most_ranks = 1 << Box::butterfly_lines;
     std::vector<Card> cards;
     std::vector<BoxOfRank> boxes;
@@ -136,7 +140,8 @@ std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
     }
     const bool has_memory = boxes.size() == static_cast<size_t>(ranks);
     if (ranks >= most_ranks ||
-        !all_can(comm, has_memory && !gpu_runtime_is_loaded(), hash_of_node_name()))
+        !offload::all_can(comm, has_memory && !offload::gpu_runtime_is_loaded(),
+                          hash_of_node_name()))
         return nullptr;
     if (own_arena(&mine.arena)) own = take_box(&mine.box, &mine.token);
     int rank = 0;
@@ -144,7 +149,7 @@ std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
     real.Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, comm);
     std::unique_ptr<NodeComm> made;
     if (map_all(cards, rank, own, boxes)) made = make_of(rank, std::move(boxes));
-    if (all_can(comm, made != nullptr)) return made;
+    if (offload::all_can(comm, made != nullptr)) return made;
     if (!made && own != nullptr) return_box(own);
     return nullptr;
 }
@@ -153,7 +158,7 @@ bool take_node_decline() noexcept { return std::exchange(node_declined, false); 
 void note_node_decline() noexcept { node_declined = true; }
 
 NodeSite node_site(MPI_Comm comm) noexcept {
-    if (!engine_runs()) return {};
+    if (!offload::engine_runs()) return {};
     const uint64_t epoch = Table::epoch();
     if (last_found.comm == comm && last_found.epoch == epoch)
         return last_found.node ? site_of(*last_found.node) : NodeSite{};
@@ -163,7 +168,7 @@ NodeSite node_site(MPI_Comm comm) noexcept {
 
 NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t bytes) noexcept {
     if (site.node != nullptr) {
-        issue_what_was_posted();
+        offload::issue_what_was_posted();
         if (site.node->wants_job_site()) [[unlikely]]
             site.node->make_job_site(call, comm);
         return site.node;
@@ -172,7 +177,7 @@ NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t b
         if (!count_call(comm, bytes)) return nullptr;
         std::unique_ptr<NodeComm> made;
         {
-            const DirectCall scope(call);
+            const offload::DirectCall scope(call);
             made = make_node_comm(comm, site.ranks);
         }
         count(made ? Counter::node_comms : Counter::decline_no_arena);
@@ -186,12 +191,13 @@ NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t b
     }
 }
 
-NodeComm::NodeComm(int rank, std::vector<BoxOfRank> boxes, Doors doors, LineWidth width) noexcept
+NodeComm::NodeComm(int rank, std::vector<BoxOfRank> boxes, Doors doors,
+                   kernels::LineWidth width) noexcept
     : plan_{static_cast<int>(boxes.size()), rank},
       boxes_(std::move(boxes)),
       doors_(std::move(doors)) {
-    for (size_t bytes = 0; bytes <= line_data_bytes; ++bytes)
-        stores_[bytes] = line_store(width, bytes);
+    for (size_t bytes = 0; bytes <= kernels::line_data_bytes; ++bytes)
+        stores_[bytes] = kernels::line_store(width, bytes);
 }
 
 // Peers may still have to read what this rank told last: the box is used again only when they have
@@ -203,7 +209,7 @@ NodeComm::~NodeComm() {
 
 BaysToUse NodeComm::bays_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept {
     if (!bays_decided_) {
-        const DirectCall scope(call);
+        const offload::DirectCall scope(call);
         decide_bays(comm);
     }
     if (!bays_) return {};
@@ -211,7 +217,7 @@ BaysToUse NodeComm::bays_for(Call call, MPI_Comm comm, LargeKind kind, size_t by
     if (way == Candidate::library) {
         count(Counter::decline_slower);
         // The library's own calls are not offered to other paths.
-        if (!is_reentrant()) note_node_decline();
+        if (!offload::is_reentrant()) note_node_decline();
         return {};
     }
     poll_now_and_then();
@@ -233,7 +239,7 @@ std::shared_ptr<JobSite> NodeComm::job_site() noexcept {
 
 // Boxes and bays as of another communicator of the same ranks.
 void NodeComm::make_job_site(Call call, MPI_Comm comm) noexcept {
-    const DirectCall scope(call);
+    const offload::DirectCall scope(call);
     wants_job_site_ = false;
     job_site_decided_ = true;
     std::shared_ptr<JobSite> site;
@@ -241,7 +247,7 @@ void NodeComm::make_job_site(Call call, MPI_Comm comm) noexcept {
         site = std::make_shared<JobSite>();
     } catch (const std::bad_alloc&) {
     }
-    if (!all_can(comm, site != nullptr && !session_was_opened())) return;
+    if (!offload::all_can(comm, site != nullptr && !offload::session_was_opened())) return;
     site->node = make_node_comm(comm, ranks());
     if (!site->node) return count(Counter::decline_no_arena);
     site->bays = site->node->decide_bays(comm);
@@ -257,7 +263,7 @@ Candidate NodeComm::way_for(Call call, MPI_Comm comm, LargeKind kind, size_t byt
     if (bytes < tried_bytes.front()) return Candidate::in_rounds;
     std::optional<LargeChoice>& choice = choices_[static_cast<size_t>(kind)];
     if (!choice) {
-        const DirectCall scope(call);
+        const offload::DirectCall scope(call);
         const bool library = settings().intranode == IntranodeMode::automatic;
         choice = choose_ways(*bays_, comm, kind, library);
     }
@@ -290,7 +296,7 @@ void NodeComm::make_bays(MPI_Comm comm) noexcept {
         found.resize(p);
     } catch (const std::bad_alloc&) {
     }
-    if (!all_can(comm, found.size() == p && !gpu_runtime_is_loaded())) return;
+    if (!offload::all_can(comm, found.size() == p && !offload::gpu_runtime_is_loaded())) return;
     own_bay_ = take_bay();
     const BayCard mine{this_process(), own_bay_};
     real.Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, comm);
@@ -305,17 +311,17 @@ void NodeComm::make_bays(MPI_Comm comm) noexcept {
         if (all_found) bays_ = std::make_unique<Bays>(rank(), std::move(found), doors_);
     } catch (const std::bad_alloc&) {
     }
-    if (!all_can(comm, bays_ != nullptr)) {
+    if (!offload::all_can(comm, bays_ != nullptr)) {
         bays_.reset();
         if (own_bay_ != no_bay) return_bay(std::exchange(own_bay_, no_bay));
-    } else if (all_can(comm, all_readable)) {
+    } else if (offload::all_can(comm, all_readable)) {
         bays_->allow_single_copy(std::move(processes));
     }
 }
 
 void NodeComm::poll_now_and_then() noexcept {
     constexpr uint32_t calls_between_polls = 16;
-    if (++calls_ % calls_between_polls == 0) make_progress();
+    if (++calls_ % calls_between_polls == 0) offload::make_progress();
 }
 
 // A line is written again: everyone must have read it.
@@ -329,7 +335,7 @@ uint64_t NodeComm::begin(OneWay kind) noexcept {
     uint64_t least = UINT64_MAX;
     for (const BoxOfRank& one : boxes_) {
         uint64_t finished = 0;
-        wait_for_memory([&]() noexcept {
+        offload::wait_for_memory([&]() noexcept {
             finished = one.box->finished[at].load(std::memory_order_acquire);  // pairs with end()
             return finished >= awaited;
         });
@@ -345,13 +351,13 @@ void NodeComm::end(OneWay kind) noexcept {
     doors_.ring_all();
 }
 
-void NodeComm::await(const Line& line, uint64_t turn) noexcept {
-    wait_for_memory([&]() noexcept { return shows_turn(line, turn); });
+void NodeComm::await(const kernels::Line& line, uint64_t turn) noexcept {
+    offload::wait_for_memory([&]() noexcept { return shows_turn(line, turn); });
 }
 
-size_t NodeComm::bcast(Line& value, size_t bytes, int root) noexcept {
+size_t NodeComm::bcast(kernels::Line& value, size_t bytes, int root) noexcept {
     const uint64_t turn = begin(OneWay::bcast);
-    Line& from = line(OneWay::bcast, turn, root);
+    kernels::Line& from = line(OneWay::bcast, turn, root);
     size_t told = bytes;
     if (rank() == root) {
         value.flag = flag_of(turn, bytes);
@@ -371,4 +377,4 @@ void forget_node_comms() noexcept {
     release_arenas();
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

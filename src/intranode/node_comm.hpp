@@ -14,7 +14,7 @@
 #include "vecmpi/offload.hpp"
 #include "way_choice.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 // For one call. Null on all ranks where the library serves it.
 struct BaysToUse {
@@ -26,7 +26,8 @@ struct JobSite;
 
 class NodeComm {
   public:
-    NodeComm(int rank, std::vector<BoxOfRank> boxes, Doors doors, LineWidth width) noexcept;
+    NodeComm(int rank, std::vector<BoxOfRank> boxes, Doors doors,
+             kernels::LineWidth width) noexcept;
     ~NodeComm();
     NodeComm(const NodeComm&) = delete;
     NodeComm& operator=(const NodeComm&) = delete;
@@ -37,14 +38,14 @@ class NodeComm {
     // Each takes one turn of its kind. One thread at a time; data as in Line, `bytes` of them.
     // The value of every rank becomes that of all, combined as by run_butterfly().
     template <class Combine>
-    void allreduce(Line& value, size_t bytes, const Combine& combine) noexcept;
+    void allreduce(kernels::Line& value, size_t bytes, const Combine& combine) noexcept;
     // The values of all ranks combined, on the root; along MPICH's binomial tree, so that sums have
     // its bits.
     template <class Combine>
-    void reduce(Line& value, size_t bytes, int root, const Combine& combine) noexcept;
+    void reduce(kernels::Line& value, size_t bytes, int root, const Combine& combine) noexcept;
     // The root's value becomes that of all. Returns how many bytes the root told: as many, unless
     // the program is wrong.
-    size_t bcast(Line& value, size_t bytes, int root) noexcept;
+    size_t bcast(kernels::Line& value, size_t bytes, int root) noexcept;
 
     // Before a call with more data than a line carries; the first one makes the bays, collectively,
     // and the first large one of its kind finds out which way is the fastest.
@@ -70,16 +71,16 @@ class NodeComm {
     Candidate way_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept;
     uint64_t begin(OneWay kind) noexcept;
     void end(OneWay kind) noexcept;
-    static void await(const Line& line, uint64_t turn) noexcept;
+    static void await(const kernels::Line& line, uint64_t turn) noexcept;
     Box& box(int rank) const noexcept { return *boxes_[static_cast<size_t>(rank)].box; }
-    Line& line(OneWay kind, uint64_t turn, int rank) const noexcept {
+    kernels::Line& line(OneWay kind, uint64_t turn, int rank) const noexcept {
         return box(rank).one_way[static_cast<unsigned>(kind)][turn % Box::one_way_turns];
     }
 
     const ButterflyPlan plan_;
     std::vector<BoxOfRank> boxes_;  // by rank
     const Doors doors_;
-    StoreLine stores_[line_data_bytes + 1];
+    kernels::StoreLine stores_[kernels::line_data_bytes + 1];
     uint64_t butterflies_ = 0;
     Turns one_way_[number_of_one_way];
     uint32_t calls_ = 0;
@@ -100,12 +101,14 @@ struct CombineElements {
     MPI_Datatype type;
     MPI_Op op;
     size_t bytes;
-    void operator()(const Line& left, const Line& right, Line& into) const noexcept {
-        reduce_elements(data_of(left, bytes), data_of(right, bytes), data_of(into, bytes), elements,
-                        type, static_cast<MPI_Count>(bytes) / elements, op);
+    void operator()(const kernels::Line& left, const kernels::Line& right,
+                    kernels::Line& into) const noexcept {
+        offload::reduce_elements(data_of(left, bytes), data_of(right, bytes), data_of(into, bytes),
+                                 elements, type, static_cast<MPI_Count>(bytes) / elements, op);
     }
 };
-constexpr auto combine_nothing = [](const Line&, const Line&, Line&) noexcept {};
+constexpr auto combine_nothing = [](const kernels::Line&, const kernels::Line&,
+                                    kernels::Line&) noexcept {};
 
 // Nonblocking calls of a communicator: one after the other, in the order in which all ranks posted
 // them; blocking ones pass them. It lives until the last one has ended.
@@ -132,23 +135,24 @@ NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t b
 // ---- one turn
 
 template <class Combine>
-void NodeComm::allreduce(Line& value, size_t bytes, const Combine& combine) noexcept {
+void NodeComm::allreduce(kernels::Line& value, size_t bytes, const Combine& combine) noexcept {
     poll_now_and_then();
     const uint64_t turn = ++butterflies_;
     run_butterfly(
         plan_, turn, value, bytes, stores_[bytes],
-        [&](int rank, int number) noexcept -> Line& {
+        [&](int rank, int number) noexcept -> kernels::Line& {
             return box(rank).butterfly[turn % butterfly_depth][number];
         },
-        combine, [&](const Line& awaited) noexcept { await(awaited, turn); },
+        combine, [&](const kernels::Line& awaited) noexcept { await(awaited, turn); },
         [&](int reader) noexcept { doors_.ring(reader); });
 }
 
 template <class Combine>
-void NodeComm::reduce(Line& value, size_t bytes, int root, const Combine& combine) noexcept {
+void NodeComm::reduce(kernels::Line& value, size_t bytes, int root,
+                      const Combine& combine) noexcept {
     const uint64_t turn = begin(OneWay::reduce);
     const int relative = (rank() - root + ranks()) % ranks();
-    Line heard;
+    kernels::Line heard;
     for (int bit = 1; bit < ranks(); bit <<= 1) {
         if ((relative & bit) != 0) {
             value.flag = turn;
@@ -158,7 +162,7 @@ void NodeComm::reduce(Line& value, size_t bytes, int root, const Combine& combin
         }
         const int source = relative | bit;
         if (source >= ranks()) continue;
-        const Line& from = line(OneWay::reduce, turn, (source + root) % ranks());
+        const kernels::Line& from = line(OneWay::reduce, turn, (source + root) % ranks());
         await(from, turn);
         read_data(from, heard, bytes);
         combine(heard, value, value);
@@ -166,4 +170,4 @@ void NodeComm::reduce(Line& value, size_t bytes, int root, const Combine& combin
     end(OneWay::reduce);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

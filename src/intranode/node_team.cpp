@@ -8,7 +8,7 @@
 #include "node_comm.hpp"
 #include "vecmpi/intranode.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 namespace {
 
@@ -26,7 +26,7 @@ void copy_input(const NodeVector& vector) noexcept {
 
 }  // namespace
 
-static_assert(NodeTeam::most_bytes_in_line == line_data_bytes);
+static_assert(NodeTeam::most_bytes_in_line == kernels::line_data_bytes);
 
 NodeTeam::NodeTeam(std::unique_ptr<NodeComm> node) noexcept : node_(std::move(node)) {}
 
@@ -51,11 +51,11 @@ bool NodeTeam::make_bays(MPI_Comm node_comm) noexcept {
 void NodeTeam::reduce_to_first(const NodeVector& vector) noexcept {
     const size_t bytes = vector.bytes();
     if (!node_) return copy_input(vector);
-    if (bytes > line_data_bytes) {
+    if (bytes > kernels::line_data_bytes) {
         node_->poll_now_and_then();
         return bays_->reduce(reduction_of(vector), 0);
     }
-    Line value;
+    kernels::Line value;
     if (bytes == 0) return node_->reduce(value, 0, 0, combine_nothing);
     std::memcpy(data_of(value, bytes), vector.input, bytes);
     node_->reduce(value, bytes, 0, CombineElements{vector.elements, vector.type, vector.op, bytes});
@@ -67,13 +67,13 @@ bool NodeTeam::bcast_from_first(void* data, size_t bytes, bool good) noexcept {
     if (!node_) return good;
     const bool is_first = node_->rank() == 0;
     size_t told = 0;
-    if (bytes > line_data_bytes) {
+    if (bytes > kernels::line_data_bytes) {
         bays_->bcast(is_first && !good ? nullptr : static_cast<unsigned char*>(data), bytes, 0,
                      &told, Way::in_rounds);
         return is_first ? good : told == bytes;
     }
     const size_t other = bytes == 0 ? 1 : 0;
-    Line value;
+    kernels::Line value;
     if (bytes != 0) std::memcpy(data_of(value, bytes), data, bytes);
     told = node_->bcast(value, is_first && !good ? other : bytes, 0);
     if (is_first) return good;
@@ -93,4 +93,4 @@ void NodeTeam::gather_slices(const NodeVector& vector, int slices) noexcept {
                          static_cast<size_t>(vector.element_bytes), slices);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 namespace {
 uint64_t random_word() noexcept {
@@ -56,4 +56,4 @@ bool read_memory(const PeerProcess& peer, uint64_t from, void* to, size_t bytes)
     return done == bytes;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

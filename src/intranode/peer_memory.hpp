@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 // How a process is found, and known to be the right one: two PID namespaces use the same numbers.
 struct PeerProcess {
@@ -25,4 +25,4 @@ bool are_readable(const PeerProcess& peer,
 // All of it, or false.
 bool read_memory(const PeerProcess& peer, uint64_t from, void* to, size_t bytes) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

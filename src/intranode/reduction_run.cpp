@@ -7,7 +7,7 @@
 
 #include "bays.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 namespace {
 
@@ -105,7 +105,7 @@ bool SlicedRun::advance() noexcept {
             collect(rank, ended_);
         }
         lane_.tell(Signal::read, number(ended_));
-        if (waits == Waits::here && ended_ + 1 < rounds_) make_progress();
+        if (waits == Waits::here && ended_ + 1 < rounds_) offload::make_progress();
     }
     return true;
 }
@@ -160,4 +160,4 @@ template bool DirectRun::advance<Waits::elsewhere>() noexcept;
 template bool SlicedRun::advance<Waits::here>() noexcept;
 template bool SlicedRun::advance<Waits::elsewhere>() noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

@@ -13,7 +13,7 @@
 #include "combining.hpp"
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 class Bays;
 
@@ -94,4 +94,4 @@ class SlicedRun {
 
 using AllreduceRun = std::variant<DirectRun, SlicedRun>;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

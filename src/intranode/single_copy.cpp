@@ -7,7 +7,7 @@
 #include "bays.hpp"
 #include "vecmpi/kernels.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 namespace {
 
@@ -50,7 +50,7 @@ bool Bays::may_read_all() const noexcept {
 bool Bays::read_in_parts(int rank, uint64_t from, unsigned char* to, size_t bytes) noexcept {
     const PeerProcess& peer = peers_[static_cast<size_t>(rank)];
     for (size_t done = 0; done < bytes; done += bytes_between_polls) {
-        if (done != 0) make_progress();
+        if (done != 0) offload::make_progress();
         const size_t n = std::min(bytes_between_polls, bytes - done);
         if (!read_memory(peer, from + done, to + done, n)) return false;
     }
@@ -70,7 +70,7 @@ bool Bays::reduce_own_slice(const Reduction& what, const CombiningOrder& order,
                 const size_t bytes = static_cast<size_t>(n) * what.element_bytes;
                 if ((read_bytes += bytes) >= bytes_between_polls) {
                     read_bytes = 0;
-                    make_progress();
+                    offload::make_progress();
                 }
                 fine = fine && read_memory(peers_[peer], cards_[peer].input + at, spare, bytes);
                 return static_cast<const unsigned char*>(spare);
@@ -138,4 +138,4 @@ bool Bays::allgather_in_one_copy(const unsigned char* own, unsigned char* all,
     return all_say(fine);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

@@ -21,21 +21,24 @@ namespace {
 using namespace vecmpi;
 
 // In the order of vecmpi/team.h.
-constexpr ElementType types[] = {ElementType::i32, ElementType::u32, ElementType::i64,
-                                 ElementType::u64, ElementType::f32, ElementType::f64};
-constexpr ReduceOp ops[] = {ReduceOp::max,  ReduceOp::min, ReduceOp::sum, ReduceOp::prod,
-                            ReduceOp::band, ReduceOp::bor, ReduceOp::bxor};
+constexpr kernels::ElementType types[] = {kernels::ElementType::i32, kernels::ElementType::u32,
+                                          kernels::ElementType::i64, kernels::ElementType::u64,
+                                          kernels::ElementType::f32, kernels::ElementType::f64};
+constexpr kernels::ReduceOp ops[] = {kernels::ReduceOp::max,  kernels::ReduceOp::min,
+                                     kernels::ReduceOp::sum,  kernels::ReduceOp::prod,
+                                     kernels::ReduceOp::band, kernels::ReduceOp::bor,
+                                     kernels::ReduceOp::bxor};
 constexpr size_t number_of_types = std::size(types), number_of_ops = std::size(ops);
 static_assert(number_of_types == VECMPI_TEAM_DOUBLE + 1 && number_of_ops == VECMPI_TEAM_BXOR + 1);
 
 // The kernels of all pairs, by the numbers of vecmpi/team.h.
-using Kernels = std::array<std::array<ReduceKernel, number_of_ops>, number_of_types>;
+using Kernels = std::array<std::array<kernels::ReduceKernel, number_of_ops>, number_of_types>;
 
 Kernels look_up_kernels() noexcept {
     Kernels kernels{};
     for (size_t type = 0; type < number_of_types; ++type)
         for (size_t op = 0; op < number_of_ops; ++op)
-            kernels[type][op] = reduce_kernel(ops[op], types[type], best_isa());
+            kernels[type][op] = kernels::reduce_kernel(ops[op], types[type], kernels::best_isa());
     return kernels;
 }
 
@@ -46,7 +49,7 @@ struct alignas(64) Member {
     WaitPolicy waiting = wait_policy(WaitMode::yield, true);  // until all have met
 };
 
-constexpr auto no_data = [](const Line&, const Line&, Line&) noexcept {};
+constexpr auto no_data = [](const kernels::Line&, const kernels::Line&, kernels::Line&) noexcept {};
 
 // The CPUs that threads may use.
 class CpuUnion {
@@ -73,7 +76,7 @@ class CpuUnion {
 // tests again.
 std::atomic<uint8_t> tested_width{0};
 
-size_t bytes_of(vecmpi_team_type type) noexcept { return element_bytes(types[type]); }
+size_t bytes_of(vecmpi_team_type type) noexcept { return kernels::element_bytes(types[type]); }
 
 }  // namespace
 
@@ -81,19 +84,19 @@ struct vecmpi_team {
     explicit vecmpi_team(int threads)
         : size(threads),
           members(new Member[static_cast<size_t>(threads)]),
-          lines(new Line[static_cast<size_t>(threads) * butterfly_depth *
-                         static_cast<size_t>(plan(0).lines())]{}),
+          lines(new kernels::Line[static_cast<size_t>(threads) * pipeline::node::butterfly_depth *
+                                  static_cast<size_t>(plan(0).lines())]{}),
           kernels(look_up_kernels()) {
-        stores[0] = line_store(LineWidth::bytes8, 0);
+        stores[0] = kernels::line_store(kernels::LineWidth::bytes8, 0);
     }
-    ButterflyPlan plan(int thread) const noexcept { return {size, thread}; }
+    pipeline::node::ButterflyPlan plan(int thread) const noexcept { return {size, thread}; }
     Member& member(int thread) noexcept { return members[static_cast<size_t>(thread)]; }
 
     void barrier(int thread) noexcept;
     void reduce_short(int thread, void* values, size_t count, size_t bytes,
-                      const ReduceKernel& kernel) noexcept;
+                      const kernels::ReduceKernel& kernel) noexcept;
     void reduce_long(int thread, void* values, size_t count, size_t element,
-                     const ReduceKernel& kernel) noexcept;
+                     const kernels::ReduceKernel& kernel) noexcept;
 
     // Called first in each of the program's calls.
     void begin(int thread) noexcept {
@@ -102,37 +105,38 @@ struct vecmpi_team {
     }
     void meet(int thread) noexcept;
     template <class Combine>
-    void take_turn(int thread, Line& value, size_t bytes, const Combine& combine) noexcept {
-        const ButterflyPlan mine = plan(thread);
+    void take_turn(int thread, kernels::Line& value, size_t bytes,
+                   const Combine& combine) noexcept {
+        const pipeline::node::ButterflyPlan mine = plan(thread);
         const uint64_t turn = ++member(thread).turn;
         const auto per_turn = static_cast<size_t>(mine.lines());
-        Line* const of_turn = &lines[turn % butterfly_depth * per_turn];
-        const auto board = [=](int who, int line) noexcept -> Line& {
-            return of_turn[static_cast<size_t>(who) * butterfly_depth * per_turn +
+        kernels::Line* const of_turn = &lines[turn % pipeline::node::butterfly_depth * per_turn];
+        const auto board = [=](int who, int line) noexcept -> kernels::Line& {
+            return of_turn[static_cast<size_t>(who) * pipeline::node::butterfly_depth * per_turn +
                            static_cast<size_t>(line)];
         };
-        run_butterfly(
+        pipeline::node::run_butterfly(
             mine, turn, value, bytes, stores[bytes], board, combine,
-            [&, waiting = &member(thread).waiting](const Line& line) noexcept {
+            [&, waiting = &member(thread).waiting](const kernels::Line& line) noexcept {
                 Ladder ladder(*waiting);
-                while (!shows_turn(line, turn)) ladder.rest();
+                while (!pipeline::node::shows_turn(line, turn)) ladder.rest();
             },
             [](int) noexcept {});
     }
 
     const int size;
     const std::unique_ptr<Member[]> members;
-    const std::unique_ptr<Line[]> lines;
+    const std::unique_ptr<kernels::Line[]> lines;
     const Kernels kernels;
     // By bytes of data; all but the first from thread 0's first call on.
-    std::array<StoreLine, line_data_bytes + 1> stores{};
+    std::array<kernels::StoreLine, kernels::line_data_bytes + 1> stores{};
     CpuUnion cpus;
     bool must_test = false;
-    LineTestBoard test_board{};
+    pipeline::node::LineTestBoard test_board{};
 };
 
 void vecmpi_team::barrier(int thread) noexcept {
-    Line nothing;
+    kernels::Line nothing;
     take_turn(thread, nothing, 0, no_data);
 }
 
@@ -145,35 +149,41 @@ void vecmpi_team::meet(int thread) noexcept {
     barrier(thread);
     const bool crowded = size > cpus.size();
     if (must_test && !crowded && thread < 2) {
-        const LineWidth width =
-            test_line_widths(test_board, thread == 0 ? LineTestSide::writes : LineTestSide::reads,
-                             member(thread).waiting);
+        const kernels::LineWidth width =
+            pipeline::node::test_line_widths(test_board,
+                                             thread == 0 ? pipeline::node::LineTestSide::writes
+                                                         : pipeline::node::LineTestSide::reads,
+                                             member(thread).waiting);
         tested_width.store(static_cast<uint8_t>(width), std::memory_order_relaxed);
     }
     if (thread == 0) {
         const uint8_t width = tested_width.load(std::memory_order_relaxed);
         for (size_t bytes = 1; bytes < stores.size(); ++bytes)
-            stores[bytes] = line_store(width ? LineWidth{width} : promised_line_width(), bytes);
+            stores[bytes] = kernels::line_store(
+                width ? kernels::LineWidth{width} : kernels::promised_line_width(), bytes);
     }
     barrier(thread);
     member(thread).waiting = wait_policy(settings().wait, crowded);
 }
 
 void vecmpi_team::reduce_short(int thread, void* values, size_t count, size_t bytes,
-                               const ReduceKernel& kernel) noexcept {
-    Line value;
-    copy_bytes(data_of(value, bytes), values, bytes);
-    take_turn(thread, value, bytes, [&](const Line& left, const Line& right, Line& into) noexcept {
-        kernel.to(data_of(left, bytes), data_of(right, bytes), data_of(into, bytes), count);
-    });
-    copy_bytes(values, data_of(value, bytes), bytes);
+                               const kernels::ReduceKernel& kernel) noexcept {
+    kernels::Line value;
+    kernels::copy_bytes(pipeline::node::data_of(value, bytes), values, bytes);
+    take_turn(
+        thread, value, bytes,
+        [&](const kernels::Line& left, const kernels::Line& right, kernels::Line& into) noexcept {
+            kernel.to(pipeline::node::data_of(left, bytes), pipeline::node::data_of(right, bytes),
+                      pipeline::node::data_of(into, bytes), count);
+        });
+    kernels::copy_bytes(values, pipeline::node::data_of(value, bytes), bytes);
 }
 
 // Each thread reduces a slice of all threads' values, in their order, and puts the result into the
 // values of all. 1. Where are they? 2. The slice, in pieces that stay in the cache. 3. All are
 // done.
 void vecmpi_team::reduce_long(int thread, void* values, size_t count, size_t element,
-                              const ReduceKernel& kernel) noexcept {
+                              const kernels::ReduceKernel& kernel) noexcept {
     constexpr size_t piece_bytes = 16384;
     const auto threads = static_cast<size_t>(size), me = static_cast<size_t>(thread);
     members[me].values = values;
@@ -218,12 +228,12 @@ int vecmpi_team_allreduce(vecmpi_team* team, int thread, void* values, long coun
     if (static_cast<size_t>(type) >= number_of_types || static_cast<size_t>(op) >= number_of_ops ||
         count < 0)
         return EINVAL;
-    const ReduceKernel& kernel = team->kernels[type][op];
+    const kernels::ReduceKernel& kernel = team->kernels[type][op];
     if (kernel.to == nullptr) return EINVAL;
     team->begin(thread);
     const auto elements = static_cast<size_t>(count);
     const size_t element = bytes_of(type);
-    if (elements <= line_data_bytes / element)
+    if (elements <= kernels::line_data_bytes / element)
         team->reduce_short(thread, values, elements, elements * element, kernel);
     else
         team->reduce_long(thread, values, elements, element, kernel);

@@ -14,7 +14,7 @@
 
 #include "vecmpi/profile.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 namespace {
 
@@ -182,7 +182,7 @@ uint32_t measured_before(LargeKind kind, int ranks, bool library) noexcept {
     static_assert(number_of_candidates == number_of_node_ways);
     const Profile& profile = process_profile().profile;
     const NodeWays* const row =
-        agreement().profile ? profile.ways_of(static_cast<size_t>(kind), ranks) : nullptr;
+        offload::agreement().profile ? profile.ways_of(static_cast<size_t>(kind), ranks) : nullptr;
     if (row == nullptr) return not_known;
     LargeChoice choice;
     for (size_t i = 0; i < choice.at.size(); ++i) {
@@ -236,4 +236,4 @@ LargeChoice choose_ways(Bays& bays, MPI_Comm comm, LargeKind kind, bool library)
     return unpacked(bits);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

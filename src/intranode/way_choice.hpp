@@ -9,7 +9,7 @@
 
 #include "bays.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline::node {
 
 enum class LargeKind : uint8_t { allreduce, reduce, reduce_scatter, bcast, allgather };
 constexpr size_t number_of_large_kinds = 5;
@@ -38,4 +38,4 @@ struct LargeChoice {
 // try, in rounds.
 LargeChoice choose_ways(Bays& bays, MPI_Comm comm, LargeKind kind, bool library) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline::node

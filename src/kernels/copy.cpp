@@ -4,10 +4,10 @@
 
 #include "vecmpi/kernels.hpp"
 
-namespace vecmpi {
+namespace vecmpi::kernels {
 
 void copy_bytes(void* to, const void* from, size_t bytes) noexcept {
     if (bytes != 0) std::memcpy(to, from, bytes);  // a null buffer with no bytes is legal in MPI
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::kernels

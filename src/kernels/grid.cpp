@@ -7,9 +7,7 @@
 #include "blocks.hpp"
 #include "cpu.hpp"
 
-namespace vecmpi {
-
-using namespace kernels;
+namespace vecmpi::kernels {
 
 namespace {
 
@@ -150,4 +148,4 @@ void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid
     copy_part(right, 0, grid.columns - right, grid.rows, false);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::kernels

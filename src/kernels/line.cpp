@@ -14,8 +14,7 @@
 #define VECMPI_LINES_OF_WORDS 1
 #endif
 
-namespace vecmpi {
-namespace kernels {
+namespace vecmpi::kernels {
 namespace {
 
 constexpr size_t line_words = sizeof(Line) / sizeof(uint64_t);
@@ -80,8 +79,6 @@ constexpr StoreLine words_stores[line_words] = {store_words<0>, store_words<1>, 
                                                 store_words<6>, store_words<7>};
 
 }  // namespace
-}  // namespace kernels
-
 LineWidth promised_line_width() noexcept {
 #if defined(VECMPI_LINES_OF_WORDS)
     return LineWidth::bytes8;
@@ -104,18 +101,17 @@ StoreLine line_store(LineWidth width, size_t bytes) noexcept {
     const size_t words = (bytes + 7) / 8;
     const LineWidth widest = widest_line_width();
     if (width > widest) width = widest;
-    if (width == LineWidth::bytes8 || words == 0) return kernels::words_stores[words];
+    if (width == LineWidth::bytes8 || words == 0) return words_stores[words];
 #if !defined(VECMPI_LINES_OF_WORDS)
-    if (words == 1) return kernels::store_sse<1>;
-    if (width >= LineWidth::bytes32 && words <= 3) return kernels::N_AVX2::store<1>;
-    if (width == LineWidth::bytes64) return kernels::N_AVX3::store;
-    if (width == LineWidth::bytes32) return kernels::N_AVX2::store<2>;
-    constexpr StoreLine sse[] = {kernels::store_sse<1>, kernels::store_sse<2>,
-                                 kernels::store_sse<3>, kernels::store_sse<4>};
+    if (words == 1) return store_sse<1>;
+    if (width >= LineWidth::bytes32 && words <= 3) return N_AVX2::store<1>;
+    if (width == LineWidth::bytes64) return N_AVX3::store;
+    if (width == LineWidth::bytes32) return N_AVX2::store<2>;
+    constexpr StoreLine sse[] = {store_sse<1>, store_sse<2>, store_sse<3>, store_sse<4>};
     return sse[words / 2];
 #else
-    return kernels::words_stores[words];
+    return words_stores[words];
 #endif
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::kernels

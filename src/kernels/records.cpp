@@ -9,9 +9,7 @@
 #include "cpu.hpp"
 #include "permutation.hpp"
 
-namespace vecmpi {
-
-namespace kernels {
+namespace vecmpi::kernels {
 
 void TablesDeleter::operator()(Permutation* tables) const noexcept { std::free(tables); }
 void TablesDeleter::operator()(Shuffle* tables) const noexcept { std::free(tables); }
@@ -49,10 +47,6 @@ size_t records_of_tile(size_t records, int64_t stride, size_t blocks) noexcept {
 }
 
 }  // namespace
-}  // namespace kernels
-
-using namespace kernels;
-
 const char* pack_way_name(PackWay way) noexcept {
     static constexpr const char* names[number_of_pack_ways] = {"block", "permute", "gather"};
     return names[static_cast<size_t>(way)];
@@ -275,4 +269,4 @@ void RecordCopier::copy_rows(Direction direction, char* packed, char* memory, si
     }
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::kernels

@@ -6,8 +6,7 @@
 #include "cpu.hpp"
 #include "families.hpp"
 
-namespace vecmpi {
-namespace kernels {
+namespace vecmpi::kernels {
 namespace {
 
 const FamilyLookup* lookups_of(Family family) noexcept {
@@ -41,8 +40,6 @@ bool is_to_be_used(Family family, Isa isa) noexcept {
 }
 
 }  // namespace
-}  // namespace kernels
-
 ReduceFamily reduce_family(ReduceOp op, ElementType type) noexcept {
     switch (op) {
         case ReduceOp::land:
@@ -64,7 +61,6 @@ ReduceFamily reduce_family(ReduceOp op, ElementType type) noexcept {
 }
 
 ReduceKernel reduce_kernel(ReduceOp op, ElementType type, Isa cap) noexcept {
-    using namespace kernels;
     const Family family = reduce_family(op, type);
     const FamilyLookup* lookups = lookups_of(family);
     for (Isa isa = capped_isa(best_isa(), cap); isa != Isa::scalar; isa = next_narrower(isa)) {
@@ -82,7 +78,7 @@ Isa best_isa() noexcept {
     static std::atomic<uint8_t> found{unknown};
     uint8_t isa = found.load(std::memory_order_relaxed);
     if (isa == unknown) {
-        isa = static_cast<uint8_t>(kernels::usable_isa(kernels::this_cpu()));
+        isa = static_cast<uint8_t>(usable_isa(this_cpu()));
         found.store(isa, std::memory_order_relaxed);
     }
     return static_cast<Isa>(isa);
@@ -147,4 +143,4 @@ size_t element_bytes(ElementType type) noexcept {
     return 0;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::kernels

@@ -9,9 +9,8 @@
 #include "blocks.hpp"
 #include "cpu.hpp"
 
-namespace vecmpi {
+namespace vecmpi::kernels {
 
-namespace kernels {
 namespace {
 
 constexpr size_t most_fixed_bytes = 64;
@@ -66,10 +65,6 @@ Isa isa_of_masked_moves(const std::vector<Block>& blocks, const PackLimits& limi
 }
 
 }  // namespace
-}  // namespace kernels
-
-using namespace kernels;
-
 TableCopier::TableCopier(const std::vector<int64_t>& offsets, size_t bytes,
                          const PackLimits& limits)
     : offsets_(offsets),
@@ -142,4 +137,4 @@ void TableCopier::copy(Direction direction, char* packed, char* memory, size_t f
                    begun);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::kernels

@@ -6,7 +6,7 @@
 
 #include "vecmpi/library.hpp"
 
-namespace vecmpi {
+namespace vecmpi::library {
 namespace {
 
 constinit std::atomic<CxxCaller (*)(CxxCaller) noexcept> answer{nullptr};
@@ -17,12 +17,12 @@ void answer_cxx_callers(CxxCaller (*given)(CxxCaller) noexcept) noexcept {
     answer.store(given, std::memory_order_release);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library
 
 extern "C" __attribute__((visibility("default"))) void MPII_Errhandler_set_cxx(
     MPI_Errhandler errhandler, void (*caller)()) noexcept {
     using SetCxx = void (*)(MPI_Errhandler, void (*)());
-    using namespace vecmpi;
+    using namespace vecmpi::library;
     const auto set = reinterpret_cast<SetCxx>(defined_elsewhere("MPII_Errhandler_set_cxx"));
     if (set == nullptr) return;
     const auto ask = answer.load(std::memory_order_acquire);

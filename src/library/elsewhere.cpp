@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace vecmpi {
+namespace vecmpi::library {
 namespace {
 
 void* handle_of_object_at(const void* address) noexcept {
@@ -75,4 +75,4 @@ bool in_one_object(const void* one, const void* other) noexcept {
            of_one.dli_fbase == of_other.dli_fbase;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library

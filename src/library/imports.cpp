@@ -11,7 +11,7 @@
 #include <cstring>
 #include <mutex>
 
-namespace vecmpi {
+namespace vecmpi::library {
 namespace {
 
 #if defined(__x86_64__)
@@ -175,4 +175,4 @@ bool replace_import(const void* inside, const char* symbol, const void* replacem
     return Import(inside, symbol).replace(replacement);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library

@@ -15,7 +15,7 @@
 #include <set>
 #include <utility>
 
-namespace vecmpi {
+namespace vecmpi::library {
 
 namespace {
 
@@ -163,4 +163,4 @@ OpFunction* find_op_table(const BoundLibrary& library, const char** where) noexc
     }
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library

@@ -16,7 +16,7 @@
 extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(
     void* worker) noexcept;
 
-namespace vecmpi {
+namespace vecmpi::library {
 
 thread_local constinit uint64_t library_events = 0;
 thread_local constinit int blocking_calls = 0;
@@ -375,8 +375,9 @@ void stop_resting_in_library() noexcept {
     usual_polls.unbind();
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library
 
 unsigned ucp_worker_progress(void* worker) noexcept {
-    return vecmpi::poll_by_route(worker, reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+    return vecmpi::library::poll_by_route(worker,
+                                          reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }

@@ -6,7 +6,7 @@
 
 #include <dlfcn.h>
 
-namespace vecmpi {
+namespace vecmpi::library {
 namespace {
 
 // MPICH's, from 3.0 on: int MPIR_Err_return_comm(MPIR_Comm*, const char[], int).
@@ -39,4 +39,4 @@ QuietErrors::~QuietErrors() { --quiet; }
 bool errors_are_quiet() noexcept { return quiet != 0; }
 bool errors_can_be_quiet() noexcept { return can_be_quiet.load(std::memory_order_relaxed); }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library

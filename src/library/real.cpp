@@ -14,7 +14,7 @@
 
 #include "vecmpi/library.hpp"
 
-namespace vecmpi {
+namespace vecmpi::library {
 
 constinit RealFunctions real{};
 
@@ -111,4 +111,4 @@ std::string library_version() {
     return line;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library

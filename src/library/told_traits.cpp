@@ -5,7 +5,7 @@
 // Name, state, promise and what is done without it, by tabs, a line for each trait, as they are at
 // the first call. Valid for ever.
 extern "C" __attribute__((visibility("default"))) const char* vecmpi_library_traits() noexcept {
-    using namespace vecmpi;
+    using namespace vecmpi::library;
     static const std::string& lines = *[] {
         auto* text = new std::string;
         for (size_t i = 0; i < static_cast<size_t>(Trait::number_of_traits); ++i) {

@@ -4,7 +4,7 @@
 
 #include "vecmpi/library.hpp"
 
-namespace vecmpi {
+namespace vecmpi::library {
 namespace {
 
 constexpr TraitText texts[] = {
@@ -57,4 +57,4 @@ std::string describe_traits() {
     return (held.empty() ? "none" : held) + (lacking.empty() ? "" : "; without " + lacking);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library

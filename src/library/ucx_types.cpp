@@ -7,7 +7,7 @@
 
 #include "vecmpi/library.hpp"
 
-namespace vecmpi {
+namespace vecmpi::library {
 namespace {
 
 // Whom the last caller would have reached without us. Nearly always there is one only.
@@ -57,23 +57,23 @@ void answer_ucx_types(const UcxTypeAnswers& given) noexcept {
     answers_to_types.store(&given, std::memory_order_release);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library
 
 // UCX's prototypes: ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t*, void*,
 // ucp_datatype_t*) and void ucp_dt_destroy(ucp_datatype_t). Whoever calls was linked to UCX, so
 // there is a definition.
-extern "C" __attribute__((visibility("default"))) vecmpi::UcxStatus ucp_dt_create_generic(
-    const vecmpi::UcxOps* ops, void* context, uint64_t* ucx_type) noexcept {
+extern "C" __attribute__((visibility("default"))) vecmpi::library::UcxStatus ucp_dt_create_generic(
+    const vecmpi::library::UcxOps* ops, void* context, uint64_t* ucx_type) noexcept {
     const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-    const auto create =
-        reinterpret_cast<vecmpi::UcxCreate>(vecmpi::create_functions.for_caller(caller));
-    vecmpi::types_shown.fetch_add(1, std::memory_order_relaxed);
-    return vecmpi::answers().create(create, *ops, context, ucx_type);
+    const auto create = reinterpret_cast<vecmpi::library::UcxCreate>(
+        vecmpi::library::create_functions.for_caller(caller));
+    vecmpi::library::types_shown.fetch_add(1, std::memory_order_relaxed);
+    return vecmpi::library::answers().create(create, *ops, context, ucx_type);
 }
 
 extern "C" __attribute__((visibility("default"))) void ucp_dt_destroy(uint64_t ucx_type) noexcept {
     const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-    const auto destroy =
-        reinterpret_cast<vecmpi::UcxDestroy>(vecmpi::destroy_functions.for_caller(caller));
-    vecmpi::answers().destroy(destroy, ucx_type);
+    const auto destroy = reinterpret_cast<vecmpi::library::UcxDestroy>(
+        vecmpi::library::destroy_functions.for_caller(caller));
+    vecmpi::library::answers().destroy(destroy, ucx_type);
 }

@@ -10,7 +10,7 @@
 
 #include "vecmpi/library.hpp"
 
-namespace vecmpi {
+namespace vecmpi::library {
 namespace {
 
 constexpr const char* rendezvous_threshold = "UCX_RNDV_THRESH";
@@ -112,4 +112,4 @@ EagerUcx::~EagerUcx() {
 }
 // NOLINTEND(concurrency-mt-unsafe)
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library

@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace vecmpi {
+namespace vecmpi::library {
 
 thread_local constinit Arming arming = {};
 thread_local constinit bool is_announced = false;
@@ -269,14 +269,14 @@ bool sleep_if_armed(uint64_t limit_us, int door) noexcept {
     return !is_refused && (ready <= 0 || slept_us >= least_us);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library
 
 // UCX's prototype: ucs_status_t ucp_init_version(unsigned, unsigned, const ucp_params_t*, const
 // ucp_config_t*, ucp_context_h*), which its inline ucp_init() calls.
-extern "C" __attribute__((visibility("default"))) vecmpi::UcxStatus ucp_init_version(
+extern "C" __attribute__((visibility("default"))) vecmpi::library::UcxStatus ucp_init_version(
     unsigned major, unsigned minor, const void* params, const void* config,
     void** context) noexcept {
-    using namespace vecmpi;
+    using namespace vecmpi::library;
     const auto* const caller = __builtin_return_address(0);
     const auto init = reinterpret_cast<Init>(
         definition_for(reinterpret_cast<uintptr_t>(caller), "ucp_init_version").address);

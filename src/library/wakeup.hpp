@@ -6,7 +6,7 @@
 
 #include "vecmpi/library.hpp"
 
-namespace vecmpi {
+namespace vecmpi::library {
 
 // Of this thread.
 struct Arming {
@@ -30,4 +30,4 @@ inline void note_moved() noexcept {
     wake_sleepers();
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::library

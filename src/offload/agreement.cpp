@@ -11,7 +11,7 @@
 
 #include "vecmpi/profile.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 namespace {
 
@@ -185,4 +185,4 @@ bool agree_over_world(const OwnMeans& means, const WaitPolicy& policy) noexcept 
     return true;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

@@ -5,7 +5,7 @@
 
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 // What a rank brings to the agreement.
 struct OwnMeans {
@@ -21,4 +21,4 @@ struct OwnMeans {
 bool agree_over_world(const OwnMeans& own, const WaitPolicy& policy) noexcept;
 void forget_agreement() noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

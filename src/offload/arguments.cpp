@@ -2,10 +2,11 @@
 // What can be said of a call's arguments. Moves no data.
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 MPI_Count size_of(MPI_Datatype type) noexcept {
-    if (is_builtin_type(type)) return static_cast<MPI_Count>(builtin_type_bytes(type));
+    if (library::is_builtin_type(type))
+        return static_cast<MPI_Count>(library::builtin_type_bytes(type));
     MPI_Count bytes = 0;
     real.Type_size_x(type, &bytes);
     return bytes;
@@ -16,21 +17,21 @@ TypeShape shape_of(MPI_Datatype type) noexcept {
     MPI_Count lower_bound = 0;
     shape.bytes = size_of(type);
     real.Type_get_extent_x(type, &lower_bound, &shape.extent);
-    shape.builtin = is_builtin_type(type);
+    shape.builtin = library::is_builtin_type(type);
     return shape;
 }
 
 bool is_committed(MPI_Datatype type, MPI_Comm comm) noexcept {
-    if (is_builtin_type(type)) return true;
+    if (library::is_builtin_type(type)) return true;
     char nothing = 0;
     int position = 0;
-    const QuietErrors question;
+    const library::QuietErrors question;
     return real.Pack(&nothing, 0, type, &nothing, 0, &position, comm) == MPI_SUCCESS;
 }
 
 bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept {
     if (buffer != nullptr || count == 0) return false;
-    if (is_builtin_type(type)) return true;
+    if (library::is_builtin_type(type)) return true;
     MPI_Count lower_bound = 0, extent = 0;
     real.Type_get_true_extent_x(type, &lower_bound, &extent);
     return lower_bound == 0;
@@ -40,4 +41,4 @@ bool is_refused_output(const void* buffer, MPI_Count count, MPI_Datatype type) n
     return (buffer == MPI_IN_PLACE && count != 0) || is_refused(buffer, count, type);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

@@ -17,83 +17,88 @@
 #include <optional>
 #include <utility>
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 namespace {
 
 // ---- kernels in place of the library's functions ------------------------------------------------
 
-using Ready = std::atomic<ReduceInto>;
+using Ready = std::atomic<kernels::ReduceInto>;
 
 // Kernels that passed, by op and type; null before. Stored with release after the comparison.
-constinit Ready ready[last_op + 1][type_indices]{};
+constinit Ready ready[library::last_op + 1][library::type_indices]{};
 // The same with a result of its own; stored before `ready`.
-constinit std::atomic<ReduceTo> ready_to[last_op + 1][type_indices]{};
+constinit std::atomic<kernels::ReduceTo> ready_to[library::last_op + 1][library::type_indices]{};
 // What a type holds for an op, where that is not what reducible_types says; written before other
 // threads may call.
-constinit std::optional<ElementType> other_element[last_op + 1][type_indices]{};
+constinit std::optional<kernels::ElementType> other_element[library::last_op + 1]
+                                                           [library::type_indices]{};
 // Pairs that were compared, passed or not: not compared again. Stored with release after `ready`.
-constinit std::atomic<bool> compared[last_op + 1][type_indices]{};
+constinit std::atomic<bool> compared[library::last_op + 1][library::type_indices]{};
 constinit std::mutex comparing;
 
 // What VECMPI_ISA allows.
-Isa cap_of(IsaChoice choice) noexcept {
+kernels::Isa cap_of(IsaChoice choice) noexcept {
     switch (choice) {
         case IsaChoice::scalar:
-            return Isa::scalar;
+            return kernels::Isa::scalar;
         case IsaChoice::sse4:
-            return Isa::sse4;
+            return kernels::Isa::sse4;
         case IsaChoice::avx2:
-            return Isa::avx2;
+            return kernels::Isa::avx2;
         case IsaChoice::avx512:
-            return Isa::avx512;
+            return kernels::Isa::avx512;
         case IsaChoice::neon:
-            return Isa::neon;
+            return kernels::Isa::neon;
         case IsaChoice::sve:
-            return Isa::sve;
+            return kernels::Isa::sve;
         default:
-            return best_isa();
+            return kernels::best_isa();
     }
 }
 
 bool enabled = false;  // written before other threads may call
-Isa cap = Isa::scalar;
-OpFunction library_functions[last_op + 1]{};  // the library's own, where its table was found
+kernels::Isa cap = kernels::Isa::scalar;
+library::OpFunction
+    library_functions[library::last_op + 1]{};  // the library's own, where its table was found
 
 // What this host's profile allows of it, where the user named no set.
-Isa cap_for(ReduceOp op, ElementType type) noexcept {
-    const auto family = static_cast<size_t>(reduce_family(op, type));
+kernels::Isa cap_for(kernels::ReduceOp op, kernels::ElementType type) noexcept {
+    const auto family = static_cast<size_t>(kernels::reduce_family(op, type));
     const IsaChoice measured = process_profile().profile.reduce[family];
     const bool counts = settings().isa == IsaChoice::automatic && measured != IsaChoice::automatic;
     return counts ? std::min(cap, cap_of(measured)) : cap;
 }
 
-ReduceOp kernel_op(MPI_Op op) noexcept { return static_cast<ReduceOp>(op_index(op) - first_op); }
+kernels::ReduceOp kernel_op(MPI_Op op) noexcept {
+    return static_cast<kernels::ReduceOp>(library::op_index(op) - library::first_op);
+}
 
-void store_ready(MPI_Op op, size_t index, const ReduceKernel& kernel) noexcept {
-    ready_to[op_index(op)][index].store(kernel.to, std::memory_order_relaxed);
-    ready[op_index(op)][index].store(kernel.into, std::memory_order_release);
+void store_ready(MPI_Op op, size_t index, const kernels::ReduceKernel& kernel) noexcept {
+    ready_to[library::op_index(op)][index].store(kernel.to, std::memory_order_relaxed);
+    ready[library::op_index(op)][index].store(kernel.into, std::memory_order_release);
 }
 
 // op: a predefined one.
-ReduceInto ready_kernel(MPI_Op op, MPI_Datatype type) noexcept {
-    const size_t index = type_index(type);
+kernels::ReduceInto ready_kernel(MPI_Op op, MPI_Datatype type) noexcept {
+    const size_t index = library::type_index(type);
     if (reducible_types.type[index] != type) return nullptr;
-    return ready[op_index(op)][index].load(std::memory_order_acquire);
+    return ready[library::op_index(op)][index].load(std::memory_order_acquire);
 }
 
 bool reduce_by_library(MPI_Op op, const void* in, void* inout, MPI_Aint count,
                        MPI_Datatype type) noexcept {
-    const OpFunction own = library_functions[op_index(op)];
+    const library::OpFunction own = library_functions[library::op_index(op)];
     if (own == nullptr)
         return real.Reduce_local(in, inout, static_cast<int>(count), type, op) == MPI_SUCCESS;
     own(const_cast<void*>(in), inout, &count, &type);
     return true;
 }
 
-bool agrees_with_library(MPI_Op op, MPI_Datatype type, ReduceInto kernel) noexcept {
+bool agrees_with_library(MPI_Op op, MPI_Datatype type, kernels::ReduceInto kernel) noexcept {
     constexpr size_t count = 1024;
-    const size_t bytes = count * element_bytes(reducible_types.element[type_index(type)]);
+    const size_t bytes =
+        count * kernels::element_bytes(reducible_types.element[library::type_index(type)]);
     const std::unique_ptr<char, decltype(&std::free)> memory(
         static_cast<char*>(std::malloc(3 * bytes)), std::free);
     if (!memory) return false;
@@ -117,16 +122,16 @@ bool agrees_with_library(MPI_Op op, MPI_Datatype type, ReduceInto kernel) noexce
 // For an op and a type that the library accepts. A kernel that all threads see is the right one for
 // all: which of two served a call must not depend on who came first.
 void compare_once(MPI_Op op, MPI_Datatype type) noexcept {
-    const size_t index = type_index(type);
+    const size_t index = library::type_index(type);
     if (reducible_types.type[index] != type) return;
-    std::atomic<bool>& done = compared[op_index(op)][index];
+    std::atomic<bool>& done = compared[library::op_index(op)][index];
     if (done.load(std::memory_order_acquire)) return;
     const std::lock_guard lock(comparing);
     if (done.load(std::memory_order_relaxed)) return;
-    const ElementType element =
-        other_element[op_index(op)][index].value_or(reducible_types.element[index]);
-    const ReduceKernel kernel =
-        reduce_kernel(kernel_op(op), element, cap_for(kernel_op(op), element));
+    const kernels::ElementType element =
+        other_element[library::op_index(op)][index].value_or(reducible_types.element[index]);
+    const kernels::ReduceKernel kernel =
+        kernels::reduce_kernel(kernel_op(op), element, cap_for(kernel_op(op), element));
     if (kernel.into != nullptr && agrees_with_library(op, type, kernel.into))
         store_ready(op, index, kernel);
     else if (kernel.into != nullptr)
@@ -154,11 +159,11 @@ int reduce_elements_by_library(const void* left, const void* right, void* to, MP
         const auto bytes = static_cast<size_t>(number * extent);
         char* const result = static_cast<char*>(to) + offset;
         char* const inout = to == right ? result : part;
-        if (to != right) copy_bytes(part, static_cast<const char*>(right) + offset, bytes);
+        if (to != right) kernels::copy_bytes(part, static_cast<const char*>(right) + offset, bytes);
         const int rc = real.Reduce_local(static_cast<const char*>(left) + offset, inout,
                                          static_cast<int>(number), type, op);
         if (rc != MPI_SUCCESS) return rc;
-        if (to != right) copy_bytes(result, part, bytes);
+        if (to != right) kernels::copy_bytes(result, part, bytes);
         done += number;
     }
     return MPI_SUCCESS;
@@ -167,7 +172,7 @@ int reduce_elements_by_library(const void* left, const void* right, void* to, MP
 // The library has accepted op and type. Compared before the first use: under DAZ the library's
 // function gives other bits than yaksa.
 void reduce(MPI_Op op, void* in, void* inout, MPI_Aint* length, MPI_Datatype* type) {
-    ReduceInto kernel = ready_kernel(op, *type);
+    kernels::ReduceInto kernel = ready_kernel(op, *type);
     if (kernel == nullptr) [[unlikely]] {
         compare_once(op, *type);
         kernel = ready_kernel(op, *type);
@@ -177,18 +182,18 @@ void reduce(MPI_Op op, void* in, void* inout, MPI_Aint* length, MPI_Datatype* ty
         return kernel(in, inout, static_cast<size_t>(*length));
     }
     count(Counter::elements_by_library, static_cast<uint64_t>(*length));
-    library_functions[op_index(op)](in, inout, length, type);
+    library_functions[library::op_index(op)](in, inout, length, type);
 }
 
 template <size_t index>
 void reduce_in_library(void* in, void* inout, MPI_Aint* length, MPI_Datatype* type) {
-    reduce(predefined_op(index), in, inout, length, type);
+    reduce(library::predefined_op(index), in, inout, length, type);
 }
 
 template <size_t... indices>
-void replace_functions(OpFunction* table, std::index_sequence<indices...>) noexcept {
-    ((library_functions[first_op + indices] = table[first_op + indices]), ...);
-    ((table[first_op + indices] = reduce_in_library<first_op + indices>), ...);
+void replace_functions(library::OpFunction* table, std::index_sequence<indices...>) noexcept {
+    ((library_functions[library::first_op + indices] = table[library::first_op + indices]), ...);
+    ((table[library::first_op + indices] = reduce_in_library<library::first_op + indices>), ...);
 }
 
 // ---- where the library does otherwise than its op functions say ---------------------------------
@@ -214,22 +219,24 @@ class SignedOrder {
   private:
     struct Unsigned {
         MPI_Datatype type;
-        ElementType as_signed;
+        kernels::ElementType as_signed;
     };
-    static constexpr Unsigned unsigned_types[] = {{MPI_UNSIGNED_CHAR, ElementType::i8},
-                                                  {MPI_UNSIGNED_SHORT, ElementType::i16},
-                                                  {MPI_UNSIGNED, ElementType::i32},
-                                                  {MPI_UNSIGNED_LONG, ElementType::i64},
-                                                  {MPI_UNSIGNED_LONG_LONG, ElementType::i64},
-                                                  {MPI_UINT8_T, ElementType::i8},
-                                                  {MPI_UINT16_T, ElementType::i16},
-                                                  {MPI_UINT32_T, ElementType::i32},
-                                                  {MPI_UINT64_T, ElementType::i64}};
+    static constexpr Unsigned unsigned_types[] = {
+        {MPI_UNSIGNED_CHAR, kernels::ElementType::i8},
+        {MPI_UNSIGNED_SHORT, kernels::ElementType::i16},
+        {MPI_UNSIGNED, kernels::ElementType::i32},
+        {MPI_UNSIGNED_LONG, kernels::ElementType::i64},
+        {MPI_UNSIGNED_LONG_LONG, kernels::ElementType::i64},
+        {MPI_UINT8_T, kernels::ElementType::i8},
+        {MPI_UINT16_T, kernels::ElementType::i16},
+        {MPI_UINT32_T, kernels::ElementType::i32},
+        {MPI_UINT64_T, kernels::ElementType::i64}};
 
     static void keep(MPI_Op op, const Unsigned& row) noexcept {
-        const size_t index = type_index(row.type);
-        const ReduceKernel kernel = reduce_kernel(kernel_op(op), row.as_signed, cap);
-        compared[op_index(op)][index].store(true, std::memory_order_relaxed);
+        const size_t index = library::type_index(row.type);
+        const kernels::ReduceKernel kernel =
+            kernels::reduce_kernel(kernel_op(op), row.as_signed, cap);
+        compared[library::op_index(op)][index].store(true, std::memory_order_relaxed);
         store_ready(op, index, kernel);
     }
 
@@ -251,25 +258,25 @@ class SubnormalOrder {
     void keep() noexcept {
         for (const Float& row : float_types)
             for (const MPI_Op op : {MPI_MAX, MPI_MIN}) {
-                const size_t index = type_index(row.type);
-                other_element[op_index(op)][index] = found(op, row);
+                const size_t index = library::type_index(row.type);
+                other_element[library::op_index(op)][index] = found(op, row);
                 if (!found(op, row).has_value())
-                    compared[op_index(op)][index].store(true, std::memory_order_relaxed);
+                    compared[library::op_index(op)][index].store(true, std::memory_order_relaxed);
             }
     }
 
   private:
     struct Float {
         MPI_Datatype type;
-        ElementType elements[2];  // by likelihood
+        kernels::ElementType elements[2];  // by likelihood
     };
     static constexpr Float float_types[] = {
-        {MPI_FLOAT, {ElementType::f32, ElementType::f32_flushed}},
-        {MPI_REAL, {ElementType::f32, ElementType::f32_flushed}},
-        {MPI_REAL4, {ElementType::f32, ElementType::f32_flushed}},
-        {MPI_DOUBLE, {ElementType::f64, ElementType::f64_fortran}},
-        {MPI_DOUBLE_PRECISION, {ElementType::f64_fortran, ElementType::f64}},
-        {MPI_REAL8, {ElementType::f64_fortran, ElementType::f64}}};
+        {MPI_FLOAT, {kernels::ElementType::f32, kernels::ElementType::f32_flushed}},
+        {MPI_REAL, {kernels::ElementType::f32, kernels::ElementType::f32_flushed}},
+        {MPI_REAL4, {kernels::ElementType::f32, kernels::ElementType::f32_flushed}},
+        {MPI_DOUBLE, {kernels::ElementType::f64, kernels::ElementType::f64_fortran}},
+        {MPI_DOUBLE_PRECISION, {kernels::ElementType::f64_fortran, kernels::ElementType::f64}},
+        {MPI_REAL8, {kernels::ElementType::f64_fortran, kernels::ElementType::f64}}};
 
     // Nothing traps either.
     static FloatEnvironment flushing(FloatEnvironment environment) noexcept {
@@ -281,13 +288,13 @@ class SubnormalOrder {
         return environment;
     }
 
-    std::optional<ElementType>& found(MPI_Op op, const Float& row) noexcept {
+    std::optional<kernels::ElementType>& found(MPI_Op op, const Float& row) noexcept {
         return found_[op == MPI_MIN][&row - float_types];
     }
 
     // Every pair of some subnormal numbers and zero, one pair at a time.
     template <class Bits>
-    static bool agrees(MPI_Op op, MPI_Datatype type, ReduceInto kernel) noexcept {
+    static bool agrees(MPI_Op op, MPI_Datatype type, kernels::ReduceInto kernel) noexcept {
         constexpr Bits minus = Bits{1} << (8 * sizeof(Bits) - 1);
         constexpr Bits numbers[] = {0, 3, 7, minus | 5, minus | 9};
         for (const Bits in : numbers)
@@ -300,15 +307,17 @@ class SubnormalOrder {
         return true;
     }
 
-    static std::optional<ElementType> find(MPI_Op op, const Float& row) noexcept {
+    static std::optional<kernels::ElementType> find(MPI_Op op, const Float& row) noexcept {
         const bool is_fortran = row.type != MPI_FLOAT && row.type != MPI_DOUBLE;
         // A library may have been built without Fortran, and refuse it.
-        if (is_fortran && !errors_can_be_quiet()) return row.elements[0];
-        const QuietErrors question;
-        for (const ElementType element : row.elements) {
-            const ReduceInto kernel = reduce_kernel(kernel_op(op), element, cap).into;
-            if (element_bytes(element) == sizeof(uint32_t) ? agrees<uint32_t>(op, row.type, kernel)
-                                                           : agrees<uint64_t>(op, row.type, kernel))
+        if (is_fortran && !library::errors_can_be_quiet()) return row.elements[0];
+        const library::QuietErrors question;
+        for (const kernels::ElementType element : row.elements) {
+            const kernels::ReduceInto kernel =
+                kernels::reduce_kernel(kernel_op(op), element, cap).into;
+            if (kernels::element_bytes(element) == sizeof(uint32_t)
+                    ? agrees<uint32_t>(op, row.type, kernel)
+                    : agrees<uint64_t>(op, row.type, kernel))
                 return element;
         }
         log_line(LogLevel::info,
@@ -317,20 +326,20 @@ class SubnormalOrder {
         return std::nullopt;
     }
 
-    std::optional<ElementType> found_[2][std::size(float_types)];
+    std::optional<kernels::ElementType> found_[2][std::size(float_types)];
 };
 
 // The library refuses pairs that MPI does not define, MPI_MAX on MPI_BYTE for example. It is asked
 // once, where that raises no error. Relaxed: who finds nothing asks again.
 enum class Accepted : uint8_t { unknown, yes, no };
-constinit std::atomic<Accepted> accepted[last_op + 1][type_indices]{};
+constinit std::atomic<Accepted> accepted[library::last_op + 1][library::type_indices]{};
 
 bool library_accepts(MPI_Op op, MPI_Datatype type) noexcept {
-    std::atomic<Accepted>& known = accepted[op_index(op)][type_index(type)];
+    std::atomic<Accepted>& known = accepted[library::op_index(op)][library::type_index(type)];
     Accepted answer = known.load(std::memory_order_relaxed);
-    if (answer == Accepted::unknown && errors_can_be_quiet()) {
+    if (answer == Accepted::unknown && library::errors_can_be_quiet()) {
         alignas(16) unsigned char in[64] = {}, inout[64] = {};
-        const QuietErrors question;
+        const library::QuietErrors question;
         answer =
             real.Reduce_local(in, inout, 1, type, op) == MPI_SUCCESS ? Accepted::yes : Accepted::no;
         known.store(answer, std::memory_order_relaxed);
@@ -364,7 +373,7 @@ bool gpu_runtime_is_loaded() noexcept {
     }
 }
 
-void adopt_arithmetic(const BoundLibrary& library, bool others_are_inside) noexcept {
+void adopt_arithmetic(const library::BoundLibrary& library, bool others_are_inside) noexcept {
     if (enabled || settings().isa == IsaChoice::off || !library.found) return;
     if (others_are_inside) {
         count(Counter::decline_op_table);
@@ -380,29 +389,30 @@ void adopt_arithmetic(const BoundLibrary& library, bool others_are_inside) noexc
     const char* where = "";
     const SignedOrder signed_order;
     SubnormalOrder subnormal_order;
-    reduce_by_op_functions();
-    if (OpFunction* const table = find_op_table(library, &where)) {
-        replace_functions(table, std::make_index_sequence<last_op>());
+    library::reduce_by_op_functions();
+    if (library::OpFunction* const table = library::find_op_table(library, &where)) {
+        replace_functions(table, std::make_index_sequence<library::last_op>());
     } else {
-        reduce_as_before();
+        library::reduce_as_before();
         count(Counter::decline_op_table);
     }
     signed_order.keep();
     subnormal_order.keep();
     enabled = true;
     log_line(LogLevel::info, "arithmetic: %s, %s",
-             isa_name(reduce_kernel(ReduceOp::sum, ElementType::f32,
-                                    cap_for(ReduceOp::sum, ElementType::f32))
-                          .isa),
+             kernels::isa_name(
+                 kernels::reduce_kernel(kernels::ReduceOp::sum, kernels::ElementType::f32,
+                                        cap_for(kernels::ReduceOp::sum, kernels::ElementType::f32))
+                     .isa),
              where);
 }
 
 bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype type,
                       MPI_Op op) noexcept {
-    if (!is_predefined_op(op) || count <= 0) return false;
+    if (!library::is_predefined_op(op) || count <= 0) return false;
     if (in == inout || in == nullptr || inout == nullptr) return false;
     if (in == MPI_IN_PLACE || inout == MPI_IN_PLACE) return false;  // refused by the library
-    const ReduceInto kernel = ready_kernel(op, type);
+    const kernels::ReduceInto kernel = ready_kernel(op, type);
     if (kernel == nullptr) return false;
     vecmpi::count(Counter::elements_reduced, static_cast<uint64_t>(count));
     kernel(in, inout, static_cast<size_t>(count));
@@ -410,33 +420,35 @@ bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype
 }
 
 bool is_reducible(MPI_Op op, MPI_Datatype type) noexcept {
-    if (!is_predefined_op(op)) return false;
-    const size_t index = type_index(type);
+    if (!library::is_predefined_op(op)) return false;
+    const size_t index = library::type_index(type);
     return reducible_types.type[index] == type &&
-           reduce_kernel(kernel_op(op), reducible_types.element[index], Isa::scalar).into !=
-               nullptr &&
+           kernels::reduce_kernel(kernel_op(op), reducible_types.element[index],
+                                  kernels::Isa::scalar)
+                   .into != nullptr &&
            library_accepts(op, type);
 }
 
 int reduce_elements(const void* left, const void* right, void* to, MPI_Count count,
                     MPI_Datatype type, MPI_Count extent, MPI_Op op) noexcept {
-    const bool predefined = enabled && is_predefined_op(op);
+    const bool predefined = enabled && library::is_predefined_op(op);
     if (predefined && ready_kernel(op, type) == nullptr) compare_once(op, type);
     if (predefined && ready_kernel(op, type) != nullptr) {
         vecmpi::count(Counter::elements_reduced, static_cast<uint64_t>(count));
-        const ReduceTo kernel =
-            ready_to[op_index(op)][type_index(type)].load(std::memory_order_relaxed);
+        const kernels::ReduceTo kernel =
+            ready_to[library::op_index(op)][library::type_index(type)].load(
+                std::memory_order_relaxed);
         kernel(left, right, to, static_cast<size_t>(count));
         return MPI_SUCCESS;
     }
     return reduce_elements_by_library(left, right, to, count, type, extent, op);
 }
 
-void note_window_made() noexcept { note_windows(1); }
-void note_window_freed() noexcept { note_windows(-1); }
+void note_window_made() noexcept { library::note_windows(1); }
+void note_window_freed() noexcept { library::note_windows(-1); }
 
 void note_reduced_by_library(MPI_Op op, MPI_Datatype type) noexcept {
-    if (enabled && is_predefined_op(op)) compare_once(op, type);
+    if (enabled && library::is_predefined_op(op)) compare_once(op, type);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

@@ -5,14 +5,14 @@
 #include "vecmpi/kernels.hpp"
 #include "vecmpi/library.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 // By type_index(): the type's handle, or MPI_DATATYPE_NULL where no kernel serves it (MPI_REAL16,
 // derived types), and what it holds. C, C++ and Fortran names of a type lead to one kind of
 // element.
 struct TypeTable {
-    MPI_Datatype type[type_indices];
-    ElementType element[type_indices];
+    MPI_Datatype type[library::type_indices];
+    kernels::ElementType element[library::type_indices];
 };
 extern const TypeTable reducible_types;
 
@@ -23,6 +23,6 @@ void fill_with_probes(void* buffer, size_t bytes, MPI_Datatype type, uint32_t se
 
 // Finds the library's table and puts our functions into it. Once, from start_engine().
 // others_are_inside: threads may be reducing, in a session; the table cannot be proved then.
-void adopt_arithmetic(const BoundLibrary& library, bool others_are_inside) noexcept;
+void adopt_arithmetic(const library::BoundLibrary& library, bool others_are_inside) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

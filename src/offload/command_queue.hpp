@@ -8,7 +8,7 @@
 
 #include "slots.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 class CommandQueue {
   public:
@@ -40,4 +40,4 @@ class CommandQueue {
     boost::lockfree::spsc_queue<uint16_t, boost::lockfree::capacity<slot_count>> one_;
 };
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

@@ -7,7 +7,7 @@
 #include "plausible.hpp"
 #include "queueing.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 namespace {
 
@@ -119,7 +119,7 @@ bool is_extension(MPI_Comm comm) noexcept {
 // 9.3). An error of another thread's call that comes just then is returned as well.
 class LoudQuestion {
   public:
-    LoudQuestion() noexcept : loud_(!errors_can_be_quiet()) {
+    LoudQuestion() noexcept : loud_(!library::errors_can_be_quiet()) {
         for (size_t i = 0; loud_ && i < std::size(comms); ++i) {
             handlers_[i] = borrow_handler(comms[i]);
             real.Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN);
@@ -142,7 +142,7 @@ class LoudQuestion {
 
 // "No" is an answer, and no error that the program may hear of.
 bool is_communicator(MPI_Comm comm, int* inter) noexcept {
-    const QuietErrors question;
+    const library::QuietErrors question;
     const LoudQuestion where_it_cannot_be;
     return real.Comm_test_inter(comm, inter) == MPI_SUCCESS;
 }
@@ -205,7 +205,7 @@ void forget_comm_traits() noexcept {
 // What was queued before completes under the handler that it has now. What is queued from here on
 // is only what window_serves().
 void note_handler(MPI_Comm comm) noexcept {
-    if (!engine_runs() || !agreement().valid || !is_comm_handle(comm)) return;
+    if (!engine_runs() || !agreement().valid || !library::is_comm_handle(comm)) return;
     const bool served = comm != MPI_COMM_WORLD && window_serves(comm_traits(comm).handler);
     if (served) return;
     // In this order: what is issued is in the window.
@@ -235,4 +235,4 @@ void note_session() noexcept {
 
 bool session_was_opened() noexcept { return sessions.load(std::memory_order_relaxed); }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

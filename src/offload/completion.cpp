@@ -9,7 +9,7 @@
 #include "engine.hpp"
 #include "statuses.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 namespace {
 
@@ -726,4 +726,4 @@ int test_some(int incount, MPI_Request requests[], int* outcount, int indices[],
     return after_job_errors(complete_some(false, incount, requests, outcount, indices, statuses));
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

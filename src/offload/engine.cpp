@@ -10,7 +10,7 @@
 
 #include "naps.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 thread_local constinit ThreadState this_thread;
 Engine* engine = nullptr;
@@ -62,7 +62,7 @@ void end_endless_request(MPI_Request* request) noexcept {
 
 void Bed::lie_down(bool at_door) noexcept {
     if (at_door) door_ = lie_down_at_door();
-    if (library_wakes()) arm_next_polls();
+    if (library::library_wakes()) library::arm_next_polls();
 }
 
 void Bed::get_up() noexcept {
@@ -70,7 +70,7 @@ void Bed::get_up() noexcept {
 }
 
 bool Bed::sleep() noexcept {
-    const bool slept = sleep_if_armed(longest_sleep_us, door_);
+    const bool slept = library::sleep_if_armed(library::longest_sleep_us, door_);
     get_up();
     refusals_ = slept ? 0 : refusals_ + 1;
     return slept;
@@ -78,23 +78,24 @@ bool Bed::sleep() noexcept {
 
 // A job may be ended by memory too.
 bool Engine::waits_for_node(WaitsFor waits_for) const noexcept {
-    return waits_for == WaitsFor::memory || jobs_on_memory.load(std::memory_order_relaxed) != 0;
+    return waits_for == WaitsFor::memory ||
+           library::jobs_on_memory.load(std::memory_order_relaxed) != 0;
 }
 
 // By all that it waits for. What wakes nobody is looked for once in longest_sleep_us, which is
 // enough for who waits for memory: the library's messages are others' then.
 bool Engine::can_be_woken(WaitsFor waits_for) const noexcept {
     if (waits_for_node(waits_for) && !has_door()) return false;
-    if (library_wakes() || waits_for == WaitsFor::memory) return true;
-    const uint32_t on_memory = jobs_on_memory.load(std::memory_order_relaxed);
-    return on_memory != 0 && on_memory == jobs_under_way.load(std::memory_order_relaxed) &&
+    if (library::library_wakes() || waits_for == WaitsFor::memory) return true;
+    const uint32_t on_memory = library::jobs_on_memory.load(std::memory_order_relaxed);
+    return on_memory != 0 && on_memory == library::jobs_under_way.load(std::memory_order_relaxed) &&
            active_count_.load(std::memory_order_relaxed) == 0;
 }
 
 // Who does not own the engine polls nothing, so nothing is armed, and it rests.
 void Engine::rest_or_sleep(Ladder& ladder, Bed& bed, WaitsFor waits_for) const noexcept {
     if (!ladder.wants_sleep() || !can_be_woken(waits_for)) return rest(ladder);
-    if (!library_wakes() && bed.library_moved()) return ladder.reset();
+    if (!library::library_wakes() && bed.library_moved()) return ladder.reset();
     if (!bed.sleep() && bed.is_refused_often()) rest(ladder);
     bed.lie_down(waits_for_node(waits_for));
 }
@@ -208,7 +209,7 @@ void Engine::wake_thread() noexcept {
         parked_.store(awake, std::memory_order_relaxed);
         futex_wake_all(parked_);
     }
-    wake_sleepers();  // those of the program's that look in its place
+    library::wake_sleepers();  // those of the program's that look in its place
 }
 
 void Engine::issue_left_over() noexcept {
@@ -391,10 +392,10 @@ void Engine::ask(Slot* slot) noexcept {
 
 // A look at a request that is never complete: the library goes on with all, and takes none.
 bool Engine::progress_only() noexcept {
-    const uint64_t before = library_events;
+    const uint64_t before = library::library_events;
     int flag;
     real.Test(&blocker_, &flag, MPI_STATUS_IGNORE);
-    return library_events != before;
+    return library::library_events != before;
 }
 
 // 1. One Testsome over the next testsome_window requests. 2. Completed slots, found before any of
@@ -481,7 +482,7 @@ void Engine::thread_main() noexcept {
             looks_in_vain = 0;  // the program posts, and runs that itself while it waits
         } else {
             const bool command =
-                park_if_idle() || doze(naps.next_us(std::exchange(library_events, 0)));
+                park_if_idle() || doze(naps.next_us(std::exchange(library::library_events, 0)));
             crowd.slept();
             if (command) {
                 looks_in_vain = 0;  // more may come
@@ -566,4 +567,4 @@ bool Engine::doze(uint64_t length_us) noexcept {
     return parked_.exchange(awake, std::memory_order_relaxed) == awake;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

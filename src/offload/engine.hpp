@@ -11,7 +11,7 @@
 #include "command_queue.hpp"
 #include "jobs.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 // Requests that one Testsome looks at. More wait their turn; the window rotates.
 constexpr unsigned testsome_window = 64;
@@ -48,16 +48,16 @@ class Bed {
     // False where nothing was armed, or the door is shut: it looks again at once.
     bool sleep() noexcept;
     void get_up() noexcept;
-    bool is_refused_often() const noexcept { return refusals_ % most_refusals == 0; }
+    bool is_refused_often() const noexcept { return refusals_ % library::most_refusals == 0; }
     // Has the library moved something since the last call? What wakes nobody must be looked for.
     bool library_moved() noexcept {
-        return std::exchange(events_, library_events) != library_events;
+        return std::exchange(events_, library::library_events) != library::library_events;
     }
 
   private:
     int door_ = -1;
     uint32_t refusals_ = 0;  // in a row
-    uint64_t events_ = library_events;
+    uint64_t events_ = library::library_events;
 };
 
 class Engine {
@@ -136,7 +136,7 @@ class Engine {
     }
     bool has_work() const noexcept {
         return active_count_.load(std::memory_order_relaxed) != 0 || !queue_.empty() ||
-               jobs_under_way.load(std::memory_order_relaxed) != 0;
+               library::jobs_under_way.load(std::memory_order_relaxed) != 0;
     }
 
     // A job came: the offload thread may be parked.
@@ -340,7 +340,7 @@ class LoopScope {
     LoopScope() noexcept { ++this_thread.loops; }
     ~LoopScope() {
         --this_thread.loops;
-        forget_armed();
+        library::forget_armed();
     }
     LoopScope(const LoopScope&) = delete;
     LoopScope& operator=(const LoopScope&) = delete;
@@ -371,7 +371,7 @@ class InsideLibrary {
 };
 
 inline bool advance_jobs() noexcept {
-    return jobs_under_way.load(std::memory_order_relaxed) != 0 && engine->jobs.advance();
+    return library::jobs_under_way.load(std::memory_order_relaxed) != 0 && engine->jobs.advance();
 }
 
 template <class Attempt>
@@ -425,4 +425,4 @@ void Engine::run_until(Attempt attempt, WaitsFor waits_for) noexcept {
     }
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

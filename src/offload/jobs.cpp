@@ -9,7 +9,7 @@
 
 #include "engine.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 namespace {
 
@@ -140,11 +140,11 @@ JobRecord* JobList::take_record() noexcept {
 // A thread that walked here before may hold the record for a moment, to find it empty.
 void JobList::start(JobRecord* record, std::unique_ptr<Job>& job, Slot* slot) noexcept {
     while (record->busy.exchange(1, std::memory_order_acquire) != 0) Ladder::give_way();
-    if (job->waits_for_memory) jobs_on_memory.fetch_add(1, std::memory_order_relaxed);
+    if (job->waits_for_memory) library::jobs_on_memory.fetch_add(1, std::memory_order_relaxed);
     record->job = std::move(job);
     record->slot = slot;
     record->floats = float_environment();
-    jobs_under_way.fetch_add(1, std::memory_order_relaxed);
+    library::jobs_under_way.fetch_add(1, std::memory_order_relaxed);
     append(record);
     // Not before: who walked here could take the job to its end, and the record out of a list that
     // it is not in.
@@ -213,7 +213,8 @@ bool JobList::advance(JobRecord* record, bool* waits_for_memory) noexcept {
     if (record->job) *waits_for_memory |= record->job->waits_for_memory;
     if (done) {
         error = record->job->error;
-        if (record->job->waits_for_memory) jobs_on_memory.fetch_sub(1, std::memory_order_relaxed);
+        if (record->job->waits_for_memory)
+            library::jobs_on_memory.fetch_sub(1, std::memory_order_relaxed);
         record->job.reset();
         remove(record);
     }
@@ -223,7 +224,7 @@ bool JobList::advance(JobRecord* record, bool* waits_for_memory) noexcept {
         complete_slot(slot, error);
     else
         complete_stand_in(stand_in_comm_, number, error);
-    jobs_under_way.fetch_sub(1, std::memory_order_relaxed);
+    library::jobs_under_way.fetch_sub(1, std::memory_order_relaxed);
     return true;
 }
 
@@ -247,10 +248,10 @@ void JobList::end() noexcept {
     const InsideLibrary inside;
     Ladder ladder(engine->wait);
     const auto limit = Clock::now() + std::chrono::seconds(1);
-    while (jobs_under_way.load(std::memory_order_relaxed) != 0 && Clock::now() < limit)
+    while (library::jobs_under_way.load(std::memory_order_relaxed) != 0 && Clock::now() < limit)
         if (!advance()) ladder.rest();
-    const bool left = jobs_under_way.exchange(0, std::memory_order_relaxed) != 0;
-    jobs_on_memory.store(0, std::memory_order_relaxed);
+    const bool left = library::jobs_under_way.exchange(0, std::memory_order_relaxed) != 0;
+    library::jobs_on_memory.store(0, std::memory_order_relaxed);
     if (last_) last_->next.store(left_, std::memory_order_relaxed);  // they stay reachable
     if (JobRecord* first = first_.exchange(nullptr, std::memory_order_relaxed)) left_ = first;
     last_ = nullptr;
@@ -270,12 +271,12 @@ bool jobs_are_watched() noexcept { return engine_runs() && engine->thread_spins(
 
 // A poll inside a look at a job: advance() called the library. The engine's loop and its thread
 // look by themselves; the thread may be held up where callers ask.
-JobLook job_look_after_poll() noexcept {
+library::JobLook job_look_after_poll() noexcept {
     if (this_thread.inside_job != 0 || this_thread.owns_engine || !engine_runs())
-        return JobLook::none;
+        return library::JobLook::none;
     if (engine->has_thread() && !engine->callers_ask.load(std::memory_order_relaxed))
-        return JobLook::none;
-    return engine->library_locks ? JobLook::after_unlock : JobLook::at_once;
+        return library::JobLook::none;
+    return engine->library_locks ? library::JobLook::after_unlock : library::JobLook::at_once;
 }
 
 void advance_jobs_in_library() noexcept {
@@ -371,4 +372,4 @@ int after_job_errors(int rc) noexcept {
     return rc;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

@@ -10,7 +10,7 @@
 #include "slots.hpp"
 #include "vecmpi/needs.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 struct JobRecord {
     std::atomic<uint32_t> busy{0};          // exchange with acquire, store with release
@@ -74,4 +74,4 @@ void note_job_error(MPI_Comm comm, int error) noexcept;
 // At the end of a call that completes requests: raises what was noted. Returns rc.
 int after_job_errors(int rc) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

@@ -10,7 +10,7 @@
 #include "vecmpi/needs.hpp"
 #include "vecmpi/profile.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 namespace {
 
@@ -87,7 +87,8 @@ void read_tag_upper_bound() noexcept {
 // and partners elsewhere, that says nothing of the neighbours'.
 void prove_that_library_wakes(bool moved) noexcept {
     const HostView& host = decision().host;
-    prove_wakeup(host.local_ranks == 1 || (host.local_ranks > 1 && host.is_whole_job && moved));
+    library::prove_wakeup(host.local_ranks == 1 ||
+                          (host.local_ranks > 1 && host.is_whole_job && moved));
 }
 
 }  // namespace
@@ -134,25 +135,25 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     if (app_provided) *app_provided = app_level;
     const Decision& made = decision();
     if (log_wants(LogLevel::debug))
-        trace_calls([](size_t call) { return call_name(static_cast<Call>(call)); });
+        trace_calls([](size_t call) { return library::call_name(static_cast<Call>(call)); });
     if (report_is_wanted()) begin_report();
     if (!make_engine()) {  // no memory: every call stays with the library, on all ranks
         agree_over_world({}, library_wait_policy());
         return;
     }
     apply_wait_policy(library_waits.rest);
-    static constexpr PollAnswers answers{
+    static constexpr library::PollAnswers answers{
         job_look_after_poll, advance_jobs_in_library, []() noexcept {
             return this_thread.owns_engine || this_thread.loops != 0 || this_thread.inside_job != 0;
         }};
-    answer_polls(answers);
+    library::answer_polls(answers);
     engine->callers_serve_jobs = library_waits.serve_jobs;
-    note_traits_of_version();
-    engine->operators_lock_library = !has_trait(Trait::free_operators);
+    library::note_traits_of_version();
+    engine->operators_lock_library = !library::has_trait(library::Trait::free_operators);
     engine->library_locks = lib_provided == MPI_THREAD_MULTIPLE;
     read_tag_upper_bound();
-    load_profile(isa_name(best_isa()), library_version);
-    adopt_arithmetic(bind_real_functions(), session_came_first);
+    load_profile(kernels::isa_name(kernels::best_isa()), library::library_version);
+    adopt_arithmetic(library::bind_real_functions(), session_came_first);
     engine->reset_window();
     const bool multiple = app_level == MPI_THREAD_MULTIPLE;
     engine->expect_many_producers(multiple);
@@ -171,11 +172,11 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     means.serves_jobs =
         library_waits.serve_jobs || (engine->has_thread() && !engine->operators_lock_library);
     // After the thread, which the system may have refused: what is agreed on must be true.
-    means.wants_twins =
-        has_trait(Trait::twins) && !library_waits.rest && oversubscribed(made.host, made.plan);
-    const uint64_t events_before = library_events;
+    means.wants_twins = library::has_trait(library::Trait::twins) && !library_waits.rest &&
+                        oversubscribed(made.host, made.plan);
+    const uint64_t events_before = library::library_events;
     const bool agreed = agree_over_world(means, engine->wait);
-    prove_that_library_wakes(library_events != events_before);
+    prove_that_library_wakes(library::library_events != events_before);
     if (!agreed) {
         engine->stop_thread();
         return;
@@ -207,4 +208,4 @@ bool engine_has_thread() noexcept { return engine_runs() && engine->has_thread()
 int app_thread_level() noexcept { return app_level; }
 std::string engine_reason() { return decision().plan.reason; }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 // Each look costs the program a context switch, so there is one look a rest, and the rest is as
 // long as one look can keep up with the link: by TCP a look moves at most about 16 pieces of 8 KiB.
@@ -36,4 +36,4 @@ class Naps {
     uint32_t in_vain_ = 0;
 };
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

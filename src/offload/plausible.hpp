@@ -6,12 +6,12 @@
 
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 // Bytes of the buffer of a call; 0 where the type does not tell.
 constexpr size_t payload_bytes(const CallFacts& facts) noexcept {
-    if (facts.vector_form || facts.count <= 0 || !is_builtin_type(facts.type)) return 0;
-    return static_cast<size_t>(facts.count) * builtin_type_bytes(facts.type);
+    if (facts.vector_form || facts.count <= 0 || !library::is_builtin_type(facts.type)) return 0;
+    return static_cast<size_t>(facts.count) * library::builtin_type_bytes(facts.type);
 }
 
 constexpr bool is_receive(Call call) noexcept {
@@ -29,7 +29,7 @@ constexpr bool plausible_tag(int tag, int upper_bound, bool receive) noexcept {
 }
 
 constexpr bool plausible_buffer(MPI_Count count, MPI_Datatype type) noexcept {
-    return count >= 0 && is_type_handle(type);
+    return count >= 0 && library::is_type_handle(type);
 }
 
 // Integer types on which every predefined op but MAXLOC and MINLOC is defined (MPI 4.0, 6.9.2).
@@ -50,8 +50,8 @@ constexpr bool is_plain_real(MPI_Datatype type) noexcept {
 
 // Pairs of op and type that the library surely takes; others it may take or not.
 constexpr bool plausible_op(MPI_Op op, MPI_Datatype type) noexcept {
-    if (!is_op_handle(op)) return false;
-    if (!is_builtin_op(op)) return true;
+    if (!library::is_op_handle(op)) return false;
+    if (!library::is_builtin_op(op)) return true;
     if (op == MPI_MAXLOC || op == MPI_MINLOC) return type == MPI_2INT;
     if (op == MPI_REPLACE || op == MPI_NO_OP) return false;  // RMA's
     const bool arithmetic = op == MPI_SUM || op == MPI_PROD || op == MPI_MAX || op == MPI_MIN;
@@ -66,11 +66,13 @@ inline bool plausible_pair(const CallFacts& facts) noexcept {
 // Where errors return a program may look for them at the call. Only the library knows whether it
 // takes derived types (committed?), counts in arrays, and a send buffer inside the receive buffer.
 inline bool plausible_where_errors_return(const CallFacts& facts, int ranks) noexcept {
-    if (!is_builtin_type(facts.type) || !is_builtin_type(facts.other_type)) return false;
+    if (!library::is_builtin_type(facts.type) || !library::is_builtin_type(facts.other_type))
+        return false;
     if (!facts.collective) return true;
     if (facts.vector_form) return false;
     const auto received = static_cast<uintptr_t>(facts.other_count) *
-                          builtin_type_bytes(facts.other_type) * static_cast<uintptr_t>(ranks);
+                          library::builtin_type_bytes(facts.other_type) *
+                          static_cast<uintptr_t>(ranks);
     const auto from_begin =
         reinterpret_cast<uintptr_t>(facts.sendbuf) - reinterpret_cast<uintptr_t>(facts.recvbuf);
     return from_begin >= received;
@@ -88,9 +90,9 @@ inline bool plausible(Call call, const CallFacts& facts, const CommTraits& comm,
     }
     const bool receive = is_receive(call);
     const bool buffer =
-        facts.sendbuf != nullptr || facts.count == 0 || !is_builtin_type(facts.type);
-    const bool other_buffer =
-        facts.recvbuf != nullptr || facts.other_count == 0 || !is_builtin_type(facts.other_type);
+        facts.sendbuf != nullptr || facts.count == 0 || !library::is_builtin_type(facts.type);
+    const bool other_buffer = facts.recvbuf != nullptr || facts.other_count == 0 ||
+                              !library::is_builtin_type(facts.other_type);
     return buffer && other_buffer && plausible_tag(facts.tag, tag_upper_bound, receive) &&
            plausible_tag(facts.other_tag, tag_upper_bound, true) &&
            plausible_peer(facts.peer, comm.size, receive) &&
@@ -105,4 +107,4 @@ inline bool surely_taken(Call call, const CallFacts& facts, const CommTraits& co
             plausible_where_errors_return(facts, comm.size));
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

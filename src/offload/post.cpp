@@ -6,7 +6,7 @@
 #include "plausible.hpp"
 #include "queueing.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 namespace {
 
@@ -57,7 +57,7 @@ Counter reason_not_to_queue(const Operation& operation) noexcept {
     if (session_was_opened()) return Counter::decline_session;
     if (facts.type_arrays) return Counter::decline_arrays;
     const MPI_Comm comm = comm_of(facts);
-    if (!is_comm_handle(comm)) return Counter::decline_arguments;
+    if (!library::is_comm_handle(comm)) return Counter::decline_arguments;
     const CommTraits traits = comm_traits(comm);
     if (!window_serves(traits.handler)) return Counter::decline_error_handler;
     if (!surely_taken(operation.call, facts, traits, engine->tag_upper_bound))
@@ -93,7 +93,8 @@ bool queue_operation(const Operation& operation, MPI_Request* app_request) noexc
 }
 
 bool is_small_message(const CallFacts& facts) noexcept {
-    return !facts.collective && is_builtin_type(facts.type) && payload_bytes(facts) <= inline_bytes;
+    return !facts.collective && library::is_builtin_type(facts.type) &&
+           payload_bytes(facts) <= inline_bytes;
 }
 
 // A nonblocking call may be issued by the caller where no thread would do it better. Order is kept:
@@ -105,7 +106,7 @@ bool may_issue_inline(const Operation& operation) noexcept {
 
 // Its error handler may do as it likes, even leave by longjmp: nothing may be held when it runs.
 bool has_user_handler(MPI_Comm comm) noexcept {
-    return is_comm_handle(comm) && comm_traits(comm).handler == CommTraits::Handler::user;
+    return library::is_comm_handle(comm) && comm_traits(comm).handler == CommTraits::Handler::user;
 }
 
 }  // namespace
@@ -171,7 +172,7 @@ bool is_offload_thread() noexcept { return this_thread.is_offload_thread; }
 
 bool twin_serves(MPI_Comm comm) noexcept {
     if (is_reentrant() || !engine_runs() || engine->library_waits_as_well()) return false;
-    if (!is_comm_handle(comm)) return false;
+    if (!library::is_comm_handle(comm)) return false;
     if (comm_traits(comm).handler != CommTraits::Handler::user) return true;
     count(Counter::decline_error_handler);
     return false;
@@ -184,7 +185,7 @@ bool library_surely_takes(const Operation& operation) noexcept {
 
 bool collective_twin_serves(MPI_Comm comm) noexcept {
     if (is_offload_thread() || !engine_runs() || !agreement().twin_collectives) return false;
-    return is_comm_handle(comm) && comm_traits(comm).world_only;
+    return library::is_comm_handle(comm) && comm_traits(comm).world_only;
 }
 
 DirectCall::DirectCall(Call call, Reentry reentry) noexcept : marks_inside_(false) {
@@ -204,4 +205,4 @@ void issue_what_was_posted() noexcept {
 
 DirectCall::~DirectCall() noexcept { this_thread.inside -= marks_inside_; }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

@@ -5,7 +5,7 @@
 
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 // A completion error is raised by Testsome with the handler of MPI_COMM_WORLD. That must be the
 // handler that the communicator has, and it must not matter on which thread it runs.
@@ -14,4 +14,4 @@ bool window_serves(CommTraits::Handler handler) noexcept;
 // Before a nonblocking reduction: from the first with an operator of the program on, callers ask.
 void note_op(MPI_Op op) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

@@ -6,7 +6,7 @@
 #include "queueing.hpp"
 #include "statuses.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 namespace {
 
@@ -70,7 +70,7 @@ void note_poll_functions() noexcept {
 }
 
 void note_op(MPI_Op op) noexcept {
-    if (!is_op_handle(op) || is_builtin_op(op)) return;
+    if (!library::is_op_handle(op) || library::is_builtin_op(op)) return;
     engine->let_callers_ask();
     if (engine->operators_lock_library) engine->let_thread_stand_back();
 }
@@ -327,4 +327,4 @@ int parrived(MPI_Request request, int partition, int* flag) noexcept {
     });
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

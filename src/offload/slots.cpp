@@ -5,10 +5,11 @@
 
 #include <sys/mman.h>
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 static_assert(sizeof(Slot) == 64 + max_argument_bytes);
-static_assert(request_value(slot_count - 1, generations - 1) == null_request + unused_requests);
+static_assert(request_value(slot_count - 1, generations - 1) ==
+              library::null_request + library::unused_requests);
 
 SlotPool::SlotPool() noexcept {
     void* memory = mmap(nullptr, sizeof(Slot) * slot_count, PROT_READ | PROT_WRITE,
@@ -51,4 +52,4 @@ Slot* SlotPool::find(MPI_Request request) noexcept {
     return current ? slot : nullptr;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

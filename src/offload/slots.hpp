@@ -8,7 +8,7 @@
 
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 // Life of a slot: free -> posted -> active -> done -> free, and for a persistent request
 // inactive -> posted -> active -> done -> inactive. The slot of a job is never posted. Abandoned:
@@ -49,11 +49,11 @@ constexpr unsigned slot_count = 1u << slot_index_bits;
 constexpr uint32_t generations = 1u << (26 - slot_index_bits);
 
 constexpr uint32_t request_value(uint32_t index, uint32_t generation) noexcept {
-    return null_request | (generation << slot_index_bits) | index;
+    return library::null_request | (generation << slot_index_bits) | index;
 }
 constexpr uint32_t index_of_value(uint32_t value) noexcept { return value & (slot_count - 1); }
 constexpr uint32_t generation_of_value(uint32_t value) noexcept {
-    return (value & unused_requests) >> slot_index_bits;
+    return (value & library::unused_requests) >> slot_index_bits;
 }
 
 class SlotPool {
@@ -82,4 +82,4 @@ class SlotPool {
         used_;  // given back; last in, first out, so that few lines stay hot
 };
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

@@ -3,7 +3,7 @@
 #pragma once
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::offload {
 
 inline MPI_Status* status_at(MPI_Status statuses[], int i) noexcept {
     return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
@@ -32,4 +32,4 @@ class ErrorCollector {
     bool failed_ = false;
 };
 
-}  // namespace vecmpi
+}  // namespace vecmpi::offload

@@ -6,7 +6,7 @@
 
 #include "phases.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 namespace {
 
@@ -272,4 +272,4 @@ Schedule build_schedule(const ScheduleRequest& request) {
     return make_schedule(tracks, last, request.lanes, {request.in_place, offset_of_input(request)});
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

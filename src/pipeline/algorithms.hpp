@@ -9,7 +9,7 @@
 #include "schedule.hpp"
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 enum class Collective : uint8_t { allreduce, reduce, reduce_scatter, bcast, allgather };
 constexpr size_t number_of_collectives = 5;
@@ -44,4 +44,4 @@ bool is_algorithm_of(Collective collective, CollectivePath algorithm) noexcept;
 // this rank's block, output the vector.
 Schedule build_schedule(const ScheduleRequest& request);
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

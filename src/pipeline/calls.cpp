@@ -2,7 +2,7 @@
 // Facts of a call's arguments. Asks the library, moves no data.
 #include "calls.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 int out_of_memory(MPI_Comm comm) noexcept {
     real.Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
@@ -20,17 +20,19 @@ bool is_commutative(MPI_Op op) noexcept {
     return real.Op_commutative(op, &commutes) == MPI_SUCCESS && commutes != 0;
 }
 
-bool may_be_refused(const CommTraits& traits, MPI_Datatype type, MPI_Comm comm) noexcept {
-    return traits.handler != CommTraits::Handler::fatal && !is_committed(type, comm);
+bool may_be_refused(const offload::CommTraits& traits, MPI_Datatype type, MPI_Comm comm) noexcept {
+    return traits.handler != offload::CommTraits::Handler::fatal &&
+           !offload::is_committed(type, comm);
 }
 
-std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Count count,
-                                        Decline& decline) noexcept {
+std::optional<offload::CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Count count,
+                                                 Decline& decline) noexcept {
     // An error handler that the engine's thread calls cannot wait for that thread.
-    if (is_offload_thread() || !engine_runs() || count < 0 || !is_type_handle(type))
+    if (offload::is_offload_thread() || !offload::engine_runs() || count < 0 ||
+        !library::is_type_handle(type))
         return std::nullopt;
-    if (!is_comm_handle(comm)) return std::nullopt;
-    const CommTraits traits = comm_traits(comm);
+    if (!library::is_comm_handle(comm)) return std::nullopt;
+    const offload::CommTraits traits = offload::comm_traits(comm);
     if (!traits.inter && traits.world_only) {
         if (may_be_refused(traits, type, comm)) return std::nullopt;
         return traits;
@@ -39,4 +41,4 @@ std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Co
     return std::nullopt;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

@@ -7,7 +7,7 @@
 #include "vecmpi/intranode.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 // Out of memory after all ranks agreed to cut: this rank cannot leave alone, so the program's error
 // handler decides.
@@ -27,7 +27,7 @@ inline void* advanced(const void* buffer, MPI_Count bytes) noexcept {
 // is counted, and none where a path serves the call.
 class Decline {
   public:
-    Decline() noexcept : is_counted_(take_node_decline()) {}
+    Decline() noexcept : is_counted_(node::take_node_decline()) {}
     // The first reason stays. That a path was not set says little: the path that was may decline
     // for a reason of its own.
     void note(Counter why) noexcept {
@@ -47,9 +47,9 @@ class Decline {
 
 // Facts that every collective of ours needs of its communicator; nothing where it cannot be cut at
 // all.
-std::optional<CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Count count,
-                                        Decline& decline) noexcept;
+std::optional<offload::CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Count count,
+                                                 Decline& decline) noexcept;
 // Of a second type of the call: may the library refuse it, and the program see that?
-bool may_be_refused(const CommTraits& traits, MPI_Datatype type, MPI_Comm comm) noexcept;
+bool may_be_refused(const offload::CommTraits& traits, MPI_Datatype type, MPI_Comm comm) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

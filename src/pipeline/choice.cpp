@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 namespace {
 
@@ -207,4 +207,4 @@ Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept {
     return take(best);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

@@ -8,7 +8,7 @@
 #include "cost.hpp"
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 struct ChoiceFacts {
     Collective collective = Collective::allreduce;
@@ -60,4 +60,4 @@ CostFacts cost_facts(const ChoiceFacts& facts) noexcept;
 // The algorithm of a reduction under VECMPI_REPRODUCIBLE.
 CollectivePath reproducible_algorithm(Collective collective, uint64_t bytes, int ranks) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

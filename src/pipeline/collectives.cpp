@@ -8,7 +8,7 @@
 #include "over_nodes.hpp"
 #include "segmented.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 namespace {
 
@@ -17,14 +17,14 @@ using Kind = CollectiveForm::Kind;
 // A reduction that our executor can do: dense elements, and an operator that may be applied in any
 // order.
 struct Reduction {
-    TypeShape shape;
+    offload::TypeShape shape;
     bool served = false;
     bool user_op = false;
 };
 
 Reduction look_at_reduction(MPI_Datatype type, MPI_Op op) noexcept {
     Reduction reduction;
-    reduction.shape = shape_of(type);
+    reduction.shape = offload::shape_of(type);
     reduction.user_op = is_user_op(op);
     if (reduction.user_op) {
         MPI_Count lower_bound = 0, extent = 0;
@@ -34,7 +34,7 @@ Reduction look_at_reduction(MPI_Datatype type, MPI_Op op) noexcept {
                            reduction.shape.extent == reduction.shape.bytes;
     } else {
         reduction.served =
-            is_reducible(op, type) && reduction.shape.extent == reduction.shape.bytes;
+            offload::is_reducible(op, type) && reduction.shape.extent == reduction.shape.bytes;
     }
     reduction.served = reduction.served && reduction.shape.bytes > 0;
     return reduction;
@@ -64,10 +64,10 @@ std::optional<int> scheduled_allreduce(const CollectiveForm& form, const void* s
                                        MPI_Comm comm, Decline& decline) noexcept {
     const auto traits = traits_to_schedule(form, Collective::allreduce, comm, type, count, decline);
     if (!traits) return std::nullopt;
-    const auto bytes = static_cast<uint64_t>(count * size_of(type));
+    const auto bytes = static_cast<uint64_t>(count * offload::size_of(type));
     if (!is_worth_a_look(Collective::allreduce, bytes, decline)) return std::nullopt;
-    if (sendbuf == recvbuf || is_refused(sendbuf, count, type) ||
-        is_refused_output(recvbuf, count, type))
+    if (sendbuf == recvbuf || offload::is_refused(sendbuf, count, type) ||
+        offload::is_refused_output(recvbuf, count, type))
         return std::nullopt;
     const Reduction reduction = look_at_reduction(type, op);
     if (!serves_form(form, reduction, decline)) return std::nullopt;
@@ -94,12 +94,13 @@ std::optional<int> scheduled_reduce(const CollectiveForm& form, const void* send
                                     MPI_Comm comm, Decline& decline) noexcept {
     const auto traits = traits_to_schedule(form, Collective::reduce, comm, type, count, decline);
     if (!traits || root < 0 || root >= traits->size) return std::nullopt;
-    const auto bytes = static_cast<uint64_t>(count * size_of(type));
+    const auto bytes = static_cast<uint64_t>(count * offload::size_of(type));
     if (!is_worth_a_look(Collective::reduce, bytes, decline)) return std::nullopt;
     int rank = 0;
     real.Comm_rank(comm, &rank);
     const bool is_root = rank == root;
-    if (is_refused(sendbuf, count, type) || (is_root && is_refused_output(recvbuf, count, type)))
+    if (offload::is_refused(sendbuf, count, type) ||
+        (is_root && offload::is_refused_output(recvbuf, count, type)))
         return std::nullopt;
     if (is_root ? sendbuf == recvbuf : sendbuf == MPI_IN_PLACE) return std::nullopt;
     const Reduction reduction = look_at_reduction(type, op);
@@ -152,10 +153,10 @@ std::optional<int> scheduled_reduce_scatter(const CollectiveForm& form, const vo
     int rank = 0;
     real.Comm_rank(comm, &rank);
     const int64_t total = total_of(*blocks);
-    const auto bytes = static_cast<uint64_t>(total * size_of(type));
+    const auto bytes = static_cast<uint64_t>(total * offload::size_of(type));
     if (!is_worth_a_look(Collective::reduce_scatter, bytes, decline)) return std::nullopt;
-    if (sendbuf == recvbuf || is_refused(sendbuf, total, type) ||
-        is_refused_output(recvbuf, (*blocks)[static_cast<size_t>(rank)].count, type))
+    if (sendbuf == recvbuf || offload::is_refused(sendbuf, total, type) ||
+        offload::is_refused_output(recvbuf, (*blocks)[static_cast<size_t>(rank)].count, type))
         return std::nullopt;
     const Reduction reduction = look_at_reduction(type, op);
     if (!serves_form(form, reduction, decline)) return std::nullopt;
@@ -179,15 +180,15 @@ std::optional<int> scheduled_bcast(const CollectiveForm& form, void* buffer, MPI
                                    Decline& decline) noexcept {
     const auto traits = traits_to_schedule(form, Collective::bcast, comm, type, count, decline);
     if (!traits || root < 0 || root >= traits->size || !real.Pack_c) return std::nullopt;
-    const TypeShape shape = shape_of(type);
+    const offload::TypeShape shape = offload::shape_of(type);
     const MPI_Count bytes = count * shape.bytes;
     if (!is_worth_a_look(Collective::bcast, static_cast<uint64_t>(bytes), decline))
         return std::nullopt;
-    if (is_refused_output(buffer, count, type)) return std::nullopt;
+    if (offload::is_refused_output(buffer, count, type)) return std::nullopt;
     auto offer = offer_schedule(form, {Collective::bcast, static_cast<uint64_t>(bytes), bytes},
                                 comm, *traits, decline);
     if (!offer) return std::nullopt;
-    const TypeInUse in_use(type);
+    const datatype::TypeInUse in_use(type);
     offer->request.count = bytes;
     offer->request.root = root;
     offer->request.in_place = true;
@@ -211,7 +212,7 @@ std::optional<int> scheduled_bcast(const CollectiveForm& form, void* buffer, MPI
 struct Gathered {
     void* recvbuf;
     MPI_Datatype type;
-    TypeShape shape;
+    offload::TypeShape shape;
     Blocks blocks;                                 // in bytes of the packed vector
     std::vector<MPI_Count> counts, displacements;  // in elements of type
 };
@@ -221,7 +222,7 @@ std::optional<Gathered> look_at_gathered(void* recvbuf, MPI_Datatype type, int r
                                          CountOf count_of,
                                          DisplacementOf displacement_of) noexcept {
     try {
-        Gathered gathered{recvbuf, type, shape_of(type), {}, {}, {}};
+        Gathered gathered{recvbuf, type, offload::shape_of(type), {}, {}, {}};
         const MPI_Count bytes = gathered.shape.bytes;
         auto blocks = blocks_of(ranks, [&](int r) noexcept { return count_of(r) * bytes; });
         if (!blocks) return std::nullopt;
@@ -280,17 +281,18 @@ void gather_packed(Recipe& recipe, const CollectiveForm& form, const Gathered& g
 
 std::optional<int> scheduled_allgather(const CollectiveForm& form, const void* sendbuf,
                                        MPI_Count sendcount, MPI_Datatype sendtype,
-                                       std::optional<Gathered> gathered, const CommTraits& traits,
-                                       MPI_Comm comm, Decline& decline) noexcept {
+                                       std::optional<Gathered> gathered,
+                                       const offload::CommTraits& traits, MPI_Comm comm,
+                                       Decline& decline) noexcept {
     const bool in_place = sendbuf == MPI_IN_PLACE;
     if (!gathered || !real.Pack_c) return std::nullopt;
-    if (!in_place && (sendcount < 0 || !is_type_handle(sendtype))) return std::nullopt;
-    if (!in_place && is_refused(sendbuf, sendcount, sendtype)) return std::nullopt;
+    if (!in_place && (sendcount < 0 || !library::is_type_handle(sendtype))) return std::nullopt;
+    if (!in_place && offload::is_refused(sendbuf, sendcount, sendtype)) return std::nullopt;
     if (!in_place && may_be_refused(traits, sendtype, comm)) return std::nullopt;
     int rank = 0;
     real.Comm_rank(comm, &rank);
     const auto own = static_cast<size_t>(rank);
-    const TypeShape send_shape = in_place ? gathered->shape : shape_of(sendtype);
+    const offload::TypeShape send_shape = in_place ? gathered->shape : offload::shape_of(sendtype);
     if (!in_place && sendcount * send_shape.bytes != gathered->blocks[own].count)
         return std::nullopt;  // the library's own error
     const int64_t total = total_of(gathered->blocks);
@@ -300,7 +302,7 @@ std::optional<int> scheduled_allgather(const CollectiveForm& form, const void* s
         offer_schedule(form, {Collective::allgather, part, largest_block(gathered->blocks)}, comm,
                        traits, decline);
     if (!offer) return std::nullopt;
-    const TypeInUse receive_in_use(gathered->type),
+    const datatype::TypeInUse receive_in_use(gathered->type),
         send_in_use(in_place ? gathered->type : sendtype);
     Recipe recipe;
     try {
@@ -350,7 +352,7 @@ std::optional<int> pipeline_reduce(const CollectiveForm& form, const void* sendb
 }
 
 std::optional<int> pipeline_reduce_scatter(const CollectiveForm& form, const void* sendbuf,
-                                           void* recvbuf, RankArray recvcounts,
+                                           void* recvbuf, offload::RankArray recvcounts,
                                            MPI_Datatype datatype, MPI_Op op,
                                            MPI_Comm comm) noexcept {
     Decline decline;
@@ -395,9 +397,9 @@ std::optional<int> pipeline_allgather(const CollectiveForm& form, const void* se
     const auto traits =
         traits_to_schedule(form, Collective::allgather, comm, recvtype, recvcount, decline);
     std::optional<int> rc;
-    if (traits && !is_refused_output(recvbuf, recvcount, recvtype) &&
-        is_worth_a_look(Collective::allgather, static_cast<uint64_t>(recvcount * size_of(recvtype)),
-                        decline)) {
+    if (traits && !offload::is_refused_output(recvbuf, recvcount, recvtype) &&
+        is_worth_a_look(Collective::allgather,
+                        static_cast<uint64_t>(recvcount * offload::size_of(recvtype)), decline)) {
         auto gathered = look_at_gathered(
             recvbuf, recvtype, traits->size, [=](int) noexcept { return recvcount; },
             [=](int rank) noexcept { return rank * recvcount; });
@@ -412,7 +414,7 @@ std::optional<int> pipeline_allgather(const CollectiveForm& form, const void* se
 
 std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* sendbuf,
                                        MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                                       RankArray recvcounts, RankArray displs,
+                                       offload::RankArray recvcounts, offload::RankArray displs,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept {
     Decline decline;
     const auto traits = traits_to_schedule(form, Collective::allgather, comm, recvtype, 0, decline);
@@ -421,10 +423,10 @@ std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* s
     auto gathered = look_at_gathered(
         recvbuf, recvtype, traits->size, [=](int rank) noexcept { return recvcounts[rank]; },
         [=](int rank) noexcept { return displs[rank]; });
-    if (!gathered || is_refused_output(recvbuf, total_of(gathered->blocks), recvtype))
+    if (!gathered || offload::is_refused_output(recvbuf, total_of(gathered->blocks), recvtype))
         return std::nullopt;
     return decline.count_unless(scheduled_allgather(form, sendbuf, sendcount, sendtype,
                                                     std::move(gathered), *traits, comm, decline));
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 namespace {
 
@@ -320,11 +320,11 @@ const Row& row_of(Collective collective, CollectivePath algorithm) noexcept {
 
 using LibraryRule = LibraryCost (*)(const Model& m, double bytes) noexcept;
 
-constexpr double short_reduction{library_reduces_by_tree_up_to};
-constexpr double short_bcast{library_broadcasts_by_tree_up_to};
-constexpr double long_message{library_exchanges_pairs_from};
-constexpr double short_allgather{library_allgathers_by_doubling_up_to};
-constexpr int few_ranks = library_broadcasts_by_tree_below_ranks;
+constexpr double short_reduction{library::library_reduces_by_tree_up_to};
+constexpr double short_bcast{library::library_broadcasts_by_tree_up_to};
+constexpr double long_message{library::library_exchanges_pairs_from};
+constexpr double short_allgather{library::library_allgathers_by_doubling_up_to};
+constexpr int few_ranks = library::library_broadcasts_by_tree_below_ranks;
 
 // The lowest ranks of the nodes, where these are no power of two.
 double leaders_fold(const Model& m, double bytes, bool gets_back) noexcept {
@@ -441,4 +441,4 @@ int64_t blocks_of_segment(CollectivePath algorithm, const CostFacts& facts) noex
     return 1;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

@@ -10,7 +10,7 @@
 #include "vecmpi/base.hpp"
 #include "vecmpi/library_algorithms.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 // LogGP's constants (Alexandrov et al., LogGP, SPAA 1995), with the overhead per message only and
 // the gap per message as the overhead. Between nodes the link is full duplex, and the ranks of a
@@ -59,4 +59,4 @@ LibraryCost library_cost(const CostFacts& facts, const NetworkConstants& network
 // Pieces that the algorithm cuts one segment into for its messages; the smallest of them.
 int64_t blocks_of_segment(CollectivePath algorithm, const CostFacts& facts) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

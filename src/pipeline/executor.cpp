@@ -8,7 +8,7 @@
 #include <functional>
 #include <new>
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 namespace {
 
@@ -161,7 +161,8 @@ bool ScheduleRun::test_messages() noexcept {
     int completed = 0;
     int indices[2 * most_messages];
     MPI_Status statuses[2 * most_messages];
-    const QuietErrors quiet;  // raised with the program's handler, for the program's communicator
+    const library::QuietErrors
+        quiet;  // raised with the program's handler, for the program's communicator
     const int rc = real.Testsome(under_way_, requests_, &completed, indices, statuses);
     if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) {
         give_up(rc);
@@ -189,8 +190,9 @@ bool ScheduleRun::do_local_step() noexcept {
     local_.pop();
     const ScheduleStep& step = schedule_->steps[index];
     if (step.kind == ScheduleStep::Kind::reduce) {
-        const int rc = reduce_elements(at(step.from), at(step.right), at(step.to), step.count,
-                                       elements_.type, elements_.extent, elements_.op);
+        const int rc =
+            offload::reduce_elements(at(step.from), at(step.right), at(step.to), step.count,
+                                     elements_.type, elements_.extent, elements_.op);
         if (rc != MPI_SUCCESS) fail(rc);
     } else {
         std::memmove(at(step.to), at(step.from),
@@ -226,4 +228,4 @@ bool ScheduleRun::advance() noexcept {
     return left_ == 0 || given_up_ ? finish() : false;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

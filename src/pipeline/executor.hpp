@@ -10,7 +10,7 @@
 #include "private_comm.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 // What the schedule's elements are, and where its memories begin. Elements lie `extent` bytes apart
 // without gaps.
@@ -25,7 +25,7 @@ struct Elements {
 // How often advance() will be called: without rest, or now and then.
 enum class Looks : uint8_t { often, seldom };
 
-class ScheduleRun : public Job {
+class ScheduleRun : public offload::Job {
   public:
     // Takes the communicator's next turn, or has the number of a persistent collective, which is
     // started again only when the last run is complete. May throw std::bad_alloc, before that.
@@ -83,4 +83,4 @@ class ScheduleRun : public Job {
     uint32_t steps_[2 * most_messages];  // of the requests
 };
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 NodeLayout::NodeLayout(int ranks) : node_of_(static_cast<size_t>(ranks)) {
     std::iota(node_of_.begin(), node_of_.end(), 0);
@@ -40,4 +40,4 @@ void NodeLayout::index_nodes() {
     by_rank_ = std::is_sorted(order_.begin(), order_.end());
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

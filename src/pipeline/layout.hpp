@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 class NodeLayout {
   public:
@@ -45,4 +45,4 @@ class NodeLayout {
     bool by_rank_ = true;
 };
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 namespace {
 
@@ -25,7 +25,7 @@ PrivateCommPointer private_comm_for(const CollectiveForm& form, MPI_Comm comm, i
         want_private_comm(comm);
         return nullptr;
     }
-    const DirectCall scope(form.call);
+    const offload::DirectCall scope(form.call);
     return obtain_private_comm(comm, ranks);
 }
 
@@ -45,7 +45,7 @@ ChoiceFacts facts_of(const CollectiveForm& form, const Asked& asked,
 }
 
 Looks looks_at(const Recipe& recipe) noexcept {
-    return recipe.caller_waits || jobs_are_watched() ? Looks::often : Looks::seldom;
+    return recipe.caller_waits || offload::jobs_are_watched() ? Looks::often : Looks::seldom;
 }
 
 // One run of a recipe whose data goes through packed memory.
@@ -74,7 +74,7 @@ class PackedRun : public ScheduleRun {
 };
 
 // Null: out of memory.
-std::unique_ptr<Job> make_run(std::shared_ptr<const Recipe> recipe) noexcept {
+std::unique_ptr<offload::Job> make_run(std::shared_ptr<const Recipe> recipe) noexcept {
     try {
         if (recipe->packed_bytes == 0)
             return std::make_unique<ScheduleRun>(recipe->comm, recipe->schedule, recipe->elements,
@@ -93,10 +93,10 @@ std::unique_ptr<Job> make_run(std::shared_ptr<const Recipe> recipe) noexcept {
 
 using SharedRecipe = std::shared_ptr<Recipe>;
 
-std::unique_ptr<Job> start_persistent(const void* arguments, int* error) noexcept {
+std::unique_ptr<offload::Job> start_persistent(const void* arguments, int* error) noexcept {
     const SharedRecipe* recipe;
     std::memcpy(&recipe, arguments, sizeof recipe);
-    std::unique_ptr<Job> run = make_run(*recipe);
+    std::unique_ptr<offload::Job> run = make_run(*recipe);
     if (!run) *error = out_of_memory((*recipe)->program_comm);
     return run;
 }
@@ -109,7 +109,7 @@ void drop_persistent(const void* arguments) noexcept {
     delete recipe;
 }
 
-constexpr JobMaker maker{start_persistent, drop_persistent};
+constexpr offload::JobMaker maker{start_persistent, drop_persistent};
 
 // Every rank has a request for it and a number that all have free, or none keeps one: then it is
 // the library's collective.
@@ -117,12 +117,13 @@ std::optional<int> make_persistent(const CollectiveForm& form,
                                    const SharedRecipe& recipe) noexcept {
     auto* const kept = new (std::nothrow) SharedRecipe(recipe);
     const MPI_Comm comm = recipe->program_comm;
-    const bool made = kept && make_persistent_job(form.call, comm, maker, &kept, sizeof kept,
-                                                  form.request) == MPI_SUCCESS;
+    const bool made =
+        kept && offload::make_persistent_job(form.call, comm, maker, &kept, sizeof kept,
+                                             form.request) == MPI_SUCCESS;
     const uint32_t mine = made ? recipe->comm->free_numbers() : 0;
     uint32_t free_on_all = 0;
     {
-        const DirectCall scope(form.call);
+        const offload::DirectCall scope(form.call);
         real.Allreduce(&mine, &free_on_all, 1, MPI_UINT32_T, MPI_BAND, recipe->comm->comm());
     }
     if (free_on_all != 0) {
@@ -131,14 +132,15 @@ std::optional<int> make_persistent(const CollectiveForm& form,
         return MPI_SUCCESS;
     }
     if (made)
-        request_free(form.request);
+        offload::request_free(form.request);
     else
         delete kept;
     return std::nullopt;
 }
 
 bool is_served_at_some_size(Collective collective, Decline& decline) noexcept {
-    if (may_be_scheduled_at_some_size(collective, !agreement().one_node, settings())) return true;
+    if (may_be_scheduled_at_some_size(collective, !offload::agreement().one_node, settings()))
+        return true;
     decline.note(Counter::decline_layout);
     return false;
 }
@@ -147,15 +149,17 @@ bool is_served_at_some_size(Collective collective, Decline& decline) noexcept {
 
 bool is_worth_a_look(Collective collective, uint64_t bytes, Decline& decline) noexcept {
     Counter why{};
-    if (may_be_scheduled(collective, bytes, !agreement().one_node, settings(), &why)) return true;
+    if (may_be_scheduled(collective, bytes, !offload::agreement().one_node, settings(), &why))
+        return true;
     decline.note(why);
     return false;
 }
 
 // On one node and with nothing set, a call ends here without a question to the library.
-std::optional<CommTraits> traits_to_schedule(const CollectiveForm& form, Collective collective,
-                                             MPI_Comm comm, MPI_Datatype type, MPI_Count count,
-                                             Decline& decline) noexcept {
+std::optional<offload::CommTraits> traits_to_schedule(const CollectiveForm& form,
+                                                      Collective collective, MPI_Comm comm,
+                                                      MPI_Datatype type, MPI_Count count,
+                                                      Decline& decline) noexcept {
     const bool served = is_served_at_some_size(collective, decline);
     const bool may_meet_wishes =
         form.kind == CollectiveForm::Kind::blocking && private_comms_are_wanted();
@@ -167,14 +171,14 @@ std::optional<CommTraits> traits_to_schedule(const CollectiveForm& form, Collect
 }
 
 std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& asked, MPI_Comm comm,
-                                    const CommTraits& traits, Decline& decline) noexcept {
+                                    const offload::CommTraits& traits, Decline& decline) noexcept {
     const auto declined = [&decline](Counter why) noexcept {
         decline.note(why);
         return std::nullopt;
     };
     if (traits.size < 2) return declined(Counter::decline_setting);
     if (asked.elements > INT_MAX && real.Isend_c == nullptr) return declined(Counter::decline_type);
-    if (form.kind != CollectiveForm::Kind::blocking && !jobs_are_served())
+    if (form.kind != CollectiveForm::Kind::blocking && !offload::jobs_are_served())
         return declined(Counter::decline_no_progress);
     Offer offer;
     offer.comm = private_comm_for(form, comm, traits.size);
@@ -200,9 +204,10 @@ PackedPart::PackedPart(const CollectiveForm& form, const void* buffer, MPI_Count
       count_(count),
       type_(type),
       first_(first),
-      bytes_(count * shape_of(type).bytes),
+      bytes_(count * offload::shape_of(type).bytes),
       is_kept_(form.kind != CollectiveForm::Kind::blocking),
-      handle_(is_kept_ ? PackableBuffer::Handle::other : PackableBuffer::handle_of_call()) {
+      handle_(is_kept_ ? datatype::PackableBuffer::Handle::other
+                       : datatype::PackableBuffer::handle_of_call()) {
     if (!is_kept_) return;
     // A reference to it that has none of its attributes: the program's functions stay uncalled.
     if (real.Type_contiguous(1, type, &type_) != MPI_SUCCESS) type_ = MPI_DATATYPE_NULL;
@@ -223,11 +228,13 @@ PackedPart::~PackedPart() {
 }
 
 int PackedPart::pack(char* packed, MPI_Comm comm) const noexcept {
-    return PackableBuffer(buffer_, count_, type_, handle_).pack(packed + first_, bytes_, comm);
+    return datatype::PackableBuffer(buffer_, count_, type_, handle_)
+        .pack(packed + first_, bytes_, comm);
 }
 
 int PackedPart::unpack(const char* packed, MPI_Comm comm) const noexcept {
-    return PackableBuffer(buffer_, count_, type_, handle_).unpack(packed + first_, bytes_, comm);
+    return datatype::PackableBuffer(buffer_, count_, type_, handle_)
+        .unpack(packed + first_, bytes_, comm);
 }
 
 void count_schedule(const CollectiveForm& form, const Offer& offer, uint64_t bytes) noexcept {
@@ -257,10 +264,12 @@ std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer, Rec
         return out_of_memory(comm);
     }
     if (form.kind == CollectiveForm::Kind::persistent) return make_persistent(form, shared);
-    std::unique_ptr<Job> run = make_run(std::move(shared));
+    std::unique_ptr<offload::Job> run = make_run(std::move(shared));
     if (!run) return out_of_memory(comm);
-    if (is_nonblocking(form)) return post_job(form.call, std::move(run), comm, form.request);
-    return calls_program ? run_job_beside(form.call, *run, comm) : run_job(form.call, *run, comm);
+    if (is_nonblocking(form))
+        return offload::post_job(form.call, std::move(run), comm, form.request);
+    return calls_program ? offload::run_job_beside(form.call, *run, comm)
+                         : offload::run_job(form.call, *run, comm);
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

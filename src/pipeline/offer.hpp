@@ -9,7 +9,7 @@
 #include "vecmpi/datatype.hpp"
 #include "vecmpi/pipeline.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 // What a call asks for; an op commutes. All of it is equal on all ranks.
 struct Asked {
@@ -27,16 +27,17 @@ struct Offer {
 // Before all else of a collective: the facts of its communicator, or nothing where no schedule
 // serves it at any size. A blocking one makes the private communicator that a nonblocking one
 // wanted.
-std::optional<CommTraits> traits_to_schedule(const CollectiveForm& form, Collective collective,
-                                             MPI_Comm comm, MPI_Datatype type, MPI_Count count,
-                                             Decline& decline) noexcept;
+std::optional<offload::CommTraits> traits_to_schedule(const CollectiveForm& form,
+                                                      Collective collective, MPI_Comm comm,
+                                                      MPI_Datatype type, MPI_Count count,
+                                                      Decline& decline) noexcept;
 // Then: false where no schedule serves this size, whatever the communicator.
 bool is_worth_a_look(Collective collective, uint64_t bytes, Decline& decline) noexcept;
 
 // Nothing: the library's collective, or another of ours. Blocking and persistent forms may make the
 // private communicator, which is collective over comm.
 std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& asked, MPI_Comm comm,
-                                    const CommTraits& traits, Decline& decline) noexcept;
+                                    const offload::CommTraits& traits, Decline& decline) noexcept;
 
 // A part of a program's buffer that goes through packed memory, because its type is not the same
 // bytes in memory as on the wire.
@@ -60,7 +61,7 @@ class PackedPart {
     MPI_Count first_;
     MPI_Count bytes_;
     bool is_kept_;
-    PackableBuffer::Handle handle_;
+    datatype::PackableBuffer::Handle handle_;
 };
 
 // All that a run of the collective needs, once or again and again (persistent).
@@ -85,4 +86,4 @@ void count_schedule(const CollectiveForm& form, const Offer& offer, uint64_t byt
 std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer, Recipe recipe,
                              uint64_t bytes, MPI_Comm comm) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

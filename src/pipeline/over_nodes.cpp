@@ -7,7 +7,7 @@
 
 #include "calls.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 namespace {
 
@@ -18,20 +18,20 @@ uint64_t calls_before() noexcept { return settings().intranode == IntranodeMode:
 // Before all else, since most programs run on one node. The library's own collectives, between the
 // nodes, would spin where twins run.
 bool may_serve_small_calls() noexcept {
-    const Agreement& agreed = agreement();
+    const offload::Agreement& agreed = offload::agreement();
     if (agreed.valid && (agreed.one_node || agreed.twin_collectives)) return false;
     const Settings& s = settings();
-    return s.intranode != IntranodeMode::off && !s.reproducible && engine_runs();
+    return s.intranode != IntranodeMode::off && !s.reproducible && offload::engine_runs();
 }
 
 // A communicator that has made such calls before goes on with them in the callbacks of
 // MPI_Finalize, where nothing is agreed any more: other ranks may not be in there yet.
 bool may_serve_comm(MPI_Comm comm) noexcept {
-    if (!is_comm_handle(comm)) return false;
+    if (!library::is_comm_handle(comm)) return false;
     const BesideComm beside = what_is_beside(comm);
     if (beside != BesideComm::nothing) return beside != BesideComm::refused;
-    if (!agreement().valid) return false;
-    const CommTraits traits = comm_traits(comm);
+    if (!offload::agreement().valid) return false;
+    const offload::CommTraits traits = offload::comm_traits(comm);
     return !traits.inter && traits.world_only && traits.size > 2;
 }
 
@@ -41,26 +41,26 @@ PrivateCommPointer comm_of_small_call(Call call, MPI_Comm comm) noexcept {
     if (!has_called_often(comm, calls_before())) return nullptr;
     int ranks = 0;
     real.Comm_size(comm, &ranks);
-    const DirectCall scope(call);
+    const offload::DirectCall scope(call);
     return obtain_private_comm(comm, ranks, most_private_comms_of_small_calls);
 }
 
 // Run between the first ranks of the nodes; the others wait for them.
 template <class Between>
-std::optional<int> run_by_leaders(Call call, const NodeVector& vector, MPI_Comm comm,
+std::optional<int> run_by_leaders(Call call, const node::NodeVector& vector, MPI_Comm comm,
                                   const Between& between) noexcept {
     const PrivateCommPointer beside = comm_of_small_call(call, comm);
     if (!beside) return std::nullopt;
     NodeParts* const parts = beside->obtain_node_parts(
-        call, vector.bytes() <= NodeTeam::most_bytes_in_line ? PrivateComm::NodeMemory::lines
-                                                             : PrivateComm::NodeMemory::bays);
+        call, vector.bytes() <= node::NodeTeam::most_bytes_in_line ? PrivateComm::NodeMemory::lines
+                                                                   : PrivateComm::NodeMemory::bays);
     if (parts == nullptr) return std::nullopt;
-    issue_what_was_posted();
-    NodeTeam& team = parts->team();
+    offload::issue_what_was_posted();
+    node::NodeTeam& team = parts->team();
     team.reduce_to_first(vector);
     int error = MPI_SUCCESS;
     if (parts->leaders() != MPI_COMM_NULL) {
-        const PartOfCall scope;
+        const offload::PartOfCall scope;
         error = between(parts->leaders());
     }
     const bool good = team.bcast_from_first(vector.output, vector.bytes(), error == MPI_SUCCESS);
@@ -81,17 +81,18 @@ std::optional<int> barrier_over_nodes(Call call, MPI_Comm comm) noexcept {
 std::optional<int> small_allreduce_over_nodes(Call call, const void* sendbuf, void* recvbuf,
                                               MPI_Count count, MPI_Datatype type, MPI_Op op,
                                               MPI_Comm comm) noexcept {
-    if (!may_serve_small_calls() || count <= 0 || !is_reducible(op, type)) return std::nullopt;
-    const TypeShape shape = shape_of(type);
-    const auto most = static_cast<MPI_Count>(NodeTeam::most_small_bytes);
+    if (!may_serve_small_calls() || count <= 0 || !offload::is_reducible(op, type))
+        return std::nullopt;
+    const offload::TypeShape shape = offload::shape_of(type);
+    const auto most = static_cast<MPI_Count>(node::NodeTeam::most_small_bytes);
     if (shape.extent != shape.bytes || count > most / shape.bytes) return std::nullopt;
-    const NodeVector vector{
+    const node::NodeVector vector{
         sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, recvbuf, count, type, op, shape.bytes};
     if (settings().allreduce.at(vector.bytes()) != CollectivePath::automatic ||
         settings().segments != 0 || settings().segment_bytes != 0)
         return std::nullopt;
-    if (sendbuf == recvbuf || is_refused(sendbuf, count, type) ||
-        is_refused_output(recvbuf, count, type) || !may_serve_comm(comm))
+    if (sendbuf == recvbuf || offload::is_refused(sendbuf, count, type) ||
+        offload::is_refused_output(recvbuf, count, type) || !may_serve_comm(comm))
         return std::nullopt;
     return run_by_leaders(call, vector, comm, [&](MPI_Comm leaders) noexcept {
         return real.Allreduce(MPI_IN_PLACE, recvbuf, static_cast<int>(count), type, op, leaders);
@@ -104,20 +105,20 @@ std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Elem
     if (parts == nullptr || parts->slices() == 0) return std::nullopt;
     parts = offer.comm->obtain_node_parts(call, PrivateComm::NodeMemory::bays);
     if (parts == nullptr) return std::nullopt;
-    issue_what_was_posted();
-    NodeTeam& team = parts->team();
+    offload::issue_what_was_posted();
+    node::NodeTeam& team = parts->team();
     const unsigned segments = offer.request.segments;
     const auto part = [&](unsigned i) noexcept {
         const Segment cut = segment(offer.request.count, segments, i);
         const MPI_Count offset = cut.first * elements.extent;
-        return NodeVector{advanced(elements.input, offset),
-                          advanced(elements.output, offset),
-                          cut.count,
-                          elements.type,
-                          elements.op,
-                          elements.extent};
+        return node::NodeVector{advanced(elements.input, offset),
+                                advanced(elements.output, offset),
+                                cut.count,
+                                elements.type,
+                                elements.op,
+                                elements.extent};
     };
-    const auto begin_to_carry = [&](const NodeVector& vector, MPI_Request* request) noexcept {
+    const auto begin_to_carry = [&](const node::NodeVector& vector, MPI_Request* request) noexcept {
         ScheduleRequest carried = offer.request;
         carried.count = vector.elements;
         carried.segments = 1;
@@ -125,14 +126,14 @@ std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Elem
         carried.slices = parts->slices();
         Elements slices = elements;
         slices.input = slices.output = vector.output;
-        std::unique_ptr<Job> run;
+        std::unique_ptr<offload::Job> run;
         try {
             if (auto schedule = offer.comm->schedule_for(carried))
                 run = std::make_unique<ScheduleRun>(offer.comm, std::move(schedule), slices,
                                                     std::nullopt, Looks::often);
         } catch (const std::bad_alloc&) {
         }
-        if (run) return post_job(call, std::move(run), comm, request);
+        if (run) return offload::post_job(call, std::move(run), comm, request);
         offer.comm->end_turn(offer.comm->take_turn());  // as many as the others
         return out_of_memory(comm);
     };
@@ -149,10 +150,10 @@ std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Elem
         }
         if (i + 1 < on_the_wire) continue;
         const unsigned carried = i + 1 - on_the_wire;
-        note(wait_one(&requests[carried % on_the_wire], MPI_STATUS_IGNORE));
+        note(offload::wait_one(&requests[carried % on_the_wire], MPI_STATUS_IGNORE));
         team.gather_slices(part(carried), parts->slices());
     }
     return error;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

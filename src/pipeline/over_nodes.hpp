@@ -5,7 +5,7 @@
 
 #include "offer.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 // MPI_Barrier, and MPI_Allreduce up to NodeTeam::most_small_bytes: to the first rank of each node
 // through the node's memory, between these by the library, and back. Nothing: not served.
@@ -19,4 +19,4 @@ std::optional<int> small_allreduce_over_nodes(Call call, const void* sendbuf, vo
 std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Elements& elements,
                                        MPI_Comm comm) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

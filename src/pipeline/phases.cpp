@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 namespace {
 
@@ -321,4 +321,4 @@ void binomial_bcast(Track& track, const Team& team, int root, Segment vector, Pl
     }
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

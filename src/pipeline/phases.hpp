@@ -6,7 +6,7 @@
 
 #include "schedule.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 // ---- reduce-scatter: afterwards the reduction of block me lies at `result`
 // -----------------------
@@ -58,4 +58,4 @@ void scatter_from_root(Track& track, const Team& team, int root, const Blocks& b
 void chain_bcast(Track& track, const Team& team, int root, Segment vector, Place base);
 void binomial_bcast(Track& track, const Team& team, int root, Segment vector, Place base);
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

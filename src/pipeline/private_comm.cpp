@@ -9,7 +9,7 @@
 
 #include "vecmpi/pipeline.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 namespace {
 std::atomic<int> wanted{0};  // communicators; read without a lock
@@ -43,11 +43,15 @@ struct PrivateCommEntry {
     Wanted wanted;
     uint64_t calls = 0;  // has_called_often()
 };
-template class CommDeparture<PrivateCommEntry>;
+}  // namespace vecmpi::pipeline
+
+template class vecmpi::offload::CommDeparture<vecmpi::pipeline::PrivateCommEntry>;
+
+namespace vecmpi::pipeline {
 
 namespace {
 
-using Table = CommTable<PrivateCommEntry>;
+using Table = offload::CommTable<PrivateCommEntry>;
 
 constexpr size_t most_known_schedules = 8;
 constexpr size_t most_kept_bytes = size_t{16} << 20;
@@ -74,7 +78,7 @@ MPI_Comm create_same_group(MPI_Comm comm) noexcept {
 // left?
 PrivateCommPointer create(MPI_Comm comm, int ranks, bool may) noexcept {
     const Buffer<int> nodes = allocate<int>(static_cast<size_t>(ranks));
-    if (!all_can(comm, may && nodes != nullptr)) return nullptr;
+    if (!offload::all_can(comm, may && nodes != nullptr)) return nullptr;
     MPI_Comm created = create_same_group(comm);
     if (created == MPI_COMM_NULL) return nullptr;
     const auto node = static_cast<int>(hash_of_node_name() & 0x7fffffff);
@@ -87,11 +91,11 @@ PrivateCommPointer create(MPI_Comm comm, int ranks, bool may) noexcept {
             created, rank, NodeLayout(std::vector<int>(nodes.get(), nodes.get() + ranks)));
     } catch (const std::bad_alloc&) {
     }
-    if (!all_can(comm, result != nullptr)) {
+    if (!offload::all_can(comm, result != nullptr)) {
         if (!result) real.Comm_free(&created);
         return nullptr;
     }
-    result->serve_requests(all_can(comm, !session_was_opened()));
+    result->serve_requests(offload::all_can(comm, !offload::session_was_opened()));
     return result;
 }
 
@@ -111,29 +115,29 @@ bool same_request(const ScheduleRequest& a, const ScheduleRequest& b) noexcept {
 
 NodeParts::~NodeParts() {
     MPI_Comm leaders = leaders_;
-    if (leaders != MPI_COMM_NULL && agreement().valid) real.Comm_free(&leaders);
+    if (leaders != MPI_COMM_NULL && offload::agreement().valid) real.Comm_free(&leaders);
 }
 
 NodeParts* PrivateComm::obtain_node_parts(Call call, NodeMemory memory) noexcept {
     if (!std::exchange(node_parts_decided_, true)) {
-        const DirectCall scope(call);
+        const offload::DirectCall scope(call);
         node_parts_ = make_node_parts();
         if (node_parts_) count(Counter::node_teams);
     }
     if (!node_parts_ || memory == NodeMemory::lines) return node_parts_.get();
     if (!node_parts_->has_bays_) {
-        const DirectCall scope(call);
+        const offload::DirectCall scope(call);
         node_parts_->has_bays_ = make_bays(node_parts_->team());
     }
     return *node_parts_->has_bays_ ? node_parts_.get() : nullptr;
 }
 
-bool PrivateComm::make_bays(NodeTeam& team) noexcept {
+bool PrivateComm::make_bays(node::NodeTeam& team) noexcept {
     MPI_Comm on_node = split(comm_, layout_.node_of(rank_), rank_);
-    const bool has_comm = all_can(comm_, on_node != MPI_COMM_NULL);
+    const bool has_comm = offload::all_can(comm_, on_node != MPI_COMM_NULL);
     const bool has_bays = has_comm && team.make_bays(on_node);
     if (on_node != MPI_COMM_NULL) real.Comm_free(&on_node);
-    return all_can(comm_, has_bays);
+    return offload::all_can(comm_, has_bays);
 }
 
 // 1. Who shares this node? 2. Memory for them. 3. One rank of each node. 4. Did all get all?
@@ -144,16 +148,16 @@ std::unique_ptr<NodeParts> PrivateComm::make_node_parts() noexcept {
     if (mode != IntranodeMode::on && !is_faster_through_memory(layout_)) return nullptr;
     const bool is_first = layout_.place_on_node(rank_) == 0;
     MPI_Comm on_node = split(comm_, layout_.node_of(rank_), rank_);
-    std::unique_ptr<NodeTeam> team;
-    if (all_can(comm_, on_node != MPI_COMM_NULL)) team = NodeTeam::make(on_node);
+    std::unique_ptr<node::NodeTeam> team;
+    if (offload::all_can(comm_, on_node != MPI_COMM_NULL)) team = node::NodeTeam::make(on_node);
     if (on_node != MPI_COMM_NULL) real.Comm_free(&on_node);
-    if (!all_can(comm_, team != nullptr)) return nullptr;
+    if (!offload::all_can(comm_, team != nullptr)) return nullptr;
     MPI_Comm leaders = split(comm_, is_first ? 0 : MPI_UNDEFINED, rank_);
     std::unique_ptr<NodeParts> parts;
     if (!is_first || leaders != MPI_COMM_NULL)
         parts.reset(new (std::nothrow) NodeParts(std::move(team), leaders, layout_));
     if (!parts && leaders != MPI_COMM_NULL) real.Comm_free(&leaders);
-    if (!all_can(comm_, parts != nullptr)) parts.reset();
+    if (!offload::all_can(comm_, parts != nullptr)) parts.reset();
     return parts;
 }
 
@@ -161,7 +165,7 @@ std::unique_ptr<NodeParts> PrivateComm::make_node_parts() noexcept {
 PrivateComm::~PrivateComm() {
     alive_.fetch_sub(1, std::memory_order_relaxed);
     MPI_Comm comm = comm_;
-    if (agreement().valid) real.Comm_free(&comm);
+    if (offload::agreement().valid) real.Comm_free(&comm);
 }
 
 uint32_t PrivateComm::take_turn() noexcept {
@@ -302,4 +306,4 @@ bool private_comm_is_wanted(MPI_Comm comm) noexcept {
 
 void forget_private_comms() noexcept { Table::forget_all(); }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

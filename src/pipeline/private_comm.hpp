@@ -14,18 +14,19 @@
 #include "choice.hpp"
 #include "vecmpi/intranode.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 // What a communicator over several nodes has on each, where ranks share one.
 class NodeParts {
   public:
-    NodeParts(std::unique_ptr<NodeTeam> team, MPI_Comm leaders, const NodeLayout& layout) noexcept
+    NodeParts(std::unique_ptr<node::NodeTeam> team, MPI_Comm leaders,
+              const NodeLayout& layout) noexcept
         : team_(std::move(team)), leaders_(leaders), slices_(slices_of(layout)) {}
     ~NodeParts();
     NodeParts(const NodeParts&) = delete;
     NodeParts& operator=(const NodeParts&) = delete;
 
-    NodeTeam& team() const noexcept { return *team_; }
+    node::NodeTeam& team() const noexcept { return *team_; }
     // Of the first rank on each node; MPI_COMM_NULL on the others.
     MPI_Comm leaders() const noexcept { return leaders_; }
     // Of a vector, that cross the network side by side: every node has as many ranks. 0: the nodes
@@ -38,7 +39,7 @@ class NodeParts {
         const int least = layout.least_ranks_on_a_node();
         return layout.most_ranks_on_a_node() <= 2 * least ? least : 0;
     }
-    const std::unique_ptr<NodeTeam> team_;
+    const std::unique_ptr<node::NodeTeam> team_;
     const MPI_Comm leaders_;
     const int slices_;
     std::optional<bool> has_bays_;  // of all ranks; not decided yet
@@ -106,7 +107,7 @@ class PrivateComm {
 
   private:
     std::unique_ptr<NodeParts> make_node_parts() noexcept;
-    bool make_bays(NodeTeam& team) noexcept;
+    bool make_bays(node::NodeTeam& team) noexcept;
     struct Known {
         ScheduleRequest request;
         std::shared_ptr<const Schedule> schedule;
@@ -154,4 +155,4 @@ BesideComm what_is_beside(MPI_Comm comm) noexcept;
 bool private_comms_are_wanted() noexcept;  // on any communicator
 bool private_comm_is_wanted(MPI_Comm comm) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 namespace {
 
@@ -280,4 +280,4 @@ Blocks part_of_blocks(const Blocks& blocks, unsigned parts, unsigned part) {
     return result;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

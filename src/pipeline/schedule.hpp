@@ -17,7 +17,7 @@
 
 #include "segments.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 // input: what the program gave; output: where the result goes, and with MPI_IN_PLACE the input,
 // too.
@@ -123,4 +123,4 @@ Blocks equal_blocks(Segment vector, int parts);
 // Part s of S of each block: which block an element is in does not depend on the segments.
 Blocks part_of_blocks(const Blocks& blocks, unsigned parts, unsigned part);
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

@@ -13,12 +13,12 @@
 #include "vecmpi/kernels.hpp"
 #include "vecmpi/offload.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 namespace {
 
-unsigned decide(Segmented collective, uint64_t bytes, MPI_Count elements, const CommTraits& traits,
-                Decline& decline) noexcept {
+unsigned decide(Segmented collective, uint64_t bytes, MPI_Count elements,
+                const offload::CommTraits& traits, Decline& decline) noexcept {
     SegmentFacts facts;
     facts.collective = collective;
     facts.bytes = bytes;
@@ -27,7 +27,7 @@ unsigned decide(Segmented collective, uint64_t bytes, MPI_Count elements, const 
     // Only communicators as large as the world are known to span its nodes.
     int world = 0;
     real.Comm_size(MPI_COMM_WORLD, &world);
-    facts.several_nodes = !agreement().one_node && traits.size == world;
+    facts.several_nodes = !offload::agreement().one_node && traits.size == world;
     Counter why{};
     const unsigned n = number_of_segments(facts, settings(), &why);
     if (n == 0) decline.note(why);
@@ -45,17 +45,17 @@ int run_segments(unsigned n, PostSegment post_segment) noexcept {
     };
     for (unsigned i = 0; i < n; ++i) {
         MPI_Request& request = in_flight[i % segments_in_flight];
-        note(wait_one(&request, MPI_STATUS_IGNORE));
+        note(offload::wait_one(&request, MPI_STATUS_IGNORE));
         note(post_segment(i, &request));
     }
     for (unsigned i = 0; i < segments_in_flight; ++i)
-        note(wait_one(&in_flight[(n + i) % segments_in_flight], MPI_STATUS_IGNORE));
+        note(offload::wait_one(&in_flight[(n + i) % segments_in_flight], MPI_STATUS_IGNORE));
     count(Counter::segments_issued, n);
     return first_error;
 }
 
-CallFacts collective_facts(MPI_Comm comm, MPI_Count count, MPI_Datatype type) noexcept {
-    CallFacts facts;
+offload::CallFacts collective_facts(MPI_Comm comm, MPI_Count count, MPI_Datatype type) noexcept {
+    offload::CallFacts facts;
     facts.comm = comm;
     facts.count = count;
     facts.type = type;
@@ -84,7 +84,7 @@ int issue_ireduce(const void* raw, MPI_Request* request) noexcept {
 }
 
 // Allreduce and Reduce: the vector is cut between elements, whatever the type and op.
-int run_reduction(unsigned n, Call call, IssueFunction issue, const ReduceArguments& whole,
+int run_reduction(unsigned n, Call call, offload::IssueFunction issue, const ReduceArguments& whole,
                   MPI_Count count, MPI_Count extent) noexcept {
     return run_segments(n, [&](unsigned i, MPI_Request* request) noexcept {
         const Segment part = segment(count, n, i);
@@ -92,11 +92,11 @@ int run_reduction(unsigned n, Call call, IssueFunction issue, const ReduceArgume
         arguments.sendbuf = advanced(whole.sendbuf, part.first * extent);
         arguments.recvbuf = advanced(whole.recvbuf, part.first * extent);
         arguments.count = static_cast<int>(part.count);
-        CallFacts facts = collective_facts(whole.comm, part.count, whole.datatype);
+        offload::CallFacts facts = collective_facts(whole.comm, part.count, whole.datatype);
         facts.op = whole.op;
         facts.reduces = true;
         facts.root = whole.root;
-        return post(make_operation(call, issue, arguments, facts), request);
+        return offload::post(offload::make_operation(call, issue, arguments, facts), request);
     });
 }
 
@@ -123,9 +123,9 @@ int bcast_bytes(unsigned n, void* buffer, MPI_Count bytes, int root, MPI_Comm co
         const Segment part = segment(bytes, n, i);
         const BcastArguments arguments{advanced(buffer, part.first), static_cast<int>(part.count),
                                        root, comm};
-        return post(make_operation(Call::Ibcast, issue_ibcast, arguments,
-                                   collective_facts(comm, part.count, MPI_BYTE)),
-                    request);
+        return offload::post(offload::make_operation(Call::Ibcast, issue_ibcast, arguments,
+                                                     collective_facts(comm, part.count, MPI_BYTE)),
+                             request);
     });
 }
 
@@ -164,10 +164,11 @@ int allgather_bytes(unsigned n, const void* send, void* receive, MPI_Count block
         }
         const AllgatherArguments arguments{
             advanced(send, part.first), part.count, receive, segment_counts, segment_places, comm};
-        CallFacts facts = collective_facts(comm, part.count, MPI_BYTE);
+        offload::CallFacts facts = collective_facts(comm, part.count, MPI_BYTE);
         facts.vector_form = true;
-        return post(make_operation(Call::Iallgatherv, issue_iallgatherv, arguments, facts),
-                    request);
+        return offload::post(
+            offload::make_operation(Call::Iallgatherv, issue_iallgatherv, arguments, facts),
+            request);
     });
 }
 
@@ -219,7 +220,7 @@ void rearrange(const char* input, char* output, const CountsOfRanks& blocks, int
         for (int r = 0; r < ranks; ++r) {
             const Segment part = segment(blocks.of(r), n, i);
             const size_t bytes = static_cast<size_t>(part.count) * element;
-            copy_bytes(output, block + static_cast<size_t>(part.first) * element, bytes);
+            kernels::copy_bytes(output, block + static_cast<size_t>(part.first) * element, bytes);
             output += bytes;
             block += static_cast<size_t>(blocks.of(r)) * element;
         }
@@ -233,9 +234,10 @@ std::optional<int> segmented_allreduce(const void* sendbuf, void* recvbuf, MPI_C
                                        Decline& decline) noexcept {
     const auto traits = traits_to_cut(comm, datatype, count, decline);
     if (!traits || sendbuf == recvbuf) return std::nullopt;
-    if (is_refused(sendbuf, count, datatype) || is_refused_output(recvbuf, count, datatype))
+    if (offload::is_refused(sendbuf, count, datatype) ||
+        offload::is_refused_output(recvbuf, count, datatype))
         return std::nullopt;
-    const TypeShape shape = shape_of(datatype);
+    const offload::TypeShape shape = offload::shape_of(datatype);
     const unsigned n = decide(Segmented::allreduce, static_cast<uint64_t>(count * shape.bytes),
                               count, *traits, decline);
     if (n == 0 || !segment_fits_int(count, n)) return std::nullopt;
@@ -252,10 +254,10 @@ std::optional<int> segmented_reduce(const void* sendbuf, void* recvbuf, MPI_Coun
     if (!traits || root < 0 || root >= traits->size) return std::nullopt;
     int rank = 0;
     real.Comm_rank(comm, &rank);
-    if (is_refused(sendbuf, count, datatype) ||
-        (rank == root && is_refused_output(recvbuf, count, datatype)))
+    if (offload::is_refused(sendbuf, count, datatype) ||
+        (rank == root && offload::is_refused_output(recvbuf, count, datatype)))
         return std::nullopt;
-    const TypeShape shape = shape_of(datatype);
+    const offload::TypeShape shape = offload::shape_of(datatype);
     const unsigned n = decide(Segmented::reduce, static_cast<uint64_t>(count * shape.bytes), count,
                               *traits, decline);
     if (n == 0 || !segment_fits_int(count, n)) return std::nullopt;
@@ -269,8 +271,8 @@ std::optional<int> segmented_bcast(void* buffer, MPI_Count count, MPI_Datatype d
                                    MPI_Comm comm, Decline& decline) noexcept {
     const auto traits = traits_to_cut(comm, datatype, count, decline);
     if (!traits || root < 0 || root >= traits->size) return std::nullopt;
-    if (is_refused_output(buffer, count, datatype)) return std::nullopt;
-    const TypeShape shape = shape_of(datatype);
+    if (offload::is_refused_output(buffer, count, datatype)) return std::nullopt;
+    const offload::TypeShape shape = offload::shape_of(datatype);
     const MPI_Count bytes = count * shape.bytes;
     const unsigned n =
         decide(Segmented::bcast, static_cast<uint64_t>(bytes), bytes, *traits, decline);
@@ -279,17 +281,18 @@ std::optional<int> segmented_bcast(void* buffer, MPI_Count count, MPI_Datatype d
     if (shape.builtin) return bcast_bytes(n, buffer, bytes, root, comm);
     Buffer<char> packed = allocate<char>(static_cast<size_t>(bytes));
     if (!packed) return out_of_memory(comm);
-    const TypeInUse in_use(datatype);
+    const datatype::TypeInUse in_use(datatype);
     int rank = 0;
     real.Comm_rank(comm, &rank);
     if (rank == root) {
-        const int rc = PackableBuffer(buffer, count, datatype).pack(packed.get(), bytes, comm);
+        const int rc =
+            datatype::PackableBuffer(buffer, count, datatype).pack(packed.get(), bytes, comm);
         return rc != MPI_SUCCESS ? rc : bcast_bytes(n, packed.get(), bytes, root, comm);
     }
     const int rc = bcast_bytes(n, packed.get(), bytes, root, comm);
-    return rc != MPI_SUCCESS
-               ? rc
-               : PackableBuffer(buffer, count, datatype).unpack(packed.get(), bytes, comm);
+    return rc != MPI_SUCCESS ? rc
+                             : datatype::PackableBuffer(buffer, count, datatype)
+                                   .unpack(packed.get(), bytes, comm);
 }
 
 std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
@@ -298,13 +301,13 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
                                        Decline& decline) noexcept {
     const auto traits = traits_to_cut(comm, recvtype, recvcount, decline);
     const bool in_place = sendbuf == MPI_IN_PLACE;
-    if (!traits || (!in_place && !is_type_handle(sendtype)) || !real.Iallgatherv_c)
+    if (!traits || (!in_place && !library::is_type_handle(sendtype)) || !real.Iallgatherv_c)
         return std::nullopt;
-    if (is_refused_output(recvbuf, recvcount, recvtype) ||
-        (!in_place &&
-         (is_refused(sendbuf, sendcount, sendtype) || may_be_refused(*traits, sendtype, comm))))
+    if (offload::is_refused_output(recvbuf, recvcount, recvtype) ||
+        (!in_place && (offload::is_refused(sendbuf, sendcount, sendtype) ||
+                       may_be_refused(*traits, sendtype, comm))))
         return std::nullopt;
-    const TypeShape receive_shape = shape_of(recvtype);
+    const offload::TypeShape receive_shape = offload::shape_of(recvtype);
     const MPI_Count block = recvcount * receive_shape.bytes;
     const unsigned n =
         decide(Segmented::allgather, static_cast<uint64_t>(block), block, *traits, decline);
@@ -312,7 +315,7 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
     count_call(static_cast<size_t>(Call::Allgather), Path::segmented, static_cast<uint64_t>(block));
     // 1. The send side as packed bytes. 2. Gather into packed bytes. 3. Unpack where the type has
     // another layout.
-    const TypeInUse receive_in_use(recvtype);
+    const datatype::TypeInUse receive_in_use(recvtype);
     const int ranks = traits->size;
     int rank = 0;
     real.Comm_rank(comm, &rank);
@@ -325,20 +328,22 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
         receive = packed_receive.get();
         if (!receive) return out_of_memory(comm);
         if (in_place)
-            rc = PackableBuffer(advanced(recvbuf, rank * recvcount * receive_shape.extent),
-                                recvcount, recvtype)
-                     .pack(packed_receive.get() + rank * block, block, comm);
+            rc =
+                datatype::PackableBuffer(advanced(recvbuf, rank * recvcount * receive_shape.extent),
+                                         recvcount, recvtype)
+                    .pack(packed_receive.get() + rank * block, block, comm);
     }
-    if (!in_place && !shape_of(sendtype).builtin) {
+    if (!in_place && !offload::shape_of(sendtype).builtin) {
         packed_send = allocate<char>(static_cast<size_t>(block));
         send = packed_send.get();
         if (!send) return out_of_memory(comm);
-        rc = PackableBuffer(sendbuf, sendcount, sendtype).pack(packed_send.get(), block, comm);
+        rc = datatype::PackableBuffer(sendbuf, sendcount, sendtype)
+                 .pack(packed_send.get(), block, comm);
     }
     if (rc != MPI_SUCCESS) return rc;
     rc = allgather_bytes(n, send, receive, block, ranks, comm);
     if (rc != MPI_SUCCESS || receive_shape.builtin) return rc;
-    return PackableBuffer(recvbuf, recvcount * ranks, recvtype)
+    return datatype::PackableBuffer(recvbuf, recvcount * ranks, recvtype)
         .unpack(packed_receive.get(), block * ranks, comm);
 }
 
@@ -361,7 +366,7 @@ std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
                                             Decline& decline) noexcept {
     const auto traits = traits_to_cut(comm, datatype, block, decline);
     if (!traits || sendbuf == recvbuf) return std::nullopt;
-    const TypeShape shape = shape_of(datatype);
+    const offload::TypeShape shape = offload::shape_of(datatype);
     if (!shape.builtin) {
         decline.note(Counter::decline_type);
         return std::nullopt;
@@ -374,8 +379,8 @@ std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
     const auto bytes = static_cast<uint64_t>(total * shape.extent);
     int rank = 0;
     real.Comm_rank(comm, &rank);
-    if (is_refused(sendbuf, total, datatype) ||
-        is_refused_output(recvbuf, blocks.of(rank), datatype))
+    if (offload::is_refused(sendbuf, total, datatype) ||
+        offload::is_refused_output(recvbuf, blocks.of(rank), datatype))
         return std::nullopt;
     const unsigned n =
         decide(Segmented::reduce_scatter, bytes, blocks.largest(ranks), *traits, decline);
@@ -398,14 +403,15 @@ std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
             segment_counts[r] = static_cast<int>(segment(blocks.of(r), n, i).count);
             next_input += segment_counts[r] * shape.extent;
         }
-        CallFacts facts = collective_facts(comm, mine.count, datatype);
+        offload::CallFacts facts = collective_facts(comm, mine.count, datatype);
         facts.vector_form = true;
-        return post(make_operation(Call::Ireduce_scatter, issue_ireduce_scatter, arguments, facts),
-                    request);
+        return offload::post(
+            offload::make_operation(Call::Ireduce_scatter, issue_ireduce_scatter, arguments, facts),
+            request);
     });
     if (rc == MPI_SUCCESS && sendbuf == MPI_IN_PLACE)
         leave_in_own_block(static_cast<char*>(recvbuf), blocks, rank, shape.extent);
     return rc;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

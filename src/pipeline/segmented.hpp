@@ -10,7 +10,7 @@
 
 #include "calls.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 // With a commutative op of the user's: reduce-scatter and allgather.
 std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
@@ -39,4 +39,4 @@ std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
                                             MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                                             Decline& decline) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

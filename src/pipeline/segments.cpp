@@ -2,7 +2,7 @@
 // The decision whether and how often to cut. Rests only on what is equal on all ranks.
 #include "segments.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 namespace {
 
@@ -60,4 +60,4 @@ unsigned number_of_segments(const SegmentFacts& facts, const Settings& settings,
     return static_cast<unsigned>(std::min<uint64_t>(possible, most_segments));
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

@@ -8,7 +8,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 // The collectives that can be cut. From how many bytes `auto` cuts each of them on a communicator
 // over several nodes stands in segments.cpp; docs/segments.md has the figures.
@@ -29,4 +29,4 @@ constexpr unsigned segments_in_flight = 8;
 unsigned number_of_segments(const SegmentFacts& facts, const Settings& settings,
                             Counter* why) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

@@ -11,7 +11,7 @@
 #include "segmented.hpp"
 #include "segments.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 namespace {
 
@@ -70,10 +70,11 @@ std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_C
                                        Decline& decline) noexcept {
     if (!is_user_op(op) || count > INT_MAX || sendbuf == recvbuf) return std::nullopt;
     const auto traits = traits_to_cut(comm, datatype, count, decline);
-    if (!traits || agreement().twin_collectives) return std::nullopt;
-    if (is_refused(sendbuf, count, datatype) || is_refused_output(recvbuf, count, datatype))
+    if (!traits || offload::agreement().twin_collectives) return std::nullopt;
+    if (offload::is_refused(sendbuf, count, datatype) ||
+        offload::is_refused_output(recvbuf, count, datatype))
         return std::nullopt;
-    const TypeShape shape = shape_of(datatype);
+    const offload::TypeShape shape = offload::shape_of(datatype);
     const auto bytes = static_cast<uint64_t>(count * shape.bytes);
     Counter why{};
     if (!scatters({bytes, count, traits->size}, settings(), &why)) {
@@ -84,7 +85,7 @@ std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_C
     const Parts parts(static_cast<int>(count), traits->size);
     if (!parts.memory) return out_of_memory(comm);
     count_call(static_cast<size_t>(Call::Allreduce), Path::scattered, bytes);
-    const DirectCall scope(Call::Allreduce, Reentry::program);
+    const offload::DirectCall scope(Call::Allreduce, offload::Reentry::program);
     int rank = 0;
     real.Comm_rank(comm, &rank);
     const bool in_place = sendbuf == MPI_IN_PLACE;
@@ -98,7 +99,7 @@ std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_C
     MPI_Request gathered = MPI_REQUEST_NULL;
     rc = real.Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, recvbuf, parts.counts, parts.first,
                           datatype, comm, &gathered);
-    return rc == MPI_SUCCESS ? wait_one(&gathered, MPI_STATUS_IGNORE) : rc;
+    return rc == MPI_SUCCESS ? offload::wait_one(&gathered, MPI_STATUS_IGNORE) : rc;
 }
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

@@ -6,7 +6,7 @@
 
 #include "vecmpi/base.hpp"
 
-namespace vecmpi {
+namespace vecmpi::pipeline {
 
 struct UserOpFacts {
     uint64_t bytes = 0;    // of the vector
@@ -17,4 +17,4 @@ struct UserOpFacts {
 // For a commutative op. False: *why says so.
 bool scatters(const UserOpFacts& facts, const Settings& settings, Counter* why) noexcept;
 
-}  // namespace vecmpi
+}  // namespace vecmpi::pipeline

@@ -52,9 +52,9 @@ void begin(MPI_Comm_errhandler_function* function) {
     test::reset();
     real.Comm_dup = failing_comm_dup;
     real.Comm_size = failing_comm_size;
-    set_handler = deferred(function);
+    set_handler = intercept::deferred(function);
     errors_per_call = 1;
-    errors_waiting = 0;
+    intercept::errors_waiting = 0;
     story.clear();
 }
 
@@ -63,12 +63,12 @@ void begin(MPI_Comm_errhandler_function* function) {
 TEST_CASE("error handlers: called when nothing is held", "[errors]") {
     begin(tells);
     MPI_Comm copy;
-    CHECK(enter_Comm_dup(comm, &copy) == failure);
+    CHECK(intercept::enter_Comm_dup(comm, &copy) == failure);
     CHECK(story == "returns handler(0,17) alone ");
-    CHECK(errors_waiting == 0);
+    CHECK(intercept::errors_waiting == 0);
     story.clear();
     int size;
-    CHECK(enter_Comm_size(comm, &size) == failure);  // class pass
+    CHECK(intercept::enter_Comm_size(comm, &size) == failure);  // class pass
     CHECK(story == "returns handler(0,17) alone ");
 }
 
@@ -76,10 +76,10 @@ TEST_CASE("error handlers: the library's own calls leave them to the outer call"
     begin(tells);
     MPI_Comm copy;
     fake.reentrant = fake.called_by_library = true;
-    CHECK(enter_Comm_dup(comm, &copy) == failure);
+    CHECK(intercept::enter_Comm_dup(comm, &copy) == failure);
     CHECK(story == "returns ");
     fake.reentrant = false;
-    CHECK(finish(MPI_SUCCESS) == MPI_SUCCESS);
+    CHECK(intercept::finish(MPI_SUCCESS) == MPI_SUCCESS);
     CHECK(story == "returns handler(0,17) alone ");
 }
 
@@ -87,15 +87,15 @@ TEST_CASE("error handlers: a callback's calls end with its own", "[errors]") {
     begin(throws);
     MPI_Comm copy;
     fake.reentrant = true;
-    CHECK_THROWS_AS(enter_Comm_dup(comm, &copy), std::runtime_error);
-    CHECK(errors_waiting == 0);
+    CHECK_THROWS_AS(intercept::enter_Comm_dup(comm, &copy), std::runtime_error);
+    CHECK(intercept::errors_waiting == 0);
 }
 
 TEST_CASE("error handlers: what a callback lets pass leaves nothing behind", "[errors]") {
     begin(throws);
     real.Comm_dup = [](MPI_Comm, MPI_Comm*) -> int { throw std::runtime_error("callback"); };
     MPI_Comm copy;
-    CHECK_THROWS_AS(enter_Comm_dup(comm, &copy), std::runtime_error);
+    CHECK_THROWS_AS(intercept::enter_Comm_dup(comm, &copy), std::runtime_error);
     CHECK(fake.open_direct_calls == 0);
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("error handlers: MPI_SUCCESS stays what it is", "[errors]") {
     MPI_Comm object = comm;
     int code = MPI_SUCCESS;
     set_handler(&object, &code, 0);  // as MPI_Comm_call_errhandler(comm, MPI_SUCCESS) does
-    CHECK(finish(MPI_SUCCESS) == MPI_SUCCESS);
+    CHECK(intercept::finish(MPI_SUCCESS) == MPI_SUCCESS);
 }
 
 TEST_CASE("error handlers: at once where no entry follows", "[errors]") {
@@ -112,7 +112,7 @@ TEST_CASE("error handlers: at once where no entry follows", "[errors]") {
     MPI_Comm copy;
     SECTION("engine does not run") { fake.runs = false; }
     SECTION("offload thread") { fake.on_offload_thread = true; }
-    CHECK(enter_Comm_dup(comm, &copy) == failure);
+    CHECK(intercept::enter_Comm_dup(comm, &copy) == failure);
     CHECK(story == "handler(0,17) inside returns ");
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("error handlers: several in order, too many at once", "[errors]") {
     begin(tells);
     MPI_Comm copy;
     errors_per_call = 9;
-    enter_Comm_dup(comm, &copy);
+    intercept::enter_Comm_dup(comm, &copy);
     CHECK(story.rfind("handler(8,17) inside returns handler(0,17) alone handler(1,17)", 0) == 0);
     CHECK(story.find("handler(7,17) alone ") == story.size() - 20);
 }
@@ -128,36 +128,36 @@ TEST_CASE("error handlers: several in order, too many at once", "[errors]") {
 TEST_CASE("error handlers: the call returns what the function makes of the code", "[errors]") {
     begin(changes);
     MPI_Comm copy;
-    CHECK(enter_Comm_dup(comm, &copy) == 18);
+    CHECK(intercept::enter_Comm_dup(comm, &copy) == 18);
 }
 
 TEST_CASE("error handlers: longjmp and exceptions leave nothing behind", "[errors]") {
     MPI_Comm copy;
     begin(jumps);
     if (setjmp(back) == 0) {
-        enter_Comm_dup(comm, &copy);
+        intercept::enter_Comm_dup(comm, &copy);
         FAIL("it did not jump");
     }
-    CHECK((fake.open_direct_calls == 0 && errors_waiting == 0));
+    CHECK((fake.open_direct_calls == 0 && intercept::errors_waiting == 0));
     begin(throws);
-    CHECK_THROWS_WITH(enter_Comm_dup(comm, &copy), "from the handler");
-    CHECK((fake.open_direct_calls == 0 && errors_waiting == 0));
+    CHECK_THROWS_WITH(intercept::enter_Comm_dup(comm, &copy), "from the handler");
+    CHECK((fake.open_direct_calls == 0 && intercept::errors_waiting == 0));
 }
 
 TEST_CASE("error handlers: one trampoline a function", "[errors]") {
     begin(tells);
-    CHECK(deferred(tells) == set_handler);
-    CHECK(deferred(jumps) != set_handler);
-    CHECK(deferred(static_cast<MPI_Comm_errhandler_function*>(nullptr)) == nullptr);
+    CHECK(intercept::deferred(tells) == set_handler);
+    CHECK(intercept::deferred(jumps) != set_handler);
+    CHECK(intercept::deferred(static_cast<MPI_Comm_errhandler_function*>(nullptr)) == nullptr);
 }
 
 TEST_CASE("error handlers: of files", "[errors]") {
     begin(tells);
     MPI_File file = reinterpret_cast<MPI_File>(0x123456789abc);
     int code = failure;
-    deferred(of_file)(&file, &code, 0);
+    intercept::deferred(of_file)(&file, &code, 0);
     CHECK(story.empty());
-    CHECK(finish(failure) == failure);
+    CHECK(intercept::finish(failure) == failure);
     CHECK(story == "file 17");
 }
 
@@ -168,20 +168,20 @@ TEST_CASE("error handlers: functions of the C++ bindings by their own caller", "
         story += std::to_string(kind) + "," + std::to_string(*object);
         story += function == reinterpret_cast<void (*)()>(tells) ? " tells" : " another";
     };
-    const CxxCaller as_library = wait_for_entry(caller);
+    const library::CxxCaller as_library = intercept::wait_for_entry(caller);
     int window = 5, code = failure;
     as_library(2, &window, &code, reinterpret_cast<void (*)()>(set_handler));
     CHECK(story.empty());
-    finish(failure);
+    intercept::finish(failure);
     CHECK(story == "2,5 tells");
 }
 
 // Last: the pool stays used up.
 TEST_CASE("error handlers: more functions than trampolines", "[errors]") {
     begin(tells);
-    for (uintptr_t i = 1; i < most_deferred + 2; ++i)
-        deferred(reinterpret_cast<MPI_Comm_errhandler_function*>(0x10000 + i));
+    for (uintptr_t i = 1; i < intercept::most_deferred + 2; ++i)
+        intercept::deferred(reinterpret_cast<MPI_Comm_errhandler_function*>(0x10000 + i));
     auto* unknown = reinterpret_cast<MPI_Comm_errhandler_function*>(0x20000);
-    CHECK(deferred(unknown) == unknown);
-    CHECK(deferred(tells) == set_handler);
+    CHECK(intercept::deferred(unknown) == unknown);
+    CHECK(intercept::deferred(tells) == set_handler);
 }

@@ -7,11 +7,15 @@
 
 namespace vecmpi {
 
+namespace library {
+
 thread_local constinit int blocking_calls = 0;
 thread_local constinit bool is_announced = false;
 void forget_armed() noexcept {}
 
 RealFunctions real{};
+
+}  // namespace library
 
 namespace test {
 
@@ -21,7 +25,7 @@ namespace {
 
 constexpr MPI_Request made_request = 0x2c000007;
 
-Recorded recorded(const Operation& operation, MPI_Status* status) {
+Recorded recorded(const offload::Operation& operation, MPI_Status* status) {
     Recorded record;
     record.call = operation.call;
     record.issue = operation.issue;
@@ -42,13 +46,15 @@ int asked(const char* function) {
 using test::asked;
 using test::fake;
 
-int post(const Operation& operation, MPI_Request* app_request) noexcept {
+namespace offload {
+
+int post(const offload::Operation& operation, MPI_Request* app_request) noexcept {
     fake.posted = test::recorded(operation, nullptr);
     if (fake.result == MPI_SUCCESS) *app_request = test::made_request;
     return fake.result;
 }
 
-int run_twin(const Operation& operation, MPI_Status* status) noexcept {
+int run_twin(const offload::Operation& operation, MPI_Status* status) noexcept {
     fake.run = test::recorded(operation, status);
     return fake.result;
 }
@@ -59,7 +65,6 @@ bool is_reentrant() noexcept { return fake.reentrant; }
 bool is_offload_thread() noexcept { return fake.on_offload_thread; }
 bool engine_runs() noexcept { return fake.runs; }
 void note_dynamic_processes() noexcept {}
-bool in_one_object(const void*, const void*) noexcept { return fake.called_by_library; }
 
 DirectCall::DirectCall(Call call, Reentry) noexcept : marks_inside_(true) {
     fake.direct_calls.push_back(call);
@@ -74,11 +79,24 @@ CommTraits comm_traits(MPI_Comm) noexcept {
     return traits;
 }
 MPI_Count size_of(MPI_Datatype type) noexcept {
-    return is_builtin_type(type) ? static_cast<MPI_Count>(builtin_type_bytes(type)) : 24;
+    return library::is_builtin_type(type)
+               ? static_cast<MPI_Count>(library::builtin_type_bytes(type))
+               : 24;
 }
+
+}  // namespace offload
+
+namespace library {
+
+bool in_one_object(const void*, const void*) noexcept { return fake.called_by_library; }
+
 QuietErrors::QuietErrors() noexcept = default;
 QuietErrors::~QuietErrors() {}
 bool errors_can_be_quiet() noexcept { return fake.quiet; }
+
+}  // namespace library
+
+namespace offload {
 
 void note_window_made() noexcept {}
 void note_window_freed() noexcept {}
@@ -117,8 +135,17 @@ int pready_range(int, int, MPI_Request) noexcept { return asked("pready_range");
 int pready_list(int, const int[], MPI_Request) noexcept { return asked("pready_list"); }
 int parrived(MPI_Request, int, int*) noexcept { return asked("parrived"); }
 
+}  // namespace offload
+
+namespace library {
+
+bool is_mpi_library(uintptr_t) noexcept { return false; }
+
+}  // namespace library
+
 namespace {
-std::optional<int> asked_in(const CollectiveForm& form) noexcept {
+
+std::optional<int> asked_in(const pipeline::CollectiveForm& form) noexcept {
     fake.form = form;
     return fake.pipeline;
 }
@@ -126,9 +153,10 @@ std::optional<int> asked_on_node(Call call) noexcept {
     fake.asked_on_node.push_back(call);
     return fake.intranode;
 }
+
 }  // namespace
 
-bool is_mpi_library(uintptr_t) noexcept { return false; }
+namespace pipeline::node {
 
 std::optional<int> intranode_barrier(Call call, MPI_Comm) noexcept { return asked_on_node(call); }
 std::optional<int> intranode_allreduce(Call call, const void*, void*, MPI_Count, MPI_Datatype,
@@ -143,8 +171,8 @@ std::optional<int> intranode_reduce(Call call, const void*, void*, MPI_Count, MP
                                     int, MPI_Comm) noexcept {
     return asked_on_node(call);
 }
-std::optional<int> intranode_reduce_scatter(Call call, const void*, void*, RankArray, MPI_Datatype,
-                                            MPI_Op, MPI_Comm) noexcept {
+std::optional<int> intranode_reduce_scatter(Call call, const void*, void*, offload::RankArray,
+                                            MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
     return asked_on_node(call);
 }
 std::optional<int> intranode_reduce_scatter_block(Call call, const void*, void*, MPI_Count,
@@ -160,43 +188,54 @@ std::optional<int> intranode_bcast(Call call, void*, MPI_Count, MPI_Datatype, in
     return asked_on_node(call);
 }
 
-std::optional<int> pipeline_barrier(const CollectiveForm& form, MPI_Comm) noexcept {
+}  // namespace pipeline::node
+
+namespace pipeline {
+
+std::optional<int> pipeline_barrier(const pipeline::CollectiveForm& form, MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_allreduce(const CollectiveForm& form, const void*, void*, MPI_Count,
-                                      MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
+std::optional<int> pipeline_allreduce(const pipeline::CollectiveForm& form, const void*, void*,
+                                      MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_reduce(const CollectiveForm& form, const void*, void*, MPI_Count,
-                                   MPI_Datatype, MPI_Op, int, MPI_Comm) noexcept {
+std::optional<int> pipeline_reduce(const pipeline::CollectiveForm& form, const void*, void*,
+                                   MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_reduce_scatter(const CollectiveForm& form, const void*, void*,
-                                           RankArray, MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
+std::optional<int> pipeline_reduce_scatter(const pipeline::CollectiveForm& form, const void*, void*,
+                                           offload::RankArray, MPI_Datatype, MPI_Op,
+                                           MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_reduce_scatter_block(const CollectiveForm& form, const void*, void*,
-                                                 MPI_Count, MPI_Datatype, MPI_Op,
+std::optional<int> pipeline_reduce_scatter_block(const pipeline::CollectiveForm& form, const void*,
+                                                 void*, MPI_Count, MPI_Datatype, MPI_Op,
                                                  MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_bcast(const CollectiveForm& form, void*, MPI_Count, MPI_Datatype, int,
-                                  MPI_Comm) noexcept {
+std::optional<int> pipeline_bcast(const pipeline::CollectiveForm& form, void*, MPI_Count,
+                                  MPI_Datatype, int, MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_allgather(const CollectiveForm& form, const void*, MPI_Count,
+std::optional<int> pipeline_allgather(const pipeline::CollectiveForm& form, const void*, MPI_Count,
                                       MPI_Datatype, void*, MPI_Count, MPI_Datatype,
                                       MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void*, MPI_Count,
-                                       MPI_Datatype, void*, RankArray, RankArray, MPI_Datatype,
-                                       MPI_Comm) noexcept {
+std::optional<int> pipeline_allgatherv(const pipeline::CollectiveForm& form, const void*, MPI_Count,
+                                       MPI_Datatype, void*, offload::RankArray, offload::RankArray,
+                                       MPI_Datatype, MPI_Comm) noexcept {
     return asked_in(form);
 }
 
 // Datatypes: nothing is wanted.
+
+}  // namespace pipeline
+
+namespace datatype {
+
 constinit std::atomic<unsigned> message_plans_wanted{0};
 void make_message_plans() noexcept {}
 
+}  // namespace datatype
 }  // namespace vecmpi

@@ -16,9 +16,9 @@ namespace vecmpi::test {
 
 struct Recorded {
     Call call{};
-    IssueFunction issue = nullptr;
-    CallFacts facts;
-    alignas(16) char arguments[max_argument_bytes] = {};
+    offload::IssueFunction issue = nullptr;
+    offload::CallFacts facts;
+    alignas(16) char arguments[offload::max_argument_bytes] = {};
     MPI_Status* status = nullptr;
 
     // What the engine does later: issues from its copy, after the caller's arguments are gone.
@@ -48,14 +48,14 @@ struct FakeEngine {
     int open_direct_calls = 0;
     std::string request_function;  // the last function of offload.hpp that took requests
     std::vector<std::pair<MPI_Comm, MPI_Request>> adopted;
-    CollectiveForm form{};  // that the pipeline was last asked in
+    pipeline::CollectiveForm form{};  // that the pipeline was last asked in
 };
 extern FakeEngine fake;
 
 // Fresh engine, no real functions: a test sets those that it expects to be called.
 inline void reset() {
     fake = FakeEngine{};
-    real = RealFunctions{};
+    real = library::RealFunctions{};
 }
 
 }  // namespace vecmpi::test

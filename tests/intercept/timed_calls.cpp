@@ -47,10 +47,12 @@ uint64_t all_calls() {
     return sum;
 }
 
-int send(MPI_Datatype type, int count = 3) { return timed_Send(nullptr, count, type, 1, 2, comm); }
+int send(MPI_Datatype type, int count = 3) {
+    return intercept::timed_Send(nullptr, count, type, 1, 2, comm);
+}
 
 int nested_send(const void*, int, MPI_Datatype, int, int, MPI_Comm) {
-    return timed_Barrier(comm);  // as a callback of the program's would
+    return intercept::timed_Barrier(comm);  // as a callback of the program's would
 }
 
 }  // namespace
@@ -74,8 +76,9 @@ TEST_CASE("timed: arguments that the library may refuse count as nothing", "[han
     fake.quiet = false;
     send(derived);
     CHECK(bytes(Call::Send) == 0);
-    timed_Alltoallv(nullptr, nullptr, nullptr, MPI_INT, nullptr, nullptr, nullptr, MPI_INT, comm);
-    timed_Reduce_scatter(nullptr, nullptr, nullptr, MPI_INT, MPI_SUM, MPI_COMM_NULL);
+    intercept::timed_Alltoallv(nullptr, nullptr, nullptr, MPI_INT, nullptr, nullptr, nullptr,
+                               MPI_INT, comm);
+    intercept::timed_Reduce_scatter(nullptr, nullptr, nullptr, MPI_INT, MPI_SUM, MPI_COMM_NULL);
     CHECK(bytes(Call::Alltoallv) == 0);
     CHECK(all_calls() == 6);
 }
@@ -96,11 +99,11 @@ TEST_CASE("timed: what is not the program's call is not counted", "[handlers][ti
 TEST_CASE("timed: requests complete, other calls are the library's", "[handlers][timed]") {
     const Reported reported;
     MPI_Request request = MPI_REQUEST_NULL;
-    timed_Wait(&request, MPI_STATUS_IGNORE);
+    intercept::timed_Wait(&request, MPI_STATUS_IGNORE);
     CHECK(calls(Call::Wait, Path::completion) == 1);
     real.Comm_rank = [](MPI_Comm, int* rank) { return *rank = 2, 5; };
     int rank = 0;
-    CHECK(timed_Comm_rank(comm, &rank) == 5);
+    CHECK(intercept::timed_Comm_rank(comm, &rank) == 5);
     CHECK(rank == 2);
     CHECK(calls(Call::Comm_rank, Path::library) == 1);
 }
@@ -111,43 +114,46 @@ TEST_CASE("timed: bytes of collectives are what this rank gives", "[handlers][ti
     int data[16] = {};
     const int counts[] = {1, 2, 4}, places[] = {0, 1, 3};
 
-    timed_Allgather(data, 2, MPI_INT, data, 9, MPI_INT, comm);
+    intercept::timed_Allgather(data, 2, MPI_INT, data, 9, MPI_INT, comm);
     CHECK(bytes(Call::Allgather) == 8);
-    timed_Allgather(MPI_IN_PLACE, 99, MPI_DATATYPE_NULL, data, 3, MPI_INT, comm);
+    intercept::timed_Allgather(MPI_IN_PLACE, 99, MPI_DATATYPE_NULL, data, 3, MPI_INT, comm);
     CHECK(bytes(Call::Allgather) == 8 + 12);
     MPI_Request request;
-    timed_Iallgather(data, 2, MPI_DOUBLE, data, 2, MPI_DOUBLE, comm, &request);
+    intercept::timed_Iallgather(data, 2, MPI_DOUBLE, data, 2, MPI_DOUBLE, comm, &request);
     CHECK(bytes(Call::Iallgather) == 16);
-    timed_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, counts, places, MPI_INT, comm);
+    intercept::timed_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, counts, places, MPI_INT,
+                                comm);
     CHECK(bytes(Call::Allgatherv) == 8);
-    timed_Scatter(data, 99, MPI_INT, data, 2, MPI_INT, 0, comm);
+    intercept::timed_Scatter(data, 99, MPI_INT, data, 2, MPI_INT, 0, comm);
     CHECK(bytes(Call::Scatter) == 8);
-    timed_Scatter(data, 2, MPI_INT, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, 0, comm);
+    intercept::timed_Scatter(data, 2, MPI_INT, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, 0, comm);
     CHECK(bytes(Call::Scatter) == 16);
-    timed_Alltoall(data, 2, MPI_INT, data, 2, MPI_INT, comm);
+    intercept::timed_Alltoall(data, 2, MPI_INT, data, 2, MPI_INT, comm);
     CHECK(bytes(Call::Alltoall) == 24);
-    timed_Alltoallv(data, counts, places, MPI_INT, data, counts, places, MPI_INT, comm);
+    intercept::timed_Alltoallv(data, counts, places, MPI_INT, data, counts, places, MPI_INT, comm);
     CHECK(bytes(Call::Alltoallv) == 28);
-    timed_Reduce_scatter(data, data, counts, MPI_INT, MPI_SUM, comm);
-    timed_Reduce_scatter_block(data, data, 2, MPI_INT, MPI_SUM, comm);
+    intercept::timed_Reduce_scatter(data, data, counts, MPI_INT, MPI_SUM, comm);
+    intercept::timed_Reduce_scatter_block(data, data, 2, MPI_INT, MPI_SUM, comm);
     CHECK(bytes(Call::Reduce_scatter) == 28);
     CHECK(bytes(Call::Reduce_scatter_block) == 24);
-    timed_Barrier(comm);
+    intercept::timed_Barrier(comm);
     CHECK(bytes(Call::Barrier) == 0);
-    timed_Neighbor_allgather(data, 2, MPI_INT, data, 2, MPI_INT, comm);
+    intercept::timed_Neighbor_allgather(data, 2, MPI_INT, data, 2, MPI_INT, comm);
     CHECK(bytes(Call::Neighbor_allgather) == 8);
-    timed_Allreduce_c(data, data, 2, MPI_DOUBLE, MPI_SUM, comm);
+    intercept::timed_Allreduce_c(data, data, 2, MPI_DOUBLE, MPI_SUM, comm);
     CHECK(bytes(Call::Allreduce_c) == 16);
 
     fake.between_groups = true;  // whose counts an array has differs from call to call
-    timed_Reduce_scatter(data, data, counts, MPI_INT, MPI_SUM, comm);
+    intercept::timed_Reduce_scatter(data, data, counts, MPI_INT, MPI_SUM, comm);
     CHECK(bytes(Call::Reduce_scatter) == 28);
 }
 
 TEST_CASE("timed: the same bytes on every path", "[handlers][timed]") {
     const Reported reported;
     double data[4] = {};
-    const auto allreduce = [&] { timed_Allreduce(data, data, 4, MPI_DOUBLE, MPI_SUM, comm); };
+    const auto allreduce = [&] {
+        intercept::timed_Allreduce(data, data, 4, MPI_DOUBLE, MPI_SUM, comm);
+    };
     fake.intranode = MPI_SUCCESS;
     allreduce();
     CHECK(bytes(Call::Allreduce) == 32);
@@ -179,7 +185,7 @@ TEST_CASE("timed: a call that is left by an exception", "[handlers][timed]") {
     const Reported reported;
     real.Comm_dup = [](MPI_Comm, MPI_Comm*) -> int { throw std::string("from a callback"); };
     MPI_Comm copy;
-    CHECK_THROWS_AS(timed_Comm_dup(comm, &copy), std::string);
+    CHECK_THROWS_AS(intercept::timed_Comm_dup(comm, &copy), std::string);
     CHECK(calls(Call::Comm_dup, Path::library) == 1);
     fake.twins = true;
     send(MPI_INT);

@@ -30,8 +30,8 @@ using Bytes = std::vector<unsigned char>;
 
 // Operands, and what the twin makes of them. Longer than where windows start, which need not wrap.
 struct Pool {
-    ReduceOp op;
-    ElementType type;
+    kernels::ReduceOp op;
+    kernels::ElementType type;
     Bytes in, inout, expected;
 };
 
@@ -41,7 +41,8 @@ void compute_expected(Pool& pool) {
         twin::reduce_element(pool.op, pool.type, &pool.in[at], &pool.inout[at], &pool.expected[at]);
 }
 
-Pool make_pool(samples::Random& random, ReduceOp op, ElementType type, size_t count) {
+Pool make_pool(samples::Random& random, kernels::ReduceOp op, kernels::ElementType type,
+               size_t count) {
     Pool pool{op, type, samples::draw(random, type, count), samples::draw(random, type, count), {}};
     pool.expected.resize(pool.in.size());
     compute_expected(pool);
@@ -111,7 +112,7 @@ std::string hexadecimal(const unsigned char* from, size_t bytes) {
 
 class Runner {
   public:
-    Runner(const ReduceKernel& kernel, const Pool& pool)
+    Runner(const kernels::ReduceKernel& kernel, const Pool& pool)
         : kernel_(kernel), pool_(pool), bytes_(twin::bytes_of(pool.type)) {}
 
     // Runs one form on `count` elements from `start`; on a failure keeps the first complaint.
@@ -182,13 +183,13 @@ class Runner {
     void complain(Form form, size_t count, Offsets offsets, const std::string& what) {
         if (failed()) return;
         complaint_ = std::string(twin::name_of(pool_.op)) + " " + twin::name_of(pool_.type) + " " +
-                     isa_name(kernel_.isa) + " (" + name_of(form) + ", count " +
+                     kernels::isa_name(kernel_.isa) + " (" + name_of(form) + ", count " +
                      std::to_string(count) + ", offsets " + std::to_string(offsets.in) + " " +
                      std::to_string(offsets.inout) + " " + std::to_string(offsets.out) +
                      "): " + what;
     }
 
-    const ReduceKernel kernel_;
+    const kernels::ReduceKernel kernel_;
     const Pool& pool_;
     const size_t bytes_;
     Area in_, inout_, out_;
@@ -225,8 +226,8 @@ void run_offsets(Runner& runner, samples::Random& random, const Options& options
 }
 
 // More than fits the pool: its elements over and over.
-std::string run_large(const ReduceKernel& kernel, const Pool& pool, samples::Random& random,
-                      const Options& options) {
+std::string run_large(const kernels::ReduceKernel& kernel, const Pool& pool,
+                      samples::Random& random, const Options& options) {
     const size_t count = options.quick ? 5003 : 70001;
     const size_t bytes = twin::bytes_of(pool.type);
     Pool large{pool.op, pool.type, {}, {}, {}};
@@ -242,8 +243,8 @@ std::string run_large(const ReduceKernel& kernel, const Pool& pool, samples::Ran
 }
 
 // What is left to the whole from the pieces that a kernel computes in the cache.
-std::string run_huge(const ReduceKernel& kernel, ReduceOp op, ElementType type,
-                     samples::Random& random) {
+std::string run_huge(const kernels::ReduceKernel& kernel, kernels::ReduceOp op,
+                     kernels::ElementType type, samples::Random& random) {
     constexpr size_t huge = (size_t{16} << 20) + 4096, piece = 1000, canary = 64;
     const size_t bytes = twin::bytes_of(type), count = huge / bytes;
     const auto repeated = [&](const Bytes& some) {
@@ -265,7 +266,7 @@ std::string run_huge(const ReduceKernel& kernel, ReduceOp op, ElementType type,
         if (!same || !std::all_of(out.begin(), out.begin() + canary + offset, untouched) ||
             !std::all_of(out.end() - canary, out.end(), untouched))
             return std::string(twin::name_of(op)) + " " + twin::name_of(type) + " on " +
-                   isa_name(kernel.isa) + ": 16 MiB differ from small pieces, offset " +
+                   kernels::isa_name(kernel.isa) + ": 16 MiB differ from small pieces, offset " +
                    std::to_string(offset);
     }
     return "";
@@ -286,9 +287,9 @@ void expect(Tally& tally, bool holds, const std::string& what) {
 
 template <class Visit>
 void for_each_pair(const Visit& visit) {
-    for (size_t op = 0; op != number_of_reduce_ops; ++op)
-        for (size_t type = 0; type != number_of_element_types; ++type)
-            visit(static_cast<ReduceOp>(op), static_cast<ElementType>(type));
+    for (size_t op = 0; op != kernels::number_of_reduce_ops; ++op)
+        for (size_t type = 0; type != kernels::number_of_element_types; ++type)
+            visit(static_cast<kernels::ReduceOp>(op), static_cast<kernels::ElementType>(type));
 }
 
 // ---- floating-point environments -------------------------------------------------------
@@ -313,7 +314,7 @@ struct Environment {
     bool flush;
 };
 
-std::string run_in(const Environment& environment, const ReduceKernel& kernel, Pool& pool,
+std::string run_in(const Environment& environment, const kernels::ReduceKernel& kernel, Pool& pool,
                    samples::Random& random) {
     std::fesetround(environment.rounding);
     flush_subnormals(environment.flush);
@@ -326,17 +327,18 @@ std::string run_in(const Environment& environment, const ReduceKernel& kernel, P
     return runner.complaint();
 }
 
-bool follows_environment(ElementType type) {  // 16-bit floats round to nearest whatever the mode
-    return type >= ElementType::f32;
+bool follows_environment(
+    kernels::ElementType type) {  // 16-bit floats round to nearest whatever the mode
+    return type >= kernels::ElementType::f32;
 }
 
 }  // namespace
 
-Tally check_kernels(Isa isa, const Options& options) {
+Tally check_kernels(kernels::Isa isa, const Options& options) {
     Tally tally;
     samples::Random random(options.seed);
-    for_each_pair([&](ReduceOp op, ElementType type) {
-        const ReduceKernel kernel = reduce_kernel(op, type, isa);
+    for_each_pair([&](kernels::ReduceOp op, kernels::ElementType type) {
+        const kernels::ReduceKernel kernel = kernels::reduce_kernel(op, type, isa);
         if (kernel.into == nullptr || kernel.isa != isa) return;
         const Pool pool = make_pool(random, op, type, 2 * pool_count);
         Runner runner(kernel, pool);
@@ -349,25 +351,28 @@ Tally check_kernels(Isa isa, const Options& options) {
     return tally;
 }
 
-Tally check_huge(Isa isa, const Options& options) {
+Tally check_huge(kernels::Isa isa, const Options& options) {
     Tally tally;
     samples::Random random(options.seed + 2);
-    constexpr std::pair<ReduceOp, ElementType> pairs[] = {
-        {ReduceOp::max, ElementType::i8},         {ReduceOp::sum, ElementType::f32},
-        {ReduceOp::bxor, ElementType::u64},       {ReduceOp::prod, ElementType::c64},
-        {ReduceOp::minloc, ElementType::i32_i32}, {ReduceOp::maxloc, ElementType::f64_i32}};
+    constexpr std::pair<kernels::ReduceOp, kernels::ElementType> pairs[] = {
+        {kernels::ReduceOp::max, kernels::ElementType::i8},
+        {kernels::ReduceOp::sum, kernels::ElementType::f32},
+        {kernels::ReduceOp::bxor, kernels::ElementType::u64},
+        {kernels::ReduceOp::prod, kernels::ElementType::c64},
+        {kernels::ReduceOp::minloc, kernels::ElementType::i32_i32},
+        {kernels::ReduceOp::maxloc, kernels::ElementType::f64_i32}};
     for (const auto& [op, type] : pairs) {
-        const ReduceKernel kernel = reduce_kernel(op, type, isa);
+        const kernels::ReduceKernel kernel = kernels::reduce_kernel(op, type, isa);
         if (kernel.isa == isa) add_result(tally, run_huge(kernel, op, type, random));
     }
     return tally;
 }
 
-Tally check_environments(Isa isa, const Options& options) {
+Tally check_environments(kernels::Isa isa, const Options& options) {
     Tally tally;
     samples::Random random(options.seed + 1);
-    for_each_pair([&](ReduceOp op, ElementType type) {
-        const ReduceKernel kernel = reduce_kernel(op, type, isa);
+    for_each_pair([&](kernels::ReduceOp op, kernels::ElementType type) {
+        const kernels::ReduceKernel kernel = kernels::reduce_kernel(op, type, isa);
         if (kernel.into == nullptr || kernel.isa != isa || !follows_environment(type)) return;
         Pool pool = make_pool(random, op, type, 400);
         for (int rounding : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO})
@@ -385,26 +390,30 @@ Tally check_environments(Isa isa, const Options& options) {
 
 Tally check_table() {
     Tally tally;
-    for_each_pair([&](ReduceOp op, ElementType type) {
+    for_each_pair([&](kernels::ReduceOp op, kernels::ElementType type) {
         const std::string name = std::string(twin::name_of(op)) + " " + twin::name_of(type) + ": ";
-        const ReduceKernel best = reduce_kernel(op, type, best_isa());
-        const ReduceKernel scalar = reduce_kernel(op, type, Isa::scalar);
+        const kernels::ReduceKernel best = kernels::reduce_kernel(op, type, kernels::best_isa());
+        const kernels::ReduceKernel scalar = kernels::reduce_kernel(op, type, kernels::Isa::scalar);
         const bool legal = twin::is_legal(op, type);
         expect(tally, (best.into != nullptr) == legal && (best.to != nullptr) == legal,
                name + "the kernel should be there exactly where MPI has the pair");
-        expect(tally, (scalar.into != nullptr) == legal && scalar.isa == Isa::scalar,
+        expect(tally, (scalar.into != nullptr) == legal && scalar.isa == kernels::Isa::scalar,
                name + "the scalar kernel");
-        expect(tally, best.isa <= best_isa(), name + "a kernel above this CPU");
+        expect(tally, best.isa <= kernels::best_isa(), name + "a kernel above this CPU");
     });
-    for (size_t i = 0; i != number_of_element_types; ++i) {
-        const auto type = static_cast<ElementType>(i);
-        expect(tally, element_bytes(type) == twin::bytes_of(type),
+    for (size_t i = 0; i != kernels::number_of_element_types; ++i) {
+        const auto type = static_cast<kernels::ElementType>(i);
+        expect(tally, kernels::element_bytes(type) == twin::bytes_of(type),
                std::string("element_bytes of ") + twin::name_of(type));
     }
-    const Isa foreign = best_isa() >= Isa::neon ? Isa::sse4 : Isa::neon;
-    expect(tally, reduce_kernel(ReduceOp::sum, ElementType::f32, foreign).isa == best_isa(),
+    const kernels::Isa foreign =
+        kernels::best_isa() >= kernels::Isa::neon ? kernels::Isa::sse4 : kernels::Isa::neon;
+    expect(tally,
+           kernels::reduce_kernel(kernels::ReduceOp::sum, kernels::ElementType::f32, foreign).isa ==
+               kernels::best_isa(),
            "a cap of another architecture caps nothing");
-    expect(tally, std::string_view(isa_name(Isa::avx512)) == "avx512", "isa_name");
+    expect(tally, std::string_view(kernels::isa_name(kernels::Isa::avx512)) == "avx512",
+           "isa_name");
     return tally;
 }
 

@@ -23,17 +23,17 @@ struct Options {
 };
 
 // All kernels that reduce_kernel gives at this cap and that are written in this instruction set.
-Tally check_kernels(vecmpi::Isa isa, const Options& options);
+Tally check_kernels(vecmpi::kernels::Isa isa, const Options& options);
 
 // The same sums under every rounding mode, with and without flushing of subnormal numbers.
-Tally check_environments(vecmpi::Isa isa, const Options& options);
+Tally check_environments(vecmpi::kernels::Isa isa, const Options& options);
 
 // Outputs that no cache holds, which kernels may write past it, against small ones.
-Tally check_huge(vecmpi::Isa isa, const Options& options);
+Tally check_huge(vecmpi::kernels::Isa isa, const Options& options);
 
 // Records, tables and columns of blocks against loops over bytes, between pages that nobody may
 // touch.
-Tally check_blocks(vecmpi::Isa isa, const Options& options);
+Tally check_blocks(vecmpi::kernels::Isa isa, const Options& options);
 
 // Which pairs have a kernel, sizes, names, and what a cap does.
 Tally check_table();

@@ -13,11 +13,11 @@
 namespace battery {
 namespace {
 
-using vecmpi::Block;
-using vecmpi::Direction;
-using vecmpi::Isa;
-using vecmpi::PackLimits;
-using vecmpi::PackWay;
+using vecmpi::kernels::Block;
+using vecmpi::kernels::Direction;
+using vecmpi::kernels::Isa;
+using vecmpi::kernels::PackLimits;
+using vecmpi::kernels::PackWay;
 
 using Random = std::mt19937_64;
 constexpr size_t page = 4096;
@@ -132,8 +132,8 @@ const PackLimits all_limits(Isa isa, int way) {
 }
 
 void check_records(Checks& checks, Isa isa, const std::vector<Block>& blocks, int64_t stride) {
-    for (int way = -1; way < static_cast<int>(vecmpi::number_of_pack_ways); ++way) {
-        const vecmpi::RecordCopier copier(blocks, stride, all_limits(isa, way));
+    for (int way = -1; way < static_cast<int>(vecmpi::kernels::number_of_pack_ways); ++way) {
+        const vecmpi::kernels::RecordCopier copier(blocks, stride, all_limits(isa, way));
         const auto group = static_cast<int64_t>(std::max<size_t>(64 / copier.packed_bytes(), 1));
         for (const int64_t count :
              {int64_t{0}, int64_t{1}, group - 1, group, group + 1, 4 * group + 3, 9 * group + 5}) {
@@ -192,7 +192,8 @@ void check_rows(Checks& checks, Isa isa) {
                                 for (const int64_t place :
                                      places_of(blocks, row * row_stride + i * stride))
                                     places.push_back(place);
-                        const vecmpi::RecordCopier copier(blocks, stride, all_limits(isa, -1));
+                        const vecmpi::kernels::RecordCopier copier(blocks, stride,
+                                                                   all_limits(isa, -1));
                         checks.add("rows", places,
                                    [&](Direction direction, char* packed, char* memory) {
                                        copier.copy_rows(direction, packed, memory,
@@ -215,7 +216,8 @@ void check_interleaved_rows(Checks& checks, Isa isa) {
                             for (const int64_t place :
                                  places_of({{0, block}}, row * row_stride + i * stride))
                                 places.push_back(place);
-                    const vecmpi::RecordCopier copier({{0, block}}, stride, all_limits(isa, -1));
+                    const vecmpi::kernels::RecordCopier copier({{0, block}}, stride,
+                                                               all_limits(isa, -1));
                     checks.add("interleaved rows", places,
                                [&](Direction direction, char* packed, char* memory) {
                                    copier.copy_rows(direction, packed, memory,
@@ -239,11 +241,12 @@ void check_tables(Checks& checks, Isa isa) {
         if (checks.draw(0, 1) == 0) std::shuffle(blocks.begin(), blocks.end(), checks.random());
         for (const Block& block : blocks) offsets.push_back(block.offset);
         const Places places = places_of(blocks, 0);
-        for (int way = -1; way < static_cast<int>(vecmpi::number_of_pack_ways); ++way) {
+        for (int way = -1; way < static_cast<int>(vecmpi::kernels::number_of_pack_ways); ++way) {
             const PackLimits limits = all_limits(isa, way);
-            const vecmpi::TableCopier copier =
-                fixed != 0 ? vecmpi::TableCopier(offsets, static_cast<size_t>(fixed), limits)
-                           : vecmpi::TableCopier(blocks, limits);
+            const vecmpi::kernels::TableCopier copier =
+                fixed != 0
+                    ? vecmpi::kernels::TableCopier(offsets, static_cast<size_t>(fixed), limits)
+                    : vecmpi::kernels::TableCopier(blocks, limits);
             const size_t bytes = places.size();
             const auto first = static_cast<size_t>(checks.draw(0, static_cast<int64_t>(bytes)));
             checks.add("table", places, [&](Direction direction, char* packed, char* memory) {
@@ -259,7 +262,7 @@ void check_tables(Checks& checks, Isa isa) {
     }
 }
 
-void check_grid(Checks& checks, Isa isa, const vecmpi::Grid& grid) {
+void check_grid(Checks& checks, Isa isa, const vecmpi::kernels::Grid& grid) {
     Places places;
     for (size_t c = 0; c < grid.columns; ++c)
         for (size_t r = 0; r < grid.rows; ++r) {
@@ -268,7 +271,7 @@ void check_grid(Checks& checks, Isa isa, const vecmpi::Grid& grid) {
             for (size_t i = 0; i < grid.bytes; ++i) places.push_back(at + static_cast<int64_t>(i));
         }
     checks.add("columns", places, [&](Direction direction, char* packed, char* memory) {
-        vecmpi::copy_grid(direction, packed, memory, grid, isa);
+        vecmpi::kernels::copy_grid(direction, packed, memory, grid, isa);
     });
 }
 
@@ -302,7 +305,7 @@ void check_pages_between(Checks& checks, Isa isa) {
         for (const int64_t sign : {1, -1}) {
             const auto stride = sign * static_cast<int64_t>(apart);
             char* const first = base + page + (sign < 0 ? (records - 1) * apart : 0);
-            const vecmpi::RecordCopier copier(blocks, stride, all_limits(isa, -1));
+            const vecmpi::kernels::RecordCopier copier(blocks, stride, all_limits(isa, -1));
             std::vector<char> stream(records * copier.packed_bytes()), again(stream.size());
             std::vector<char> expected(records * page), image(expected.size());
             fill(checks.random(), stream.data(), stream.size());

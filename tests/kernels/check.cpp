@@ -16,13 +16,13 @@
 
 #include "battery.hpp"
 
-using vecmpi::Isa;
+using vecmpi::kernels::Isa;
 
 namespace {
 
 // Name of the best instruction set; of SVE with the length of its vectors in bits.
 std::string best_set() {
-    std::string name = vecmpi::isa_name(vecmpi::best_isa());
+    std::string name = vecmpi::kernels::isa_name(vecmpi::kernels::best_isa());
 #if defined(__aarch64__)
     if (vecmpi::best_isa() == Isa::sve)
         name += "-" + std::to_string(8 * (prctl(PR_SVE_GET_VL) & PR_SVE_VL_LEN_MASK));
@@ -92,10 +92,11 @@ int main(int argc, char** argv) {
     sum.add("table", battery::check_table());
     sum.add("scalar scattered blocks", battery::check_blocks(Isa::scalar, arguments.options));
     for (Isa isa : {Isa::scalar, Isa::sse4, Isa::avx2, Isa::avx512, Isa::neon, Isa::sve}) {
-        const bool runs =
-            vecmpi::reduce_kernel(vecmpi::ReduceOp::band, vecmpi::ElementType::u8, isa).isa == isa;
+        const bool runs = vecmpi::kernels::reduce_kernel(vecmpi::kernels::ReduceOp::band,
+                                                         vecmpi::kernels::ElementType::u8, isa)
+                              .isa == isa;
         if (!runs) continue;
-        sum.add(vecmpi::isa_name(isa), battery::check_kernels(isa, arguments.options));
+        sum.add(vecmpi::kernels::isa_name(isa), battery::check_kernels(isa, arguments.options));
         sum.add("  scattered blocks", battery::check_blocks(isa, arguments.options));
         sum.add("  16 MiB", battery::check_huge(isa, arguments.options));
         sum.add("  floating-point environments",

@@ -135,7 +135,7 @@ void put_part(Random& random, Kind kind, bool small, unsigned char* to) {
 
 }  // namespace
 
-std::vector<unsigned char> draw(Random& random, vecmpi::ElementType type, size_t count) {
+std::vector<unsigned char> draw(Random& random, vecmpi::kernels::ElementType type, size_t count) {
     const size_t bytes = twin::bytes_of(type);
     const std::vector<twin::Part> parts = twin::parts_of(type);
     std::vector<unsigned char> elements(count * bytes);

@@ -12,6 +12,6 @@ namespace samples {
 using Random = std::mt19937_64;
 
 // `count` elements; padding and all is filled. Values of pairs are drawn so that many tie.
-std::vector<unsigned char> draw(Random& random, vecmpi::ElementType type, size_t count);
+std::vector<unsigned char> draw(Random& random, vecmpi::kernels::ElementType type, size_t count);
 
 }  // namespace samples

@@ -6,8 +6,8 @@
 
 #include "twin_numbers.hpp"
 
-using vecmpi::ElementType;
-using vecmpi::ReduceOp;
+using vecmpi::kernels::ElementType;
+using vecmpi::kernels::ReduceOp;
 
 // The compiler's library: C's product of complex numbers.
 extern "C" {

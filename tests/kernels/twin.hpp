@@ -17,18 +17,18 @@ struct Part {
     Kind kind;
     size_t at;
 };
-std::vector<Part> parts_of(vecmpi::ElementType type);
-size_t bytes_of(vecmpi::ElementType type);
-bool is_pair(vecmpi::ElementType type);
+std::vector<Part> parts_of(vecmpi::kernels::ElementType type);
+size_t bytes_of(vecmpi::kernels::ElementType type);
+bool is_pair(vecmpi::kernels::ElementType type);
 
 // Whether MPICH 4.0.2 implements the op for the type.
-bool is_legal(vecmpi::ReduceOp op, vecmpi::ElementType type);
+bool is_legal(vecmpi::kernels::ReduceOp op, vecmpi::kernels::ElementType type);
 
 // out = inout op in, with inout's padding. The arrays do not overlap.
-void reduce_element(vecmpi::ReduceOp op, vecmpi::ElementType type, const unsigned char* in,
-                    const unsigned char* inout, unsigned char* out);
+void reduce_element(vecmpi::kernels::ReduceOp op, vecmpi::kernels::ElementType type,
+                    const unsigned char* in, const unsigned char* inout, unsigned char* out);
 
-const char* name_of(vecmpi::ReduceOp op);
-const char* name_of(vecmpi::ElementType type);
+const char* name_of(vecmpi::kernels::ReduceOp op);
+const char* name_of(vecmpi::kernels::ElementType type);
 
 }  // namespace twin

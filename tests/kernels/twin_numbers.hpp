@@ -19,7 +19,7 @@ extern "C" long double __multf3(long double a, long double b);
 namespace twin {
 namespace {
 
-using vecmpi::ReduceOp;
+using vecmpi::kernels::ReduceOp;
 
 using Int = __int128;
 

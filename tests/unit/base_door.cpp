@@ -12,6 +12,7 @@
 #include "vecmpi/base.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::base;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "vecmpi/base.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::base;
 
 TEST_CASE("floating-point environment of another thread", "[base][floats]") {
     const int mode = GENERATE(FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO);

@@ -21,6 +21,7 @@
 #include "vecmpi/base.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::base;
 
 namespace {
 

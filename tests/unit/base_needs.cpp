@@ -8,6 +8,7 @@
 #include "vecmpi/needs.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::base;
 
 namespace {
 

@@ -10,6 +10,7 @@
 #include "vecmpi/base.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::base;
 
 namespace {
 

@@ -11,6 +11,7 @@
 #include "vecmpi/profile.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::base;
 
 namespace {
 

@@ -11,6 +11,7 @@
 #include "vecmpi/base.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::base;
 
 namespace {
 

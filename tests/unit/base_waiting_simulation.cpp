@@ -5,6 +5,7 @@
 #include "simulated_cpus.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::base;
 using namespace vecmpi::test;
 
 namespace {

@@ -6,6 +6,7 @@
 #include "datatype/decode.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::datatype;
 
 namespace {
 
@@ -43,7 +44,7 @@ void walk(const Layout& layout, int64_t at, std::vector<int64_t>& bytes) {
         for (int64_t i = 0; i < layout.count; ++i)
             walk(layout.parts[0], at + i * layout.stride, bytes);
     for (const int64_t offset : layout.offsets) walk(layout.parts[0], at + offset, bytes);
-    for (const Block& block : layout.blocks)
+    for (const kernels::Block& block : layout.blocks)
         for (int64_t i = 0; i < block.bytes; ++i) bytes.push_back(at + block.offset + i);
     if (layout.kind == Kind::sequence)
         for (const Layout& part : layout.parts) walk(part, at, bytes);

@@ -8,6 +8,7 @@
 #include "vector_types.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::datatype;
 using namespace vector_types;
 
 namespace {
@@ -56,7 +57,7 @@ size_t library_pack(void* opaque, size_t offset, void* to, size_t most) {
     if (packs_wrongly && offset == 0) static_cast<char*>(to)[bytes / 2] ^= 1;
     return bytes;
 }
-UcxStatus library_unpack(void* opaque, size_t offset, const void* from, size_t bytes) {
+library::UcxStatus library_unpack(void* opaque, size_t offset, const void* from, size_t bytes) {
     ++pieces;
     dawdle();
     const auto& state = *static_cast<LibraryState*>(opaque);
@@ -69,26 +70,26 @@ void library_finish(void* state) {
     ++finished;
     delete static_cast<LibraryState*>(state);
 }
-constexpr UcxOps library_ops = {library_start_pack, library_start,  library_packed_size,
-                                library_pack,       library_unpack, library_finish};
+constexpr library::UcxOps library_ops = {library_start_pack, library_start,  library_packed_size,
+                                         library_pack,       library_unpack, library_finish};
 
 // ---- UCX ---------------------------------------------------------------------------------------
 
 struct UcxType {
-    UcxOps ops;
+    library::UcxOps ops;
     void* context;
 };
 std::mutex ucx_mutex;
 std::map<uint64_t, UcxType> ucx_types;
 uint64_t last_ucx_type = 0;
 
-UcxStatus ucx_create(const UcxOps* ops, void* context, uint64_t* ucx_type) {
+library::UcxStatus ucx_create(const library::UcxOps* ops, void* context, uint64_t* ucx_type) {
     const std::lock_guard lock(ucx_mutex);
     *ucx_type = ++last_ucx_type;
     ucx_types[*ucx_type] = {*ops, context};
     return 0;
 }
-UcxStatus ucx_refuses(const UcxOps*, void*, uint64_t*) { return -1; }
+library::UcxStatus ucx_refuses(const library::UcxOps*, void*, uint64_t*) { return -1; }
 void ucx_destroy(uint64_t ucx_type) {
     const std::lock_guard lock(ucx_mutex);
     CHECK(ucx_types.erase(ucx_type) == 1);
@@ -440,7 +441,7 @@ TEST_CASE("types that the library makes for itself are shown to UCX as they are"
     }
     SECTION("with functions of somebody else") {
         const Committed type(1);
-        UcxOps others = library_ops;
+        library::UcxOps others = library_ops;
         others.finish = [](void*) {};
         const MakingMessageType making;
         CHECK(create_message_type(ucx_create, others, &own, &ucx_type) == 0);

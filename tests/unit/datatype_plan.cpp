@@ -9,6 +9,7 @@
 #include "datatype/plan_steps.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::datatype;
 
 namespace {
 
@@ -26,7 +27,7 @@ void walk(const Layout& layout, int64_t at, std::vector<int64_t>& bytes) {
     for (int64_t i = 0; layout.kind == Layout::Kind::strided && i < layout.count; ++i)
         walk(layout.parts[0], at + i * layout.stride, bytes);
     for (const int64_t offset : layout.offsets) walk(layout.parts[0], at + offset, bytes);
-    for (const Block& block : layout.blocks)
+    for (const kernels::Block& block : layout.blocks)
         for (int64_t i = 0; i < block.bytes; ++i) bytes.push_back(at + block.offset + i);
     if (layout.kind == Layout::Kind::sequence)
         for (const Layout& part : layout.parts) walk(part, at, bytes);
@@ -58,7 +59,7 @@ Layout random_layout(Random& random, int depth) {
             return joined({inner, moved(other, after)});
         }
         default: {
-            std::vector<Block> blocks;
+            std::vector<kernels::Block> blocks;
             int64_t end = 0;
             for (int64_t i = draw(random, 1, 50); i > 0; --i) {
                 blocks.push_back({end, draw(random, 1, 20)});
@@ -88,7 +89,7 @@ Buffers make_buffers(Random& random, const Layout& layout, int64_t extent, int64
 }
 
 void check_layout(Random& random, const Layout& layout, int64_t extent, int64_t count,
-                  const PackLimits& limits) {
+                  const kernels::PackLimits& limits) {
     Counter why{};
     auto steps = make_steps(layout, extent, limits, &why);
     REQUIRE(steps);
@@ -99,12 +100,12 @@ void check_layout(Random& random, const Layout& layout, int64_t extent, int64_t 
     std::vector<unsigned char> expected;
     for (const int64_t place : b.places) expected.push_back(b.origin[place]);
     std::vector<unsigned char> packed(b.stream.size());
-    plan.copy_all(Direction::pack, packed.data(), b.origin, count);
+    plan.copy_all(kernels::Direction::pack, packed.data(), b.origin, count);
     CHECK(packed == expected);
     std::fill(packed.begin(), packed.end(), 0);  // in parts
     for (int64_t first = 0; first < bytes;) {
         const int64_t part = std::min(bytes - first, draw(random, 1, 1 + bytes / 3));
-        plan.copy(Direction::pack, packed.data() + first, b.origin, count, first, part);
+        plan.copy(kernels::Direction::pack, packed.data() + first, b.origin, count, first, part);
         first += part;
     }
     CHECK(packed == expected);
@@ -112,11 +113,12 @@ void check_layout(Random& random, const Layout& layout, int64_t extent, int64_t 
     std::vector<unsigned char> image = b.memory;
     unsigned char* const in_image = image.data() + (b.origin - b.memory.data());
     for (size_t i = 0; i < b.places.size(); ++i) in_image[b.places[i]] = b.stream[i];
-    plan.copy_all(Direction::unpack, b.stream.data(), b.origin, count);
+    plan.copy_all(kernels::Direction::unpack, b.stream.data(), b.origin, count);
     CHECK(b.memory == image);
     for (int64_t first = 0; first < bytes;) {
         const int64_t part = std::min(bytes - first, draw(random, 1, 1 + bytes / 3));
-        plan.copy(Direction::unpack, b.stream.data() + first, b.origin, count, first, part);
+        plan.copy(kernels::Direction::unpack, b.stream.data() + first, b.origin, count, first,
+                  part);
         first += part;
     }
     CHECK(b.memory == image);
@@ -184,14 +186,14 @@ TEST_CASE("the kernel follows from the layout", "[datatype]") {
              {"a struct", of_blocks({{0, 4}, {8, 8}}), 16, Kind::records, Kind::records},
              {"a column", repeated(dense(8), 100, 800), 8, Kind::records, Kind::grid},
              {"a column of bytes", repeated(dense(1), 100, 800), 1, Kind::records,
-              best_isa() == Isa::scalar ? Kind::loop : Kind::grid},
+              kernels::best_isa() == kernels::Isa::scalar ? Kind::loop : Kind::grid},
              {"a column of bytes, rows near", repeated(dense(1), 100, 16), 1, Kind::records,
               Kind::loop},
              {"a table", at_places(dense(1), random_places), 1 << 20, Kind::table, Kind::table},
              {"vectors at places", at_places(repeated(dense(4), 100, 8), {0, 5000, 6000}), 9000,
               Kind::places, Kind::places}}) {
         CAPTURE(c.what);
-        const PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic);
+        const kernels::PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic);
         PlanRoom room;
         CHECK(plan_layout(c.layout, limits, room).kind == c.one);
         CHECK(plan_copies(c.layout, c.extent, limits, room).kind == c.copies);
@@ -202,7 +204,8 @@ TEST_CASE("a column is moved block by block where this host's table says so",
           "[datatype][profile]") {
     PackTable table;
     table.entry(PackKernel::columns, block_class(8), Distance::sparse) = PackVerdict::no;
-    const PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic, table);
+    const kernels::PackLimits limits =
+        pack_limits(PackMode::automatic, IsaChoice::automatic, table);
     PlanRoom room;
     const auto kind_of = [&](int64_t bytes, int64_t row) {
         return plan_copies(repeated(dense(bytes), 100, row), bytes, limits, room).kind;
@@ -228,7 +231,8 @@ TEST_CASE("a kind of kernel that was asked for is the only one beside blocks", "
                 PlanRoom room;
                 const PackStep step =
                     plan_copies(layout, extent, pack_limits(mode, IsaChoice::automatic), room);
-                for (const Direction direction : {Direction::pack, Direction::unpack}) {
+                for (const kernels::Direction direction :
+                     {kernels::Direction::pack, kernels::Direction::unpack}) {
                     const MovedBy by = moved_by(step, direction);
                     CHECK((by == kind || by == MovedBy::blocks));
                 }
@@ -236,30 +240,32 @@ TEST_CASE("a kind of kernel that was asked for is the only one beside blocks", "
 }
 
 TEST_CASE("no wider instruction set is used than VECMPI_ISA allows", "[datatype]") {
-    CHECK(pack_limits(PackMode::automatic, IsaChoice::off).isa == Isa::scalar);
-    CHECK(pack_limits(PackMode::automatic, IsaChoice::automatic).isa == best_isa());
+    CHECK(pack_limits(PackMode::automatic, IsaChoice::off).isa == kernels::Isa::scalar);
+    CHECK(pack_limits(PackMode::automatic, IsaChoice::automatic).isa == kernels::best_isa());
     std::vector<int64_t> offsets;
     for (int64_t i = 0; i < 100; ++i) offsets.push_back(8 * i * i);
     for (const IsaChoice isa :
          {IsaChoice::off, IsaChoice::scalar, IsaChoice::sse4, IsaChoice::avx2})
         for (const PackMode mode : modes) {
-            const PackLimits limits = pack_limits(mode, isa);
-            CHECK(limits.isa < Isa::avx512);
-            const RecordCopier records({{0, 4}}, 8, limits);
-            const TableCopier table(offsets, 8, limits);
-            const bool may_permute = limits.any_way || limits.only == PackWay::permute;
-            const bool shuffles = may_permute && limits.isa != Isa::scalar;
-            CHECK(records.way(Direction::pack) == (shuffles ? PackWay::permute : PackWay::block));
-            CHECK(records.way(Direction::unpack) == PackWay::block);
-            for (const Direction direction : {Direction::pack, Direction::unpack})
-                CHECK(table.way(direction) == PackWay::block);
+            const kernels::PackLimits limits = pack_limits(mode, isa);
+            CHECK(limits.isa < kernels::Isa::avx512);
+            const kernels::RecordCopier records({{0, 4}}, 8, limits);
+            const kernels::TableCopier table(offsets, 8, limits);
+            const bool may_permute = limits.any_way || limits.only == kernels::PackWay::permute;
+            const bool shuffles = may_permute && limits.isa != kernels::Isa::scalar;
+            CHECK(records.way(kernels::Direction::pack) ==
+                  (shuffles ? kernels::PackWay::permute : kernels::PackWay::block));
+            CHECK(records.way(kernels::Direction::unpack) == kernels::PackWay::block);
+            for (const kernels::Direction direction :
+                 {kernels::Direction::pack, kernels::Direction::unpack})
+                CHECK(table.way(direction) == kernels::PackWay::block);
         }
 }
 
 TEST_CASE("tables are kept once", "[datatype]") {
     std::vector<int64_t> offsets;
     for (int64_t i = 0; i < 1000; ++i) offsets.push_back(8 * i * i);
-    const PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic);
+    const kernels::PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic);
     Counter why{};
     CHECK_FALSE(make_steps(at_places(dense(8), offsets), 1 << 30, limits, &why)->one);
     CHECK_FALSE(
@@ -287,7 +293,7 @@ TEST_CASE("a plan of too large tables is declined", "[datatype]") {
 }
 
 TEST_CASE("short parts at places, and rows of different lengths, are a table", "[datatype]") {
-    const PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic);
+    const kernels::PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic);
     std::vector<Layout> rows, few;
     for (int64_t i = 0; i < 100; ++i)
         rows.push_back(moved(repeated(dense(4), i < 99 ? 4 : 100, 8), 1000 * i));

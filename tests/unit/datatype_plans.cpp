@@ -12,6 +12,7 @@
 #include "vector_types.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::datatype;
 using namespace vector_types;
 
 // ---- memory that runs out ----------------------------------------------------------------------
@@ -50,7 +51,7 @@ struct Buffers {
 };
 
 PackCall pack_call(Buffers& b, int number, MPI_Count count = 1) {
-    return {.direction = Direction::pack,
+    return {.direction = kernels::Direction::pack,
             .memory = b.memory.data(),
             .count = count,
             .type = handle(number),
@@ -61,7 +62,7 @@ PackCall pack_call(Buffers& b, int number, MPI_Count count = 1) {
 }
 PackCall unpack_call(Buffers& b, int number, MPI_Count count = 1) {
     PackCall call = pack_call(b, number, count);
-    call.direction = Direction::unpack;
+    call.direction = kernels::Direction::unpack;
     return call;
 }
 
@@ -70,7 +71,7 @@ void pack_plainly(const PackCall& call) {
     char* const packed = static_cast<char*>(call.packed) + call.position;
     for (MPI_Count at = 0; at < call.count * v.count * int_bytes; ++at) {
         char& there = static_cast<char*>(call.memory)[place_of(v, at)];
-        if (call.direction == Direction::pack)
+        if (call.direction == kernels::Direction::pack)
             packed[at] = there;
         else
             there = packed[at];
@@ -351,7 +352,9 @@ std::unique_ptr<HeldPlan> some_plan(MPI_Datatype type) {
     Counter why{};
     const int64_t stride = distance_of(type) * int_bytes;
     return std::make_unique<HeldPlan>(
-        type, make_steps(repeated(dense(4), 1000, stride), 1000 * stride, PackLimits{}, &why), 0);
+        type,
+        make_steps(repeated(dense(4), 1000, stride), 1000 * stride, kernels::PackLimits{}, &why),
+        0);
 }
 
 void give_plan(MPI_Datatype type) {
@@ -401,7 +404,8 @@ TEST_CASE("plans come and go under threads that use them", "[datatype]") {
                 const MPI_Datatype type = handle(i % 4);
                 const PlanInUse used(type);
                 if (used.get() == nullptr) continue;
-                used.get()->plan.copy_all(Direction::pack, packed.data(), memory.data(), 1);
+                used.get()->plan.copy_all(kernels::Direction::pack, packed.data(), memory.data(),
+                                          1);
                 found.fetch_add(1);
                 for (int k = 0; k < 1000; ++k)
                     if (packed[static_cast<size_t>(k)] != k * distance_of(type)) wrong.fetch_add(1);

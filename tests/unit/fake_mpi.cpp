@@ -239,7 +239,7 @@ void reset() {
     inside_test = nullptr;
     inside_question = nullptr;
     reduce = nullptr;
-    real = vecmpi::RealFunctions{};
+    real = vecmpi::library::RealFunctions{};
     fill_completion();
     fill_requests();
     real.Get_library_version = fake_Get_library_version;

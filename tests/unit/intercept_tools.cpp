@@ -10,6 +10,7 @@
 #include "intercept/tool_variables.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::intercept;
 
 TEST_CASE("Indices keep their meaning while the library's number grows", "[intercept][tools]") {
     const ToolIndices indices{5, 3};

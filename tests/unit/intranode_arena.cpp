@@ -8,6 +8,7 @@
 #include "intranode/arena.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline::node;
 
 namespace {
 

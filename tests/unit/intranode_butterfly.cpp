@@ -16,11 +16,13 @@
 #include "vecmpi/team.h"
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline::node;
 
 namespace {
 
-constexpr LineWidth all_widths[] = {LineWidth::bytes8, LineWidth::bytes16, LineWidth::bytes32,
-                                    LineWidth::bytes64};
+constexpr kernels::LineWidth all_widths[] = {
+    kernels::LineWidth::bytes8, kernels::LineWidth::bytes16, kernels::LineWidth::bytes32,
+    kernels::LineWidth::bytes64};
 
 template <class Body>
 void in_threads(int threads, const Body& body) {
@@ -33,16 +35,16 @@ void in_threads(int threads, const Body& body) {
 }  // namespace
 
 TEST_CASE("a line's store moves its flag and at least the data asked for", "[intranode]") {
-    for (const LineWidth width : all_widths) {
-        for (size_t bytes = 0; bytes <= line_data_bytes; ++bytes) {
-            Line from, to;
-            for (size_t i = 0; i < line_data_bytes; ++i)
+    for (const kernels::LineWidth width : all_widths) {
+        for (size_t bytes = 0; bytes <= kernels::line_data_bytes; ++bytes) {
+            kernels::Line from, to;
+            for (size_t i = 0; i < kernels::line_data_bytes; ++i)
                 from.data[i] = static_cast<unsigned char>(i + 1);
             from.flag = 77;
             std::memset(&to, 0, sizeof to);
-            line_store(width, bytes)(&to, &from);
+            kernels::line_store(width, bytes)(&to, &from);
             REQUIRE(to.flag == 77);
-            const size_t begin = line_data_bytes - bytes;
+            const size_t begin = kernels::line_data_bytes - bytes;
             REQUIRE(std::memcmp(to.data + begin, from.data + begin, bytes) == 0);
         }
     }
@@ -50,7 +52,7 @@ TEST_CASE("a line's store moves its flag and at least the data asked for", "[int
 
 TEST_CASE("the test of a line's store tells a store that tears", "[intranode]") {
     // What a reader would see of a store of halves, the flag's half first.
-    Line line;
+    kernels::Line line;
     std::memset(&line, 0, sizeof line);
     line.flag = line_test_stores;
     const LineTest torn = read_test_lines(line, 1000);
@@ -60,21 +62,21 @@ TEST_CASE("the test of a line's store tells a store that tears", "[intranode]") 
     REQUIRE_FALSE(line_test_proves({.seen = 1, .torn = 0}));
     REQUIRE(line_test_proves({.seen = 10000, .torn = 0}));
 
-    Line written;
-    write_test_lines(written, LineWidth::bytes8);
+    kernels::Line written;
+    write_test_lines(written, kernels::LineWidth::bytes8);
     REQUIRE(read_test_lines(written, 1000).torn == 0);
 }
 
 TEST_CASE("both sides of the test of stores come to the same width", "[intranode]") {
     const auto board = std::make_unique<LineTestBoard>();
     const WaitPolicy waiting = wait_policy(WaitMode::yield, true);
-    LineWidth widths[2];
+    kernels::LineWidth widths[2];
     in_threads(2, [&](int thread) {
         widths[thread] = test_line_widths(*board, static_cast<LineTestSide>(thread), waiting);
     });
     REQUIRE(widths[0] == widths[1]);
-    REQUIRE(widths[0] >= promised_line_width());
-    REQUIRE(widths[0] <= widest_line_width());
+    REQUIRE(widths[0] >= kernels::promised_line_width());
+    REQUIRE(widths[0] <= kernels::widest_line_width());
 }
 
 TEST_CASE("the butterfly's plan pairs everyone", "[intranode]") {

@@ -9,6 +9,7 @@
 #include "intranode/combining.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline::node;
 
 namespace {
 

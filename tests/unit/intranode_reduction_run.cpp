@@ -12,6 +12,7 @@
 #include "intranode/bays.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline::node;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "intranode/way_choice.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline::node;
 
 TEST_CASE("the fastest way is taken, the library's only where it clearly is", "[intranode]") {
     constexpr double never = std::numeric_limits<double>::infinity();

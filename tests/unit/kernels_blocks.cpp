@@ -9,6 +9,7 @@
 
 using namespace vecmpi;
 using namespace vecmpi::kernels;
+using namespace vecmpi::kernels;
 
 TEST_CASE("scattered blocks are copied byte for byte", "[kernels]") {
     battery::Options options;

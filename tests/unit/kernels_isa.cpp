@@ -7,6 +7,7 @@
 
 using namespace vecmpi;
 using namespace vecmpi::kernels;
+using namespace vecmpi::kernels;
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include "battery.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::kernels;
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include "vecmpi/profile.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::kernels;
 
 namespace {
 

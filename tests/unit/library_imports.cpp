@@ -44,11 +44,11 @@ TEST_CASE("an import is replaced in one object only", "[library]") {
             const void* inside = reinterpret_cast<const void*>(calls);
             const void* function = reinterpret_cast<const void*>(replaced);
             // Before the loader has bound it where it binds lazily.
-            CHECK(vecmpi::replace_import(inside, "getpagesize", function));
+            CHECK(vecmpi::library::replace_import(inside, "getpagesize", function));
             CHECK(calls() == 42);
             CHECK(getpagesize() >= 4096);
             const void* own = reinterpret_cast<const void*>(getpagesize);
-            CHECK(vecmpi::replace_import(inside, "getpagesize", own));
+            CHECK(vecmpi::library::replace_import(inside, "getpagesize", own));
             CHECK(calls() == getpagesize());
         }
     }
@@ -57,9 +57,10 @@ TEST_CASE("an import is replaced in one object only", "[library]") {
 TEST_CASE("an object without the import stays as it is", "[library]") {
     const Calls calls = load("imported_now");
     const void* inside = reinterpret_cast<const void*>(calls);
-    CHECK_FALSE(vecmpi::replace_import(inside, "getppid", reinterpret_cast<const void*>(replaced)));
-    CHECK_FALSE(
-        vecmpi::replace_import(nullptr, "getpagesize", reinterpret_cast<const void*>(replaced)));
+    CHECK_FALSE(vecmpi::library::replace_import(inside, "getppid",
+                                                reinterpret_cast<const void*>(replaced)));
+    CHECK_FALSE(vecmpi::library::replace_import(nullptr, "getpagesize",
+                                                reinterpret_cast<const void*>(replaced)));
     CHECK(calls() == getpagesize());
 }
 
@@ -69,7 +70,7 @@ TEST_CASE("weak references to what is missing become null, others stay", "[libra
     REQUIRE(finds != nullptr);
     CHECK(finds(0) == 2);  // in code and in data
     CHECK(finds(1) == 2);
-    vecmpi::clear_weak_references(is_one);
+    vecmpi::library::clear_weak_references(is_one);
     CHECK(finds(0) == 0);
     CHECK(finds(1) == 2);
 }

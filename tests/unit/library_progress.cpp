@@ -27,9 +27,10 @@ Poll load_library() {
 }  // namespace
 
 // In place of elsewhere.cpp: the library is a page or two.
-void* vecmpi::defined_elsewhere(const char*) noexcept { return nullptr; }
-bool vecmpi::in_one_object(const void*, const void*) noexcept { return true; }
-vecmpi::CallersChoice vecmpi::definition_for(uintptr_t caller, const char*) noexcept {
+void* vecmpi::library::defined_elsewhere(const char*) noexcept { return nullptr; }
+bool vecmpi::library::in_one_object(const void*, const void*) noexcept { return true; }
+vecmpi::library::CallersChoice vecmpi::library::definition_for(uintptr_t caller,
+                                                               const char*) noexcept {
     Dl_info object;
     dladdr(reinterpret_cast<const void*>(caller), &object);
     return {reinterpret_cast<void*>(poll_in_vain), reinterpret_cast<uintptr_t>(object.dli_fbase),
@@ -42,25 +43,25 @@ TEST_CASE("a library that polled before it was to rest does so at its unlock", "
     REQUIRE(poll != nullptr);
     const auto own_test = vecmpi::real.Test;  // this library is the MPI library
     vecmpi::real.Test = reinterpret_cast<decltype(vecmpi::real.Test)>(poll);
-    vecmpi::watch_locks_of_library(true);  // finds them
-    vecmpi::watch_locks_of_library(false);
+    vecmpi::library::watch_locks_of_library(true);  // finds them
+    vecmpi::library::watch_locks_of_library(false);
     poll(&lock_of_library);  // in a session: nothing rests yet
-    CHECK_FALSE(vecmpi::library_polls_seen());
-    vecmpi::rest_in_library({.sleep_us = 20000, .max_sleep_us = 20000});
+    CHECK_FALSE(vecmpi::library::library_polls_seen());
+    vecmpi::library::rest_in_library({.sleep_us = 20000, .max_sleep_us = 20000});
     const auto begin = steady_clock::now();
     poll(&lock_of_library);
-    CHECK(vecmpi::library_polls_seen());
+    CHECK(vecmpi::library::library_polls_seen());
     CHECK(steady_clock::now() - begin >= milliseconds(20));
-    CHECK_FALSE(vecmpi::library_shows_polls(true));  // its locks were not watched
-    vecmpi::rest_in_library({.spins = 1000, .yields = UINT32_MAX});
-    vecmpi::watch_locks_of_library(true);
-    vecmpi::forget_global_lock();
+    CHECK_FALSE(vecmpi::library::library_shows_polls(true));  // its locks were not watched
+    vecmpi::library::rest_in_library({.spins = 1000, .yields = UINT32_MAX});
+    vecmpi::library::watch_locks_of_library(true);
+    vecmpi::library::forget_global_lock();
     poll(&lock_of_library);
-    CHECK(vecmpi::library_shows_polls(true));
-    vecmpi::watch_locks_of_library(false);
-    vecmpi::forget_global_lock();
+    CHECK(vecmpi::library::library_shows_polls(true));
+    vecmpi::library::watch_locks_of_library(false);
+    vecmpi::library::forget_global_lock();
     poll(&lock_of_library);
-    CHECK_FALSE(vecmpi::library_shows_polls(true));
-    vecmpi::stop_resting_in_library();
+    CHECK_FALSE(vecmpi::library::library_shows_polls(true));
+    vecmpi::library::stop_resting_in_library();
     vecmpi::real.Test = own_test;
 }

@@ -7,10 +7,10 @@
 
 namespace fake {
 
-using vecmpi::Memory;
-using vecmpi::Place;
-using vecmpi::Schedule;
-using vecmpi::ScheduleStep;
+using vecmpi::pipeline::Memory;
+using vecmpi::pipeline::Place;
+using vecmpi::pipeline::Schedule;
+using vecmpi::pipeline::ScheduleStep;
 using Kind = ScheduleStep::Kind;
 
 namespace {

@@ -43,12 +43,12 @@ struct Outcome {
 // schedules[r] works on memories[r]. Stops at the first error: a step that no order could complete
 // (deadlock), a message without its other side or of another size, a place outside of its memory,
 // input that is written, or something read that is not defined then.
-Outcome run_in_memory(const std::vector<vecmpi::Schedule>& schedules,
+Outcome run_in_memory(const std::vector<vecmpi::pipeline::Schedule>& schedules,
                       std::vector<RankMemory>& memories, Operation operation, const Order& order);
 
 // Two steps of one rank that meet in memory, one of them writing, and neither waits for the other:
 // which, or an empty string. Exact; its time grows with the square of the steps.
-std::string find_race(const vecmpi::Schedule& schedule);
+std::string find_race(const vecmpi::pipeline::Schedule& schedule);
 
 // splitmix64: the hash of the tests and their random numbers.
 constexpr uint64_t mixed(uint64_t x) noexcept {

@@ -5,6 +5,7 @@
 #include "two_nodes.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::offload;
 
 TEST_CASE(
     "agreement: ranks of two nodes meet in MPI_Finalize, as MPI_COMM_SELF loses its "

@@ -9,20 +9,21 @@
 #include "offload/arithmetic.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::offload;
 
 namespace {
 
-const std::vector<CodeRange> code = {{1000, 2000}, {5000, 6000}};
+const std::vector<library::CodeRange> code = {{1000, 2000}, {5000, 6000}};
 
 // last_op different addresses of code.
 std::vector<uintptr_t> functions(uintptr_t first = 1000) {
     std::vector<uintptr_t> words;
-    for (size_t i = 0; i < last_op; ++i) words.push_back(first + 16 * i);
+    for (size_t i = 0; i < library::last_op; ++i) words.push_back(first + 16 * i);
     return words;
 }
 
 std::vector<size_t> candidates(const std::vector<uintptr_t>& words) {
-    return op_table_candidates(words.data(), words.size(), code);
+    return library::op_table_candidates(words.data(), words.size(), code);
 }
 
 std::vector<uintptr_t> joined(std::initializer_list<std::vector<uintptr_t>> parts) {
@@ -40,33 +41,40 @@ TEST_CASE("op table: a null before different addresses of code", "[offload][arit
     CHECK(candidates(joined({null, functions()})) == std::vector<size_t>{0});
     CHECK(candidates(joined({junk, null, functions(), more, junk})) == std::vector<size_t>{2});
     CHECK(candidates(joined({null, functions(), null, functions(5000)})) ==
-          std::vector<size_t>{0, last_op + 1});
+          std::vector<size_t>{0, library::last_op + 1});
     CHECK(candidates(joined({junk, functions()})).empty());
     std::vector<uintptr_t> twice = joined({null, functions()});
     twice[5] = twice[6];
     CHECK(candidates(twice).empty());
     std::vector<uintptr_t> with_data = joined({null, functions()});
-    with_data[last_op] = 3000;
+    with_data[library::last_op] = 3000;
     CHECK(candidates(with_data).empty());
 }
 
 TEST_CASE("predefined types lead to what they hold", "[offload][arithmetic]") {
-    const std::map<MPI_Datatype, ElementType> expected = {
-        {MPI_INT, ElementType::i32},           {MPI_UNSIGNED, ElementType::u32},
-        {MPI_LONG, ElementType::i64},          {MPI_BYTE, ElementType::u8},
-        {MPI_AINT, ElementType::i64},          {MPI_COUNT, ElementType::i64},
-        {MPI_INTEGER2, ElementType::i16},      {MPI_REAL8, ElementType::f64_fortran},
-        {MPI_COMPLEX, ElementType::c32},       {MPI_C_FLOAT_COMPLEX, ElementType::c32_c99},
-        {MPI_SHORT_INT, ElementType::i16_i32}, {MPI_2DOUBLE_PRECISION, ElementType::f64_f64}};
+    const std::map<MPI_Datatype, kernels::ElementType> expected = {
+        {MPI_INT, kernels::ElementType::i32},
+        {MPI_UNSIGNED, kernels::ElementType::u32},
+        {MPI_LONG, kernels::ElementType::i64},
+        {MPI_BYTE, kernels::ElementType::u8},
+        {MPI_AINT, kernels::ElementType::i64},
+        {MPI_COUNT, kernels::ElementType::i64},
+        {MPI_INTEGER2, kernels::ElementType::i16},
+        {MPI_REAL8, kernels::ElementType::f64_fortran},
+        {MPI_COMPLEX, kernels::ElementType::c32},
+        {MPI_C_FLOAT_COMPLEX, kernels::ElementType::c32_c99},
+        {MPI_SHORT_INT, kernels::ElementType::i16_i32},
+        {MPI_2DOUBLE_PRECISION, kernels::ElementType::f64_f64}};
     for (const auto& [type, element] : expected) {
-        REQUIRE(reducible_types.type[type_index(type)] == type);
-        CHECK(reducible_types.element[type_index(type)] == element);
+        REQUIRE(reducible_types.type[library::type_index(type)] == type);
+        CHECK(reducible_types.element[library::type_index(type)] == element);
     }
     for (const MPI_Datatype none : {MPI_PACKED, MPI_WCHAR, MPI_REAL16, MPI_DATATYPE_NULL})
-        CHECK((none == MPI_DATATYPE_NULL || reducible_types.type[type_index(none)] != none));
+        CHECK(
+            (none == MPI_DATATYPE_NULL || reducible_types.type[library::type_index(none)] != none));
     const auto derived =
         static_cast<MPI_Datatype>(0x8c000009u);  // would share MPI_DOUBLE_INT's place
-    CHECK(reducible_types.type[type_index(derived)] != derived);
+    CHECK(reducible_types.type[library::type_index(derived)] != derived);
 }
 
 TEST_CASE("probes hold what kernels get wrong", "[offload][arithmetic]") {

@@ -5,6 +5,7 @@
 #include "running_engine.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::offload;
 
 using Handler = CommTraits::Handler;
 
@@ -161,11 +162,11 @@ TEST_CASE("nothing is raised while a handle is asked about", "[offload][communic
     FreshLibrary library;
     RunningEngine running(Mode::alone);
     std::vector<bool> asks;
-    fake::inside_question = [&asks] { asks.push_back(errors_are_quiet()); };
+    fake::inside_question = [&asks] { asks.push_back(library::errors_are_quiet()); };
     comm_traits(fake::communicator(1));
     fake::inside_question = nullptr;
     CHECK(asks == std::vector<bool>{true});
-    CHECK_FALSE(errors_are_quiet());
+    CHECK_FALSE(library::errors_are_quiet());
 }
 
 // For the rest of the process the groups of communicators are compared; the other tests have none

@@ -7,6 +7,7 @@
 #include "running_engine.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::offload;
 
 TEST_CASE("statuses may be ignored", "[offload][completion]") {
     const Mode mode = GENERATE(Mode::callers, Mode::thread);

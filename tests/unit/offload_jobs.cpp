@@ -5,6 +5,7 @@
 #include "running_engine.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::offload;
 
 namespace {
 
@@ -359,20 +360,20 @@ TEST_CASE("jobs: where callers ask, an owner that does not come back holds up no
 TEST_CASE("jobs: looks from a wait of the library", "[offload][jobs]") {
     FreshLibrary library;
     RunningEngine running(Mode::alone);
-    CHECK(job_look_after_poll() == JobLook::at_once);
+    CHECK(job_look_after_poll() == library::JobLook::at_once);
     engine->library_locks = true;
-    CHECK(job_look_after_poll() == JobLook::after_unlock);
+    CHECK(job_look_after_poll() == library::JobLook::after_unlock);
     engine->library_locks = false;
     {
         const OwnerScope scope;
-        CHECK(job_look_after_poll() == JobLook::none);
+        CHECK(job_look_after_poll() == library::JobLook::none);
     }
     Trace trace;
     MPI_Request request = posted_job(trace, 4);
-    CHECK(jobs_under_way == 1);
+    CHECK(library::jobs_under_way == 1);
     for (int i = 0; i < 3; ++i) advance_jobs_in_library();
     CHECK(trace.destroyed);
-    CHECK(jobs_under_way == 0);
+    CHECK(library::jobs_under_way == 0);
     CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }
 
@@ -401,7 +402,7 @@ TEST_CASE("jobs: MPI_Finalize survives a job that never ends", "[offload][jobs]"
     }
     engine->pool.give(engine->pool.find(request));  // other tests count them
     CHECK_FALSE(trace.destroyed);
-    CHECK(jobs_under_way == 0);
+    CHECK(library::jobs_under_way == 0);
 }
 
 TEST_CASE("jobs: many threads, many jobs, one thread at a time in each", "[offload][jobs]") {

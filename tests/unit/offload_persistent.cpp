@@ -6,6 +6,7 @@
 #include "running_engine.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::offload;
 
 TEST_CASE("persistent: inactive, started, complete, inactive again", "[offload][requests]") {
     FreshLibrary library;

@@ -8,6 +8,7 @@
 #include <vector>
 
 using namespace vecmpi;
+using namespace vecmpi::offload;
 
 namespace {
 
@@ -205,22 +206,22 @@ TEST_CASE("plausible: nothing is taken for a communicator of unknown size",
 }
 
 TEST_CASE("handles by kind", "[offload][plausible]") {
-    CHECK(is_comm_handle(MPI_COMM_WORLD));
-    CHECK(is_comm_handle(MPI_COMM_SELF));
-    CHECK(is_comm_handle(static_cast<MPI_Comm>(0x84000003u)));
-    CHECK_FALSE(is_comm_handle(MPI_COMM_NULL));
-    CHECK_FALSE(is_comm_handle(MPI_INT));
-    CHECK(is_type_handle(MPI_INT));
-    CHECK(is_type_handle(derived_type));
-    CHECK_FALSE(is_type_handle(MPI_DATATYPE_NULL));
-    CHECK(is_builtin_type(MPI_DOUBLE));
-    CHECK_FALSE(is_builtin_type(derived_type));
-    CHECK(builtin_type_bytes(MPI_DOUBLE) == 8);
-    CHECK(builtin_type_bytes(MPI_BYTE) == 1);
-    CHECK(builtin_type_bytes(MPI_2INT) == 8);
-    CHECK(is_op_handle(MPI_SUM));
-    CHECK(is_op_handle(user_op));
-    CHECK_FALSE(is_op_handle(MPI_OP_NULL));
+    CHECK(library::is_comm_handle(MPI_COMM_WORLD));
+    CHECK(library::is_comm_handle(MPI_COMM_SELF));
+    CHECK(library::is_comm_handle(static_cast<MPI_Comm>(0x84000003u)));
+    CHECK_FALSE(library::is_comm_handle(MPI_COMM_NULL));
+    CHECK_FALSE(library::is_comm_handle(MPI_INT));
+    CHECK(library::is_type_handle(MPI_INT));
+    CHECK(library::is_type_handle(derived_type));
+    CHECK_FALSE(library::is_type_handle(MPI_DATATYPE_NULL));
+    CHECK(library::is_builtin_type(MPI_DOUBLE));
+    CHECK_FALSE(library::is_builtin_type(derived_type));
+    CHECK(library::builtin_type_bytes(MPI_DOUBLE) == 8);
+    CHECK(library::builtin_type_bytes(MPI_BYTE) == 1);
+    CHECK(library::builtin_type_bytes(MPI_2INT) == 8);
+    CHECK(library::is_op_handle(MPI_SUM));
+    CHECK(library::is_op_handle(user_op));
+    CHECK_FALSE(library::is_op_handle(MPI_OP_NULL));
 }
 
 TEST_CASE("payload_bytes", "[offload][plausible]") {

@@ -10,6 +10,7 @@
 #include <vector>
 
 using namespace vecmpi;
+using namespace vecmpi::offload;
 
 TEST_CASE("virtual requests lie where MPICH makes no handle", "[offload][slots]") {
     for (uint32_t generation : {1u, 2u, 77u, generations - 1})
@@ -17,7 +18,7 @@ TEST_CASE("virtual requests lie where MPICH makes no handle", "[offload][slots]"
             const uint32_t value = request_value(index, generation);
             CHECK(index_of_value(value) == index);
             CHECK(generation_of_value(value) == generation);
-            CHECK(value > null_request);
+            CHECK(value > library::null_request);
             CHECK(value <= 0x2fffffffu);
             CHECK(is_virtual(static_cast<MPI_Request>(value)));
         }

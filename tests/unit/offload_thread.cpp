@@ -13,6 +13,7 @@
 #include "running_engine.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::offload;
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include "running_engine.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::offload;
 
 TEST_CASE("run_twin takes over an idle engine", "[offload][twin]") {
     const Mode mode = GENERATE(Mode::alone, Mode::callers, Mode::thread);

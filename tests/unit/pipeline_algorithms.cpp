@@ -13,6 +13,7 @@
 #include "memory_executor.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline;
 using fake::Element;
 using fake::Random;
 

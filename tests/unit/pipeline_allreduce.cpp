@@ -8,6 +8,7 @@
 #include "two_nodes.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline;
 
 namespace {
 
@@ -65,16 +66,17 @@ TEST_CASE("segmented Allreduce declines before it touches anything", "[pipeline]
     CHECK(declines(buffer.data(), mib_of_floats, MPI_FLOAT, MPI_COMM_NULL));
     CHECK(declines(buffer.data(), mib_of_floats, MPI_FLOAT, half));  // not known to span the nodes
     CHECK(declines(buffer.data(), mib_of_floats, MPI_FLOAT, inter));
-    this_thread.is_offload_thread = true;  // an error handler that the engine's thread calls
+    offload::this_thread.is_offload_thread =
+        true;  // an error handler that the engine's thread calls
     CHECK(declines(buffer.data(), mib_of_floats, MPI_FLOAT, MPI_COMM_WORLD));
-    this_thread.is_offload_thread = false;
+    offload::this_thread.is_offload_thread = false;
     CHECK(segments_since(world.first).empty());
 }
 
 TEST_CASE("segmented Allreduce serves a callback as its peers", "[pipeline][allreduce]") {
     TwoNodes world(Mode::alone);
     std::vector<float> buffer(mib_of_floats), other(mib_of_floats);
-    const DirectCall inside_the_library(Call::Comm_dup);
+    const offload::DirectCall inside_the_library(Call::Comm_dup);
     CHECK(segmented_allreduce(buffer.data(), other.data(), mib_of_floats, MPI_FLOAT, MPI_SUM,
                               MPI_COMM_WORLD, decline)
               .has_value());
@@ -84,7 +86,7 @@ TEST_CASE("segmented Allreduce serves a callback as its peers", "[pipeline][allr
 TEST_CASE("segmented Allreduce on one node stays with the library", "[pipeline][allreduce]") {
     FreshLibrary library;
     RunningEngine running(Mode::alone);
-    REQUIRE(agreement().one_node);
+    REQUIRE(offload::agreement().one_node);
     std::vector<float> input(mib_of_floats), output(mib_of_floats);
     CHECK_FALSE(segmented_allreduce(input.data(), output.data(), mib_of_floats, MPI_FLOAT, MPI_SUM,
                                     MPI_COMM_WORLD, decline)

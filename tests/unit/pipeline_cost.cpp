@@ -11,6 +11,7 @@
 #include "simulated_network.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline;
 
 namespace {
 

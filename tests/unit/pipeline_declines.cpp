@@ -10,6 +10,7 @@
 #include "vecmpi/pipeline.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline;
 
 namespace {
 
@@ -59,7 +60,7 @@ std::vector<Row> blocking_collectives(float* send, float* receive) {
     static int counts[3];
     const auto same_for_all = [](MPI_Count floats) {
         for (int& count : counts) count = static_cast<int>(floats);
-        return RankArray(counts);
+        return offload::RankArray(counts);
     };
     return {
         {"Allreduce",
@@ -108,7 +109,7 @@ void check_each_counts(const Reasons& reasons, MPI_Count floats, bool node_decli
     for (const Row& row : blocking_collectives(send.data(), receive.data())) {
         INFO(row.what);
         const DeclinesCounted declines;
-        if (node_declines) note_node_decline();
+        if (node_declines) pipeline::node::note_node_decline();
         CHECK_FALSE(row.call(floats).has_value());
         CHECK(declines.since() == reasons);
     }
@@ -122,7 +123,7 @@ TEST_CASE("a declined collective counts one reason: on one node", "[pipeline][de
     FreshLibrary library;
     fake::facts_of(MPI_COMM_WORLD).size = 3;
     RunningEngine running(Mode::alone);
-    REQUIRE(agreement().one_node);
+    REQUIRE(offload::agreement().one_node);
     check_each_counts({"decline_layout"}, most_floats);
 }
 
@@ -143,7 +144,7 @@ TEST_CASE("a declined collective counts one reason: of a few bytes", "[pipeline]
 TEST_CASE("a declined collective counts one reason: with other worlds", "[pipeline][declines]") {
     TwoNodes world(Mode::alone);
     fake::facts_of(MPI_COMM_WORLD).inter = true;
-    forget_comm_traits();
+    offload::forget_comm_traits();
     check_each_counts({"decline_foreign"}, 16);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline;
 
 namespace {
 

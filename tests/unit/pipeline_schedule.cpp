@@ -9,6 +9,7 @@
 #include "memory_executor.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline;
 using Kind = ScheduleStep::Kind;
 
 namespace {

@@ -7,6 +7,7 @@
 #include "pipeline/user_op.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline;
 
 TEST_CASE("scatters", "[pipeline][user_op]") {
     constexpr uint64_t kib = 1024, mib = 1024 * kib;

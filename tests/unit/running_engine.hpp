@@ -22,25 +22,25 @@ class RunningEngine {
         using namespace vecmpi;
         // Less than MPI_THREAD_MULTIPLE from the library: start_engine() makes no thread, whatever
         // this host has.
-        start_engine(MPI_THREAD_SERIALIZED, MPI_THREAD_SERIALIZED, {}, false, nullptr);
-        REQUIRE(engine_runs());
-        engine->expect_many_producers(many_producers);
-        engine->wait = yielding;
-        engine->yields_at_once = true;
-        engine->library_may_wait = false;  // it spins, and more ranks than CPUs wait
+        offload::start_engine(MPI_THREAD_SERIALIZED, MPI_THREAD_SERIALIZED, {}, false, nullptr);
+        REQUIRE(offload::engine_runs());
+        offload::engine->expect_many_producers(many_producers);
+        offload::engine->wait = yielding;
+        offload::engine->yields_at_once = true;
+        offload::engine->library_may_wait = false;  // it spins, and more ranks than CPUs wait
         if (mode == Mode::thread) {
             OffloadPlan plan;
             plan.own_thread = true;
             plan.own_cpu = own_cpu;
-            REQUIRE(engine->start_thread(plan));
+            REQUIRE(offload::engine->start_thread(plan));
         }
-        engine->queues = engine->many_callers = mode != Mode::alone;
+        offload::engine->queues = offload::engine->many_callers = mode != Mode::alone;
     }
     ~RunningEngine() {
-        vecmpi::quiesce_engine();
-        CHECK_FALSE(vecmpi::engine->has_work());
-        vecmpi::stop_engine();
-        vecmpi::forget_comm_traits();
+        vecmpi::offload::quiesce_engine();
+        CHECK_FALSE(vecmpi::offload::engine->has_work());
+        vecmpi::offload::stop_engine();
+        vecmpi::offload::forget_comm_traits();
     }
     RunningEngine(const RunningEngine&) = delete;
     RunningEngine& operator=(const RunningEngine&) = delete;
@@ -57,9 +57,9 @@ struct FreshLibrary {
 
 // ---- operations ---------------------------------------------------------------------------------
 
-inline vecmpi::CallFacts message(MPI_Count bytes, MPI_Comm comm = MPI_COMM_WORLD) {
+inline vecmpi::offload::CallFacts message(MPI_Count bytes, MPI_Comm comm = MPI_COMM_WORLD) {
     static const char buffer = 0;
-    vecmpi::CallFacts facts;
+    vecmpi::offload::CallFacts facts;
     facts.comm = comm;
     facts.count = bytes;
     facts.type = MPI_BYTE;
@@ -67,8 +67,10 @@ inline vecmpi::CallFacts message(MPI_Count bytes, MPI_Comm comm = MPI_COMM_WORLD
     facts.sendbuf = &buffer;
     return facts;
 }
-inline vecmpi::CallFacts large(MPI_Comm comm = MPI_COMM_WORLD) { return message(1 << 20, comm); }
-inline vecmpi::CallFacts small(MPI_Comm comm = MPI_COMM_WORLD) { return message(8, comm); }
+inline vecmpi::offload::CallFacts large(MPI_Comm comm = MPI_COMM_WORLD) {
+    return message(1 << 20, comm);
+}
+inline vecmpi::offload::CallFacts small(MPI_Comm comm = MPI_COMM_WORLD) { return message(8, comm); }
 
 struct FakeArguments {
     int label;
@@ -81,29 +83,30 @@ inline int issue_fake(const void* raw, MPI_Request* request) noexcept {
 }
 
 inline int post_fake(int label, const fake::Plan& plan, MPI_Request* request,
-                     const vecmpi::CallFacts& facts = large()) {
+                     const vecmpi::offload::CallFacts& facts = large()) {
     const FakeArguments arguments{label, plan};
-    return vecmpi::post(vecmpi::make_operation(vecmpi::Call::Isend, issue_fake, arguments, facts),
-                        request);
+    return vecmpi::offload::post(
+        vecmpi::offload::make_operation(vecmpi::Call::Isend, issue_fake, arguments, facts),
+        request);
 }
 
 inline int run_fake(int label, const fake::Plan& plan, MPI_Status* status,
-                    const vecmpi::CallFacts& facts = large()) {
+                    const vecmpi::offload::CallFacts& facts = large()) {
     const FakeArguments arguments{label, plan};
-    return vecmpi::run_twin(
-        vecmpi::make_operation(vecmpi::Call::Isend, issue_fake, arguments, facts), status);
+    return vecmpi::offload::run_twin(
+        vecmpi::offload::make_operation(vecmpi::Call::Isend, issue_fake, arguments, facts), status);
 }
 
 // A virtual request. Without an offload thread, as if another program thread were the owner just
 // then.
 inline MPI_Request queued(int label, const fake::Plan& plan = {}) {
     MPI_Request request = MPI_REQUEST_NULL;
-    const bool has_thread = vecmpi::engine->has_thread();
-    if (!has_thread) vecmpi::engine->own();
+    const bool has_thread = vecmpi::offload::engine->has_thread();
+    if (!has_thread) vecmpi::offload::engine->own();
     const int rc = post_fake(label, plan, &request);
-    if (!has_thread) vecmpi::engine->leave();
+    if (!has_thread) vecmpi::offload::engine->leave();
     REQUIRE(rc == MPI_SUCCESS);
-    REQUIRE(vecmpi::is_virtual(request));
+    REQUIRE(vecmpi::offload::is_virtual(request));
     return request;
 }
 
@@ -117,14 +120,14 @@ inline MPI_Request library_request(int label, const fake::Plan& plan = {}) {
 // An inactive persistent request: virtual where there is an offload thread.
 inline MPI_Request made_persistent(int label, const fake::Plan& plan = {}) {
     MPI_Request request = fake::persistent(label, plan);
-    vecmpi::adopt_persistent(MPI_COMM_WORLD, &request);
+    vecmpi::offload::adopt_persistent(MPI_COMM_WORLD, &request);
     return request;
 }
 
 // As ROMIO, inside the library: such requests of files call no function of the program.
 inline void note_requests_of_files() {
-    const vecmpi::InsideLibrary romio;
-    vecmpi::note_generalized_requests();
+    const vecmpi::offload::InsideLibrary romio;
+    vecmpi::offload::note_generalized_requests();
 }
 
 // Until something that another thread does has happened. The limit only ends a test that would

@@ -21,13 +21,13 @@ namespace vecmpi::test {
 
 class SimulatedNetwork {
   public:
-    SimulatedNetwork(const NodeLayout& layout, const NetworkConstants& constants,
-                     double element_bytes)
+    SimulatedNetwork(const pipeline::NodeLayout& layout,
+                     const pipeline::NetworkConstants& constants, double element_bytes)
         : layout_(layout), net_(constants), element_bytes_(element_bytes) {}
 
     // Microseconds until the last rank is through; below 0 where one never is.
-    double run(const std::vector<Schedule>& schedules) {
-        for (const Schedule& schedule : schedules)
+    double run(const std::vector<pipeline::Schedule>& schedules) {
+        for (const pipeline::Schedule& schedule : schedules)
             ranks_.push_back({&schedule, schedule.waits, {}, false});
         ports_.assign(schedules.size(), 0);
         out_.assign(static_cast<size_t>(layout_.nodes()), 0);
@@ -40,7 +40,7 @@ class SimulatedNetwork {
             handle(Event(events_.top()));
         }
         size_t steps = 0;
-        for (const Schedule& schedule : schedules) steps += schedule.steps.size();
+        for (const pipeline::Schedule& schedule : schedules) steps += schedule.steps.size();
         return completed_ == steps ? now_ : -1;
     }
 
@@ -58,7 +58,7 @@ class SimulatedNetwork {
         }
     };
     struct Rank {
-        const Schedule* schedule;
+        const pipeline::Schedule* schedule;
         std::vector<uint32_t> waits;
         std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> ready;
         bool busy = false;
@@ -71,14 +71,14 @@ class SimulatedNetwork {
     };
 
     static size_t index(int i) { return static_cast<size_t>(i); }
-    const ScheduleStep& step_of(int rank, uint32_t step) const {
+    const pipeline::ScheduleStep& step_of(int rank, uint32_t step) const {
         return ranks_[index(rank)].schedule->steps[step];
     }
     bool is_on_node(int a, int b) const { return layout_.node_of(a) == layout_.node_of(b); }
     double latency(const Message& m) const {
         return is_on_node(m.from, m.to) ? net_.node_latency_us : net_.latency_us;
     }
-    static uint64_t key(int from, int to, const ScheduleStep& step) {
+    static uint64_t key(int from, int to, const pipeline::ScheduleStep& step) {
         return uint64_t(from) << 48 | uint64_t(to) << 32 | uint64_t(step.segment) << 16 |
                step.message;
     }
@@ -88,16 +88,18 @@ class SimulatedNetwork {
         events_.push({time, order_++, what, rank, step, message});
     }
 
-    double busy_us(int rank, const ScheduleStep& step) const {
+    double busy_us(int rank, const pipeline::ScheduleStep& step) const {
         const double bytes = static_cast<double>(step.count) * element_bytes_;
-        if (step.kind == ScheduleStep::Kind::reduce) return bytes / net_.reduce_bytes_per_us;
-        if (step.kind == ScheduleStep::Kind::copy) return bytes / net_.node_bytes_per_us;
+        if (step.kind == pipeline::ScheduleStep::Kind::reduce)
+            return bytes / net_.reduce_bytes_per_us;
+        if (step.kind == pipeline::ScheduleStep::Kind::copy) return bytes / net_.node_bytes_per_us;
         return is_on_node(rank, step.peer) ? net_.node_overhead_us : net_.overhead_us;
     }
 
     void become_ready(int rank, uint32_t index_of_step) {
-        const ScheduleStep& step = step_of(rank, index_of_step);
-        if (step.kind != ScheduleStep::Kind::receive) return give_processor(rank, index_of_step);
+        const pipeline::ScheduleStep& step = step_of(rank, index_of_step);
+        if (step.kind != pipeline::ScheduleStep::Kind::receive)
+            return give_processor(rank, index_of_step);
         const uint64_t k = key(step.peer, rank, step);
         Message& m = messages_[k];
         m.receive = index_of_step;
@@ -151,16 +153,16 @@ class SimulatedNetwork {
     }
 
     void processor_free(int rank, uint32_t i) {
-        const ScheduleStep& step = step_of(rank, i);
+        const pipeline::ScheduleStep& step = step_of(rank, i);
         ranks_[index(rank)].busy = false;
-        if (step.kind == ScheduleStep::Kind::send)
+        if (step.kind == pipeline::ScheduleStep::Kind::send)
             offer(rank, i, step);
         else
             complete(rank, i);
         work(rank);
     }
 
-    void offer(int rank, uint32_t i, const ScheduleStep& step) {
+    void offer(int rank, uint32_t i, const pipeline::ScheduleStep& step) {
         const uint64_t k = key(rank, step.peer, step);
         Message& m = messages_[k];
         m.from = rank;
@@ -191,14 +193,14 @@ class SimulatedNetwork {
 
     void complete(int rank, uint32_t i) {
         ++completed_;
-        const Schedule& s = *ranks_[index(rank)].schedule;
+        const pipeline::Schedule& s = *ranks_[index(rank)].schedule;
         for (uint32_t d = s.first_dependent[i]; d < s.first_dependent[i + 1]; ++d)
             if (--ranks_[index(rank)].waits[s.dependents[d]] == 0)
                 become_ready(rank, s.dependents[d]);
     }
 
-    const NodeLayout& layout_;
-    NetworkConstants net_;
+    const pipeline::NodeLayout& layout_;
+    pipeline::NetworkConstants net_;
     double element_bytes_;
     std::vector<Rank> ranks_;
     std::vector<double> out_, in_, ports_;  // when each is free
@@ -210,26 +212,28 @@ class SimulatedNetwork {
 };
 
 // Ranks in order on the nodes, as many on each, the last nodes one less where that is not possible.
-inline NodeLayout layout_of(const CostFacts& facts) {
+inline pipeline::NodeLayout layout_of(const pipeline::CostFacts& facts) {
     std::vector<int> node_of_rank;
     for (int node = 0; node < facts.nodes; ++node) {
         const Segment here =
             segment(facts.ranks, static_cast<unsigned>(facts.nodes), static_cast<unsigned>(node));
         node_of_rank.insert(node_of_rank.end(), static_cast<size_t>(here.count), node);
     }
-    return NodeLayout(node_of_rank);
+    return pipeline::NodeLayout(node_of_rank);
 }
 
 // Floats; the root is rank 0.
-inline double simulated_us(CollectivePath algorithm, const CostFacts& facts,
-                           const Pipelining& pipelining, const NetworkConstants& network) {
-    const NodeLayout layout = layout_of(facts);
+inline double simulated_us(CollectivePath algorithm, const pipeline::CostFacts& facts,
+                           const pipeline::Pipelining& pipelining,
+                           const pipeline::NetworkConstants& network) {
+    const pipeline::NodeLayout layout = layout_of(facts);
     const auto count = static_cast<int64_t>(facts.bytes / 4);
-    const bool gathers = facts.collective == Collective::allgather;
-    const Blocks blocks = equal_blocks({0, gathers ? count * facts.ranks : count}, facts.ranks);
-    std::vector<Schedule> schedules;
+    const bool gathers = facts.collective == pipeline::Collective::allgather;
+    const pipeline::Blocks blocks =
+        pipeline::equal_blocks({0, gathers ? count * facts.ranks : count}, facts.ranks);
+    std::vector<pipeline::Schedule> schedules;
     for (int rank = 0; rank < facts.ranks; ++rank) {
-        ScheduleRequest request;
+        pipeline::ScheduleRequest request;
         request.collective = facts.collective;
         request.algorithm = algorithm;
         request.rank = rank;
@@ -237,9 +241,9 @@ inline double simulated_us(CollectivePath algorithm, const CostFacts& facts,
         request.blocks = &blocks;
         request.segments = pipelining.segments;
         request.lanes = pipelining.lanes;
-        request.in_place = facts.collective == Collective::bcast || gathers;
+        request.in_place = facts.collective == pipeline::Collective::bcast || gathers;
         request.layout = &layout;
-        schedules.push_back(build_schedule(request));
+        schedules.push_back(pipeline::build_schedule(request));
     }
     return SimulatedNetwork(layout, network, 4).run(schedules);
 }

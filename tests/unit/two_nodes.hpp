@@ -22,7 +22,7 @@ struct TwoNodes {
         : running(
               (fake::reduce = as_on_another_node, fake::facts_of(MPI_COMM_WORLD).size = 3, mode)) {
         fake::reduce = [](const void*, void*, int) {};
-        REQUIRE_FALSE(vecmpi::agreement().one_node);
+        REQUIRE_FALSE(vecmpi::offload::agreement().one_node);
         first = fake::reductions().size();
     }
     FreshLibrary library;

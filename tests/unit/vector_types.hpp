@@ -94,7 +94,7 @@ inline MPI_Datatype handle(int number) {
 // The fake library with these types, and no plan before and after.
 struct Library {
     explicit Library(const std::map<int, Vector>& wanted) : engine(Mode::alone) {
-        forget_plans();
+        datatype::forget_plans();
         types.clear();
         for (const auto& [number, vector] : wanted) types[handle(number)] = vector;
         real.Type_get_envelope_c = fake_envelope;
@@ -107,8 +107,8 @@ struct Library {
         has_several_sizes = false;
     }
     ~Library() {
-        forget_plans();
-        CHECK(plans_alive() == 0);
+        datatype::forget_plans();
+        CHECK(datatype::plans_alive() == 0);
     }
     FreshLibrary fresh;
     RunningEngine engine;

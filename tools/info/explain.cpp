@@ -21,9 +21,11 @@ constexpr Name names[] = {{"allreduce", "MPI_Allreduce", "VECMPI_ALLREDUCE"},
                           {"reduce_scatter", "MPI_Reduce_scatter", "VECMPI_REDUCE_SCATTER"},
                           {"bcast", "MPI_Bcast", "VECMPI_BCAST"},
                           {"allgather", "MPI_Allgather", "VECMPI_ALLGATHER"}};
-static_assert(std::size(names) == number_of_collectives);
+static_assert(std::size(names) == pipeline::number_of_collectives);
 
-const Name& words_of(Collective collective) { return names[static_cast<size_t>(collective)]; }
+const Name& words_of(pipeline::Collective collective) {
+    return names[static_cast<size_t>(collective)];
+}
 
 constexpr int most_ranks = 1000000;
 
@@ -33,7 +35,7 @@ bool read_number(const std::string& text, int& value) {
     return error == std::errc() && rest == end && value >= 1 && value <= most_ranks;
 }
 
-bool read_op(const std::string& text, ChoiceFacts& facts) {
+bool read_op(const std::string& text, pipeline::ChoiceFacts& facts) {
     facts.user_op = text != "sum";
     facts.commutative = text != "noncommutative";
     return text == "sum" || text == "user" || text == "noncommutative";
@@ -42,24 +44,29 @@ bool read_op(const std::string& text, ChoiceFacts& facts) {
 struct Option {
     const char* name;
     const char* accepted;
-    bool (*read)(const std::string& text, ChoiceFacts& facts);
+    bool (*read)(const std::string& text, pipeline::ChoiceFacts& facts);
 };
 constexpr Option options[] = {
     {"--bytes", "a size such as 64K or 4M",
-     [](const std::string& text, ChoiceFacts& facts) {
+     [](const std::string& text, pipeline::ChoiceFacts& facts) {
          size_t bytes = 0;
          const bool is_size = parse_bytes(text, bytes) && bytes <= uint64_t{1} << 50;
          facts.bytes = bytes;
          return is_size;
      }},
     {"--ranks", "a number from 1 to 1000000",
-     [](const std::string& text, ChoiceFacts& facts) { return read_number(text, facts.ranks); }},
+     [](const std::string& text, pipeline::ChoiceFacts& facts) {
+         return read_number(text, facts.ranks);
+     }},
     {"--nodes", "a number from 1 to 1000000",
-     [](const std::string& text, ChoiceFacts& facts) { return read_number(text, facts.nodes); }},
+     [](const std::string& text, pipeline::ChoiceFacts& facts) {
+         return read_number(text, facts.nodes);
+     }},
     {"--op", "sum, user (commutative) or noncommutative", read_op},
 };
 
-std::string read_option(const std::string& name, const std::string& value, ChoiceFacts& facts) {
+std::string read_option(const std::string& name, const std::string& value,
+                        pipeline::ChoiceFacts& facts) {
     for (const Option& option : options)
         if (name == option.name)
             return option.read(value, facts)
@@ -68,22 +75,22 @@ std::string read_option(const std::string& name, const std::string& value, Choic
     return "--explain: unknown option " + name;
 }
 
-bool read_collective(const std::string& word, Collective& collective) {
-    for (size_t i = 0; i < number_of_collectives; ++i)
+bool read_collective(const std::string& word, pipeline::Collective& collective) {
+    for (size_t i = 0; i < pipeline::number_of_collectives; ++i)
         if (word == names[i].word) {
-            collective = static_cast<Collective>(i);
+            collective = static_cast<pipeline::Collective>(i);
             return true;
         }
     return false;
 }
 
 // Ranks as evenly on the nodes as can be.
-void fill_nodes(ChoiceFacts& facts) {
+void fill_nodes(pipeline::ChoiceFacts& facts) {
     facts.most_ranks_on_a_node = (facts.ranks + facts.nodes - 1) / facts.nodes;
     facts.uniform = facts.ranks % facts.nodes == 0;
-    const bool is_typed = reduces(facts.collective);
+    const bool is_typed = pipeline::reduces(facts.collective);
     uint64_t bytes = facts.bytes;
-    if (facts.collective == Collective::reduce_scatter)
+    if (facts.collective == pipeline::Collective::reduce_scatter)
         bytes /= static_cast<uint64_t>(facts.ranks);  // a block is what is cut
     facts.elements = static_cast<int64_t>(is_typed ? (bytes + 3) / 4 : bytes);
 }
@@ -94,14 +101,15 @@ struct Line {
     double us;
 };
 
-std::vector<Line> lines_of(const ChoiceFacts& facts, const Settings& settings) {
+std::vector<Line> lines_of(const pipeline::ChoiceFacts& facts, const Settings& settings) {
     std::vector<Line> lines;
     for (CollectivePath path : schedule_paths) {
-        if (!is_algorithm_of(facts.collective, path)) continue;
-        const unsigned segments = segments_for(path, facts, settings);
-        lines.push_back({path, segments,
-                         predicted_us(path, cost_facts(facts), {segments, facts.lanes},
-                                      network_constants(settings.network))});
+        if (!pipeline::is_algorithm_of(facts.collective, path)) continue;
+        const unsigned segments = pipeline::segments_for(path, facts, settings);
+        lines.push_back(
+            {path, segments,
+             pipeline::predicted_us(path, pipeline::cost_facts(facts), {segments, facts.lanes},
+                                    pipeline::network_constants(settings.network))});
     }
     return lines;
 }
@@ -117,12 +125,13 @@ std::string time_text(double us) {
     return us >= 1000 ? printed("%.3g ms", us / 1000) : printed("%.3g us", us);
 }
 
-std::string why_text(const ChoiceFacts& facts, const Choice& choice, const Settings& settings) {
+std::string why_text(const pipeline::ChoiceFacts& facts, const pipeline::Choice& choice,
+                     const Settings& settings) {
     const Name& name = words_of(facts.collective);
     if (choice.path == CollectivePath::mpi) return text_of(choice.why).text;
     if (choice.path == CollectivePath::segmented)
         return std::string("as ") + name.setting + " says";
-    if (reduces(facts.collective) && settings.reproducible)
+    if (pipeline::reduces(facts.collective) && settings.reproducible)
         return "VECMPI_REPRODUCIBLE: its order of summation rests on bytes and ranks only";
     const std::string times =
         printed("%.3g", choice.library_us / choice.predicted_us) + " times as fast as the library";
@@ -139,7 +148,7 @@ std::string padded(std::string text, size_t width) {
     return text;
 }
 
-std::string network_text(const NetworkConstants& network) {
+std::string network_text(const pipeline::NetworkConstants& network) {
     return "latency " + printed("%.4g", network.latency_us) + " us, " +
            printed("%.6g", network.bytes_per_us) + " MB/s each way, overhead " +
            printed("%.4g", network.overhead_us) + " us a message and side";
@@ -153,7 +162,7 @@ std::string json_line(const char* path, unsigned segments, double us) {
 }  // namespace
 
 std::string read_explain(const std::vector<std::string>& words, ExplainRequest& request) {
-    ChoiceFacts& facts = request.facts;
+    pipeline::ChoiceFacts& facts = request.facts;
     if (words.empty() || !read_collective(words[0], facts.collective))
         return "--explain: accepted are allreduce, reduce, reduce_scatter, bcast, allgather";
     facts.bytes = 1 << 20;
@@ -176,10 +185,11 @@ std::string read_explain(const std::vector<std::string>& words, ExplainRequest& 
 }
 
 std::string explain_text(const ExplainRequest& request, const Settings& settings) {
-    const ChoiceFacts& facts = request.facts;
-    const NetworkConstants network = network_constants(settings.network);
-    const Choice choice = choose(facts, settings);
-    const LibraryCost library = library_cost(cost_facts(facts), network);
+    const pipeline::ChoiceFacts& facts = request.facts;
+    const pipeline::NetworkConstants network = pipeline::network_constants(settings.network);
+    const pipeline::Choice choice = pipeline::choose(facts, settings);
+    const pipeline::LibraryCost library =
+        pipeline::library_cost(pipeline::cost_facts(facts), network);
     std::string text = std::string(words_of(facts.collective).call) + ", " +
                        format_bytes(facts.bytes) + ", " + std::to_string(facts.ranks) +
                        " ranks on " + std::to_string(facts.nodes) + " nodes\n" +
@@ -200,10 +210,11 @@ std::string explain_text(const ExplainRequest& request, const Settings& settings
 }
 
 std::string explain_json(const ExplainRequest& request, const Settings& settings) {
-    const ChoiceFacts& facts = request.facts;
-    const NetworkConstants network = network_constants(settings.network);
-    const Choice choice = choose(facts, settings);
-    const LibraryCost library = library_cost(cost_facts(facts), network);
+    const pipeline::ChoiceFacts& facts = request.facts;
+    const pipeline::NetworkConstants network = pipeline::network_constants(settings.network);
+    const pipeline::Choice choice = pipeline::choose(facts, settings);
+    const pipeline::LibraryCost library =
+        pipeline::library_cost(pipeline::cost_facts(facts), network);
     std::string rows;
     for (const Line& line : lines_of(facts, settings))
         rows += (rows.empty() ? "\n    " : ",\n    ") +

@@ -11,7 +11,7 @@
 namespace vecmpi::info {
 
 struct ExplainRequest {
-    ChoiceFacts facts;
+    pipeline::ChoiceFacts facts;
     bool as_json = false;
 };
 

@@ -61,7 +61,7 @@ Info collect_all() {
     info.mpi_libraries = find_mpi_libraries();
     const ProfileChoice& choice = settings.profile;
     const bool is_off = !settings.enabled || choice.kind == ProfileChoice::Kind::off;
-    if (!is_off) load_profile(isa_name(best_isa()), nullptr);
+    if (!is_off) load_profile(kernels::isa_name(kernels::best_isa()), nullptr);
     info.profile = process_profile();
     info.profile_origin = is_off                                     ? "off"
                           : choice.kind == ProfileChoice::Kind::file ? "environment"
@@ -101,7 +101,7 @@ int explain(const std::vector<std::string>& words) {
         std::fprintf(stderr, "vecmpi-info: %s\n", result.problem.c_str());
         return EXIT_FAILURE;
     }
-    load_profile(isa_name(best_isa()), nullptr);
+    load_profile(kernels::isa_name(kernels::best_isa()), nullptr);
     adopt_network(process_profile().profile.network);
     return print(request.as_json ? explain_json(request, result.settings)
                                  : explain_text(request, result.settings),

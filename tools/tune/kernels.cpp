@@ -97,21 +97,21 @@ std::string size_text(size_t bytes) { return std::to_string(bytes >> 10) + " KiB
 struct Reduction {
     const char* family;
     const char* name;
-    ReduceOp op;
-    ElementType type;
+    kernels::ReduceOp op;
+    kernels::ElementType type;
 };
 constexpr Reduction reductions[] = {
-    {"arithmetic", "SUM float", ReduceOp::sum, ElementType::f32},
-    {"arithmetic", "SUM double", ReduceOp::sum, ElementType::f64},
-    {"arithmetic", "MAX int", ReduceOp::max, ElementType::i32},
-    {"half", "SUM bfloat16", ReduceOp::sum, ElementType::bf16},
-    {"half", "MAX float16", ReduceOp::max, ElementType::f16},
-    {"logical", "BAND int", ReduceOp::band, ElementType::i32},
-    {"logical", "LOR char", ReduceOp::lor, ElementType::i8},
-    {"complex", "SUM double complex", ReduceOp::sum, ElementType::c64},
-    {"complex", "PROD float complex", ReduceOp::prod, ElementType::c32},
-    {"pairs", "MAXLOC double int", ReduceOp::maxloc, ElementType::f64_i32},
-    {"pairs", "MINLOC float int", ReduceOp::minloc, ElementType::f32_i32},
+    {"arithmetic", "SUM float", kernels::ReduceOp::sum, kernels::ElementType::f32},
+    {"arithmetic", "SUM double", kernels::ReduceOp::sum, kernels::ElementType::f64},
+    {"arithmetic", "MAX int", kernels::ReduceOp::max, kernels::ElementType::i32},
+    {"half", "SUM bfloat16", kernels::ReduceOp::sum, kernels::ElementType::bf16},
+    {"half", "MAX float16", kernels::ReduceOp::max, kernels::ElementType::f16},
+    {"logical", "BAND int", kernels::ReduceOp::band, kernels::ElementType::i32},
+    {"logical", "LOR char", kernels::ReduceOp::lor, kernels::ElementType::i8},
+    {"complex", "SUM double complex", kernels::ReduceOp::sum, kernels::ElementType::c64},
+    {"complex", "PROD float complex", kernels::ReduceOp::prod, kernels::ElementType::c32},
+    {"pairs", "MAXLOC double int", kernels::ReduceOp::maxloc, kernels::ElementType::f64_i32},
+    {"pairs", "MINLOC float int", kernels::ReduceOp::minloc, kernels::ElementType::f32_i32},
 };
 constexpr size_t vector_bytes[] = {size_t{16} << 10, size_t{256} << 10};
 
@@ -120,15 +120,18 @@ void measure_reductions() {
     for (const Reduction& one : reductions)
         for (const size_t bytes : vector_bytes) {
             std::vector<Candidate> candidates;
-            for (const Isa isa : {Isa::avx512, Isa::avx2, Isa::sse4, Isa::sve, Isa::neon}) {
-                const ReduceKernel kernel = reduce_kernel(one.op, one.type, isa);
+            for (const kernels::Isa isa :
+                 {kernels::Isa::avx512, kernels::Isa::avx2, kernels::Isa::sse4, kernels::Isa::sve,
+                  kernels::Isa::neon}) {
+                const kernels::ReduceKernel kernel = kernels::reduce_kernel(one.op, one.type, isa);
                 if (kernel.isa != isa || kernel.into == nullptr) continue;  // not on this CPU
-                const size_t count = bytes / element_bytes(one.type);
-                candidates.push_back({isa_name(isa), [&in, &inout, kernel, count] {
+                const size_t count = bytes / kernels::element_bytes(one.type);
+                candidates.push_back({kernels::isa_name(isa), [&in, &inout, kernel, count] {
                                           kernel.into(in.data(), inout.data(), count);
                                       }});
             }
-            const char* const built_in = isa_name(reduce_kernel(one.op, one.type, best_isa()).isa);
+            const char* const built_in = kernels::isa_name(
+                kernels::reduce_kernel(one.op, one.type, kernels::best_isa()).isa);
             if (candidates.size() > 1)
                 print_cell(std::string("reduce.") + one.family,
                            one.name + (", " + size_text(bytes)), built_in, candidates);
@@ -154,18 +157,20 @@ std::string key_of(const char* kernel, const BlockClass& length, Distance distan
            distance_words[static_cast<size_t>(distance)];
 }
 
-PackLimits only(PackWay way) {
-    PackLimits limits{best_isa(), false, way, {}};
+kernels::PackLimits only(kernels::PackWay way) {
+    kernels::PackLimits limits{kernels::best_isa(), false, way, {}};
     return limits;
 }
-PackLimits as_built_in() { return {best_isa(), true, PackWay::block, {}}; }
+kernels::PackLimits as_built_in() {
+    return {kernels::best_isa(), true, kernels::PackWay::block, {}};
+}
 
 constexpr const char* permutes[] = {"pack.permute", "unpack.permute"};  // by direction
 constexpr const char* gathers[] = {"pack.gather", "unpack.gather"};
 
 // One block a record, or three whose mean length and distance are the same.
-std::vector<std::vector<Block>> shapes(int64_t bytes, int64_t distance) {
-    std::vector<std::vector<Block>> all{{{0, bytes}}};
+std::vector<std::vector<kernels::Block>> shapes(int64_t bytes, int64_t distance) {
+    std::vector<std::vector<kernels::Block>> all{{{0, bytes}}};
     if (bytes > 1)
         all.push_back(
             {{0, bytes / 2}, {distance, bytes}, {2 * distance, bytes + bytes - bytes / 2}});
@@ -174,24 +179,25 @@ std::vector<std::vector<Block>> shapes(int64_t bytes, int64_t distance) {
 
 void measure_records(const BlockClass& length, Distance distance_class) {
     const int64_t distance = distance_of(distance_class, length.bytes);
-    for (const std::vector<Block>& blocks : shapes(length.bytes, distance)) {
+    for (const std::vector<kernels::Block>& blocks : shapes(length.bytes, distance)) {
         const int64_t stride = distance * static_cast<int64_t>(blocks.size());
-        const RecordCopier by_blocks(blocks, stride, only(PackWay::block));
-        const RecordCopier by_permutes(blocks, stride, only(PackWay::permute));
-        const RecordCopier built_in(blocks, stride, as_built_in());
-        for (const Direction direction : {Direction::pack, Direction::unpack}) {
-            if (by_permutes.way(direction) != PackWay::permute) continue;
+        const kernels::RecordCopier by_blocks(blocks, stride, only(kernels::PackWay::block));
+        const kernels::RecordCopier by_permutes(blocks, stride, only(kernels::PackWay::permute));
+        const kernels::RecordCopier built_in(blocks, stride, as_built_in());
+        for (const kernels::Direction direction :
+             {kernels::Direction::pack, kernels::Direction::unpack}) {
+            if (by_permutes.way(direction) != kernels::PackWay::permute) continue;
             for (const size_t bytes : stream_bytes) {
                 const size_t records = std::max<size_t>(bytes / by_blocks.packed_bytes(), 1);
                 const Memory memory(records * static_cast<size_t>(stride)), packed(bytes);
-                const auto by = [&](const RecordCopier& copier) {
+                const auto by = [&](const kernels::RecordCopier& copier) {
                     return [&, direction, records] {
                         copier.copy(direction, packed.data(), memory.data(), records);
                     };
                 };
                 print_cell(key_of(permutes[static_cast<size_t>(direction)], length, distance_class),
                            std::to_string(blocks.size()) + " blocks a record, " + size_text(bytes),
-                           yes_and_no[built_in.way(direction) == PackWay::permute],
+                           yes_and_no[built_in.way(direction) == kernels::PackWay::permute],
                            {{"no", by(by_blocks)}, {"yes", by(by_permutes)}});
             }
         }
@@ -204,22 +210,25 @@ void measure_table(const BlockClass& length, Distance distance_class) {
     for (const bool rising : {true, false})
         for (const size_t stream : stream_bytes) {
             const auto offsets = offsets_of(length.bytes, distance, stream, rising);
-            const TableCopier by_blocks(offsets, block_bytes, only(PackWay::block));
-            const TableCopier by_gathers(offsets, block_bytes, only(PackWay::gather));
-            const TableCopier built_in(offsets, block_bytes, as_built_in());
-            if (by_gathers.way(Direction::pack) != PackWay::gather) return;
+            const kernels::TableCopier by_blocks(offsets, block_bytes,
+                                                 only(kernels::PackWay::block));
+            const kernels::TableCopier by_gathers(offsets, block_bytes,
+                                                  only(kernels::PackWay::gather));
+            const kernels::TableCopier built_in(offsets, block_bytes, as_built_in());
+            if (by_gathers.way(kernels::Direction::pack) != kernels::PackWay::gather) return;
             const int64_t last = *std::max_element(offsets.begin(), offsets.end());
             const size_t bytes = by_blocks.packed_bytes();
             const Memory memory(static_cast<size_t>(last + length.bytes)), packed(bytes);
-            for (const Direction direction : {Direction::pack, Direction::unpack}) {
-                const auto by = [&](const TableCopier& copier) {
+            for (const kernels::Direction direction :
+                 {kernels::Direction::pack, kernels::Direction::unpack}) {
+                const auto by = [&](const kernels::TableCopier& copier) {
                     return [&, direction] {
                         copier.copy(direction, packed.data(), memory.data(), 0, bytes);
                     };
                 };
                 print_cell(key_of(gathers[static_cast<size_t>(direction)], length, distance_class),
                            (rising ? "rising, " : "shuffled, ") + size_text(stream),
-                           yes_and_no[built_in.way(direction) == PackWay::gather],
+                           yes_and_no[built_in.way(direction) == kernels::PackWay::gather],
                            {{"no", by(by_blocks)}, {"yes", by(by_gathers)}});
             }
         }
@@ -229,22 +238,24 @@ void measure_table(const BlockClass& length, Distance distance_class) {
 template <class Copier>
 std::function<void()> both_ways(const Copier& copy) {
     return [copy] {
-        copy(Direction::pack);
-        copy(Direction::unpack);
+        copy(kernels::Direction::pack);
+        copy(kernels::Direction::unpack);
     };
 }
 
 void measure_masked(const BlockClass& length, Distance distance_class) {
-    if (best_isa() != Isa::avx512 || length.bytes < 2 || length.bytes > 32) return;
+    if (kernels::best_isa() != kernels::Isa::avx512 || length.bytes < 2 || length.bytes > 32)
+        return;
     const int64_t distance = distance_of(distance_class, length.bytes);
     for (const size_t stream : stream_bytes) {
-        const std::vector<Block> blocks = blocks_of(length.bytes, distance, stream);
-        const TableCopier plain(blocks, only(PackWay::block)), masked(blocks, as_built_in());
+        const std::vector<kernels::Block> blocks = blocks_of(length.bytes, distance, stream);
+        const kernels::TableCopier plain(blocks, only(kernels::PackWay::block)),
+            masked(blocks, as_built_in());
         const size_t bytes = plain.packed_bytes();
         const Memory memory(static_cast<size_t>(blocks.back().offset + 2 * length.bytes));
         const Memory packed(bytes);
-        const auto by = [&](const TableCopier& copier) {
-            return both_ways([&](Direction direction) {
+        const auto by = [&](const kernels::TableCopier& copier) {
+            return both_ways([&](kernels::Direction direction) {
                 copier.copy(direction, packed.data(), memory.data(), 0, bytes);
             });
         };
@@ -262,21 +273,22 @@ void measure_columns(const BlockClass& length, Distance distance_class) {
             size_t side = 16;
             while (4 * side * side * static_cast<size_t>(length.bytes) <= stream) side *= 2;
             const int64_t row = static_cast<int64_t>(side) * apart * length.bytes;
-            const Grid grid{side, side, apart * length.bytes,
-                            distance_class == Distance::far ? 4096 + 64 + row : row,
-                            static_cast<size_t>(length.bytes)};
+            const kernels::Grid grid{side, side, apart * length.bytes,
+                                     distance_class == Distance::far ? 4096 + 64 + row : row,
+                                     static_cast<size_t>(length.bytes)};
             const bool fits =
                 vecmpi::distance_class(length.bytes, grid.row_stride) == distance_class;
-            if (!fits ||
-                (length.bytes < 4 && (row < 64 || !is_transposed_in_registers(grid, best_isa()))))
+            if (!fits || (length.bytes < 4 && (row < 64 || !kernels::is_transposed_in_registers(
+                                                               grid, kernels::best_isa()))))
                 continue;
-            const RecordCopier column({{0, length.bytes}}, grid.row_stride, as_built_in());
+            const kernels::RecordCopier column({{0, length.bytes}}, grid.row_stride, as_built_in());
             const Memory memory(static_cast<size_t>(grid.row_stride) * side);
             const Memory packed(side * side * grid.bytes);
-            const auto by_grid = both_ways([&](Direction direction) {
-                copy_grid(direction, packed.data(), memory.data(), grid, best_isa());
+            const auto by_grid = both_ways([&](kernels::Direction direction) {
+                kernels::copy_grid(direction, packed.data(), memory.data(), grid,
+                                   kernels::best_isa());
             });
-            const auto by_columns = both_ways([&](Direction direction) {
+            const auto by_columns = both_ways([&](kernels::Direction direction) {
                 for (size_t i = 0; i < side; ++i)
                     column.copy(direction, packed.data() + i * side * grid.bytes,
                                 memory.data() + static_cast<int64_t>(i) * grid.column_stride, side);
@@ -307,17 +319,18 @@ void print_host() {
     for (const std::string& place :
          profile_places(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"), profile_name(cpu)))
         places += (places.empty() ? "" : ", ") + quote_json(place);
-    const NetworkConstants network = network_constants({});
+    const pipeline::NetworkConstants network = pipeline::network_constants({});
     std::printf(
         "{\"cpu\": %s, \"isa\": \"%s\", \"places\": [%s], \"network\": {\"latency\": %.9g, "
         "\"bandwidth\": %.9g, \"overhead\": %.9g}}\n",
-        quote_json(cpu).c_str(), isa_name(best_isa()), places.c_str(), 1e3 * network.latency_us,
-        8 * network.bytes_per_us, 1e3 * network.overhead_us);
+        quote_json(cpu).c_str(), kernels::isa_name(kernels::best_isa()), places.c_str(),
+        1e3 * network.latency_us, 8 * network.bytes_per_us, 1e3 * network.overhead_us);
 }
 
 // As the library would read it; 1 and the library's line where it would not use it.
 int check(const char* file) {
-    const LoadedProfile read = read_profile(file, host_model(), isa_name(best_isa()), nullptr);
+    const LoadedProfile read =
+        read_profile(file, host_model(), kernels::isa_name(kernels::best_isa()), nullptr);
     if (!read.problem.empty()) std::printf("%s\n", read.problem.c_str());
     return read.problem.empty() ? 0 : 1;
 }

@@ -51,11 +51,11 @@ inline std::vector<int64_t> offsets_of(int64_t bytes, int64_t distance, size_t s
 }
 
 // Of half to one and a half of `bytes` each, which is even.
-inline std::vector<Block> blocks_of(int64_t bytes, int64_t distance, size_t stream) {
+inline std::vector<kernels::Block> blocks_of(int64_t bytes, int64_t distance, size_t stream) {
     const std::vector<int64_t> offsets = offsets_of(3 * bytes / 2, distance, stream, true);
     std::minstd_rand random(11);  // other numbers than the gaps
     const std::vector<int64_t> lengths = drawn(offsets.size(), bytes / 2, bytes, random);
-    std::vector<Block> blocks;
+    std::vector<kernels::Block> blocks;
     for (size_t i = 0; i < offsets.size(); ++i) blocks.push_back({offsets[i], lengths[i]});
     return blocks;
 }
