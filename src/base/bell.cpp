@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdio>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::base {
 namespace {

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <cstdint>
 
+#include "base/api.hpp"
 #include "setting_values.hpp"
-#include "vecmpi/base.hpp"
 
 namespace vecmpi::base {
 namespace {

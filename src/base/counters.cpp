@@ -5,10 +5,10 @@
 #include <mutex>
 #include <utility>
 
+#include "base/api.hpp"
+#include "base/api/needs.hpp"
 #include "report_layout.hpp"
 #include "ticks.hpp"
-#include "vecmpi/base.hpp"
-#include "vecmpi/needs.hpp"
 
 namespace vecmpi::base {
 

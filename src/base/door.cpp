@@ -3,7 +3,7 @@
 // of them rings: one descriptor however many the others are.
 #include <mutex>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::base {
 namespace {

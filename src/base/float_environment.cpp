@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How the floating-point unit of the calling thread rounds. A thread that does another's arithmetic
 // takes that one's environment.
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::base {
 

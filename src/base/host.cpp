@@ -10,8 +10,8 @@
 #include <functional>
 #include <string_view>
 
+#include "base/api.hpp"
 #include "host_parts.hpp"
-#include "vecmpi/base.hpp"
 
 namespace vecmpi::base {
 namespace {

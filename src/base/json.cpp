@@ -2,7 +2,7 @@
 // Strings of JSON. Writes only; nothing here reads JSON.
 #include <cstdio>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::base {
 namespace {

@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <link.h>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::base {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::base {
 namespace {

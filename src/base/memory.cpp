@@ -3,7 +3,7 @@
 // none back.
 #include <sys/mman.h>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::base {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The needs of this process, and who is told of them.
-#include "vecmpi/needs.hpp"
+#include "base/api/needs.hpp"
 
 #include <atomic>
 #include <mutex>

@@ -8,8 +8,8 @@
 #include <cctype>
 #include <cstring>
 
+#include "base/api.hpp"
 #include "host_parts.hpp"
-#include "vecmpi/base.hpp"
 
 namespace vecmpi::base {
 namespace {

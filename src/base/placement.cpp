@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::base {
 namespace {

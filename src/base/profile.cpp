@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The text of a profile becomes values. Pure; reads no file.
-#include "vecmpi/profile.hpp"
+#include "base/api/profile.hpp"
 
 #include <algorithm>
 #include <charconv>

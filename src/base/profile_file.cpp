@@ -9,8 +9,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/api/profile.hpp"
 #include "setting_values.hpp"
-#include "vecmpi/profile.hpp"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

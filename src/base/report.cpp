@@ -5,8 +5,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "base/api.hpp"
 #include "report_layout.hpp"
-#include "vecmpi/base.hpp"
 
 namespace vecmpi::base {
 namespace {

@@ -3,7 +3,7 @@
 // its tests only.
 #pragma once
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::base {
 
@@ -28,7 +28,7 @@ constexpr size_t time_index(size_t call, Path path) noexcept { return calls_inde
 
 inline constexpr CounterText counter_texts[] = {
 #define VECMPI_COUNTER(name, kind, text) {#name, CounterKind::kind, text},
-#include "vecmpi/counters.def"
+#include "base/api/counters.def"
 #undef VECMPI_COUNTER
 };
 

@@ -330,7 +330,7 @@ bool read_level(std::string_view text, LogLevel& value) {
 bool read_traits(std::string_view text, unsigned& value) {
     static constexpr const char* names[] = {
 #define VECMPI_TRAIT(name, promise, proof, without) #name,
-#include "vecmpi/traits.def"
+#include "base/api/traits.def"
 #undef VECMPI_TRAIT
     };
     constexpr unsigned all = (1u << std::size(names)) - 1;

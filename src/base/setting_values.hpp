@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::base {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/api.hpp"
+#include "base/api/profile.hpp"
 #include "setting_values.hpp"
-#include "vecmpi/base.hpp"
-#include "vecmpi/profile.hpp"
 
 namespace vecmpi::base {
 namespace {
@@ -77,7 +77,7 @@ const std::vector<SettingText>& setting_texts() {
     static const auto& texts = *new std::vector<SettingText>{
 #define VECMPI_SETTING(field, name, kind, default_value, accepted, agree, text) \
     {name, default_value, accepted, text, agree, #field},
-#include "vecmpi/settings.def"
+#include "base/api/settings.def"
 #undef VECMPI_SETTING
     };
     return texts;
@@ -90,7 +90,7 @@ SettingsResult parse_settings(const char* const* environment) {
     read_setting(environment, name, accepted, read_##kind, result.settings.field, result); \
     hash_setting<agree>(name, result.settings.field, hash);                                \
     result.values.emplace_back(given_or(value_of(environment, name), default_value));
-#include "vecmpi/settings.def"
+#include "base/api/settings.def"
 #undef VECMPI_SETTING
     check_segments(environment, result);
     warn_of_unknown(environment, result);

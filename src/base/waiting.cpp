@@ -13,7 +13,7 @@
 #include <climits>
 #include <ctime>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::base {
 namespace {

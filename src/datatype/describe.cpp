@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Asks the library what a datatype is made of. Every handle that it gives is given back.
 #include "decode.hpp"
-#include "vecmpi/offload.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::datatype {
 

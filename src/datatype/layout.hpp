@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "vecmpi/kernels.hpp"
+#include "kernels/api.hpp"
 
 namespace vecmpi::datatype {
 

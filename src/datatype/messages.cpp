@@ -15,9 +15,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/api/needs.hpp"
+#include "offload/api.hpp"
 #include "plan_steps.hpp"
-#include "vecmpi/needs.hpp"
-#include "vecmpi/offload.hpp"
 
 namespace vecmpi::datatype {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Buffers of collectives: as the program's own MPI_Pack and MPI_Unpack, MPI_BOTTOM included.
-#include "vecmpi/datatype.hpp"
-#include "vecmpi/offload.hpp"
+#include "datatype/api.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::datatype {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "vecmpi/offload.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::datatype {
 

@@ -4,11 +4,11 @@
 
 #include <optional>
 
+#include "base/api.hpp"
+#include "datatype/api.hpp"
 #include "decode.hpp"
 #include "plan.hpp"
 #include "plan_table.hpp"
-#include "vecmpi/base.hpp"
-#include "vecmpi/datatype.hpp"
 
 namespace vecmpi::datatype {
 

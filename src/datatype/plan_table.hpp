@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "contest.hpp"
-#include "vecmpi/datatype.hpp"
+#include "datatype/api.hpp"
 
 namespace vecmpi::datatype {
 

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "messages.hpp"
+#include "offload/api.hpp"
 #include "plan_steps.hpp"
-#include "vecmpi/offload.hpp"
 
 namespace vecmpi::datatype {
 

@@ -6,8 +6,8 @@
 #include <new>
 #include <vector>
 
-#include "vecmpi/datatype.hpp"
-#include "vecmpi/offload.hpp"
+#include "datatype/api.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::datatype {
 

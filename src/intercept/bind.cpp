@@ -10,9 +10,9 @@
 #include <string>
 
 #include "entries.hpp"
+#include "intercept/api.hpp"
+#include "offload/api.hpp"
 #include "report.hpp"
-#include "vecmpi/intercept.hpp"
-#include "vecmpi/offload.hpp"
 
 namespace vecmpi::intercept {
 namespace {

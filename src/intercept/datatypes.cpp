@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hand-written handlers of datatypes: packing by plans of ours, and what makes a plan stale.
-#include "vecmpi/datatype.hpp"
-#include "vecmpi/mpi_handlers.hpp"
-#include "vecmpi/offload.hpp"
+#include "datatype/api.hpp"
+#include "intercept/mpi_handlers.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::intercept {
 

@@ -74,7 +74,7 @@ def operations_source(posts):
     body = "\n".join(issue_function(function.prototype) for function in posts)
     return (
         banner("Issues nonblocking calls from their stored arguments. Part of src/offload.")
-        + '#include "vecmpi/mpi_operations.hpp"\n\n#include "vecmpi/mpi_real.hpp"\n\n'
+        + '#include "offload/api/mpi_operations.hpp"\n\n#include "library/api/mpi_real.hpp"\n\n'
         + namespace("offload", body)
     )
 
@@ -552,17 +552,17 @@ def written(function, operations, pattern):
 
 def handlers_source(functions, operations, kinds, pattern, purpose):
     chosen = [f for f in functions if f.kind in kinds and has_entry(f)]
-    includes = '#include "error_handlers.hpp"\n#include "timed_call.hpp"\n#include "vecmpi/mpi_handlers.hpp"\n'
+    includes = '#include "error_handlers.hpp"\n#include "timed_call.hpp"\n#include "intercept/mpi_handlers.hpp"\n'
     if any(kind in ("post", "twin", "collective") for kind in kinds):
-        includes += '#include "vecmpi/mpi_operations.hpp"\n'
+        includes += '#include "offload/api/mpi_operations.hpp"\n'
     if any(moves_messages(function) for function in chosen):
-        includes += '#include "vecmpi/datatype.hpp"\n'
+        includes += '#include "datatype/api.hpp"\n'
     if any(function.pipeline for function in chosen):
-        includes += '#include "vecmpi/pipeline.hpp"\n'
+        includes += '#include "pipeline/api.hpp"\n'
     if any(function.intranode for function in chosen):
-        includes += '#include "vecmpi/intranode.hpp"\n'
+        includes += '#include "pipeline/node/api.hpp"\n'
     body = "\n".join(written(function, operations, pattern) for function in chosen)
-    return banner(purpose) + includes + '#include "vecmpi/offload.hpp"\n\n' + namespace("intercept", body)
+    return banner(purpose) + includes + '#include "offload/api.hpp"\n\n' + namespace("intercept", body)
 
 
 def handlers_header(functions):

@@ -32,7 +32,7 @@ def calls_source(functions):
     )
     return (
         banner("Names of the MPI functions.")
-        + '#include "vecmpi/mpi_calls.hpp"\n\n'
+        + '#include "library/api/mpi_calls.hpp"\n\n'
         + namespace("library", body)
     )
 
@@ -52,7 +52,7 @@ def real_header(functions):
     )
     return (
         banner("The MPI library's own functions: the only way to call MPI from inside vecmpi.")
-        + '#pragma once\n\n#include <mpi.h>\n\n#include "vecmpi/mpi_calls.hpp"\n\n'
+        + '#pragma once\n\n#include <mpi.h>\n\n#include "library/api/mpi_calls.hpp"\n\n'
         + namespace("library", body)
         + vocabulary("library", "real")
     )
@@ -105,7 +105,7 @@ def entries_source(functions):
     )
     return (
         banner("The handler of each function that has one.")
-        + '#include "entries.hpp"\n#include "vecmpi/mpi_handlers.hpp"\n\n'
+        + '#include "entries.hpp"\n#include "intercept/mpi_handlers.hpp"\n\n'
         + namespace("intercept", body)
     )
 

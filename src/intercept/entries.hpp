@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "vecmpi/mpi_calls.hpp"
-#include "vecmpi/needs.hpp"
+#include "base/api/needs.hpp"
+#include "library/api/mpi_calls.hpp"
 
 namespace vecmpi::intercept {
 

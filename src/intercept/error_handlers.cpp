@@ -15,8 +15,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "vecmpi/base.hpp"
-#include "vecmpi/offload.hpp"
+#include "base/api.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::intercept {
 

@@ -3,7 +3,7 @@
 // held then, so they may call MPI, leave by longjmp or throw. Not a door: src/intercept only.
 #pragma once
 
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 namespace vecmpi::intercept {
 

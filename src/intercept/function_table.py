@@ -36,8 +36,8 @@ class Function:
     prototype: Prototype
     kind: str
     columns: tuple  # a twin's name is that of this form: MPI_Isend_c beside MPI_Send_c
-    pipeline: str = ""  # function of vecmpi/pipeline.hpp that is asked before the library
-    intranode: str = ""  # function of vecmpi/intranode.hpp that is asked before that
+    pipeline: str = ""  # function of pipeline/api.hpp that is asked before the library
+    intranode: str = ""  # function of pipeline/node/api.hpp that is asked before that
 
     @property
     def name(self):

@@ -18,10 +18,10 @@ def render(functions):
     posts = [function for function in functions if function.kind == "post"]
     operations = {function.name: function.prototype for function in posts}
     files = {
-        "include/vecmpi/mpi_calls.hpp": emit_tables.calls_header(functions),
-        "include/vecmpi/mpi_real.hpp": emit_tables.real_header(functions),
-        "include/vecmpi/mpi_operations.hpp": emit_handlers.operations_header(posts),
-        "include/vecmpi/mpi_handlers.hpp": emit_handlers.handlers_header(functions),
+        "library/api/mpi_calls.hpp": emit_tables.calls_header(functions),
+        "library/api/mpi_real.hpp": emit_tables.real_header(functions),
+        "offload/api/mpi_operations.hpp": emit_handlers.operations_header(posts),
+        "intercept/mpi_handlers.hpp": emit_handlers.handlers_header(functions),
         "mpi_calls.cpp": emit_tables.calls_source(functions),
         "mpi_operations.cpp": emit_handlers.operations_source(posts),
         "mpi_entries.cpp": emit_tables.entries_source(functions),

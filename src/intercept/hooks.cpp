@@ -4,16 +4,16 @@
 #include <atomic>
 #include <optional>
 
+#include "base/api/needs.hpp"
+#include "datatype/api.hpp"
 #include "error_handlers.hpp"
+#include "intercept/api.hpp"
+#include "intercept/mpi_handlers.hpp"
+#include "offload/api.hpp"
+#include "offload/api/mpi_operations.hpp"
+#include "pipeline/api.hpp"
+#include "pipeline/node/api.hpp"
 #include "report.hpp"
-#include "vecmpi/datatype.hpp"
-#include "vecmpi/intercept.hpp"
-#include "vecmpi/intranode.hpp"
-#include "vecmpi/mpi_handlers.hpp"
-#include "vecmpi/mpi_operations.hpp"
-#include "vecmpi/needs.hpp"
-#include "vecmpi/offload.hpp"
-#include "vecmpi/pipeline.hpp"
 
 namespace vecmpi::intercept {
 

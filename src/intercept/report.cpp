@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <string>
 
-#include "vecmpi/offload.hpp"
-#include "vecmpi/profile.hpp"
+#include "base/api/profile.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::intercept {
 

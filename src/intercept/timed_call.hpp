@@ -3,7 +3,7 @@
 // it, which are bound in place of enter_X where VECMPI_REPORT asks. Not a door: src/intercept only.
 #pragma once
 
-#include "vecmpi/offload.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::intercept {
 

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <string>
 
+#include "intercept/mpi_handlers.hpp"
 #include "tool_kinds.hpp"
-#include "vecmpi/mpi_handlers.hpp"
 
 namespace vecmpi::intercept {
 
@@ -18,7 +18,7 @@ namespace {
 
 #define VECMPI_SETTING(...) +1  // NOLINT(bugprone-macro-parentheses): a row of a sum
 constexpr int number_of_settings = 0
-#include "vecmpi/settings.def"
+#include "base/api/settings.def"
     ;
 #undef VECMPI_SETTING
 constexpr int number_of_our_counters = static_cast<int>(Counter::number_of_counters);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Categories of the MPI tool information interface (MPI 4.0, 15.3.9): the library's, and one that
 // holds all of ours.
+#include "intercept/mpi_handlers.hpp"
 #include "tool_kinds.hpp"
-#include "vecmpi/mpi_handlers.hpp"
 
 namespace vecmpi::intercept {
 

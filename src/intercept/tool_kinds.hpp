@@ -5,8 +5,8 @@
 
 #include <atomic>
 
+#include "offload/api.hpp"
 #include "tool_variables.hpp"
-#include "vecmpi/offload.hpp"
 
 namespace vecmpi::intercept {
 

@@ -8,7 +8,7 @@
 //   shuffle       the same with registers of 16 bytes, for packing alone
 #pragma once
 
-#include "vecmpi/kernels.hpp"
+#include "kernels/api.hpp"
 
 namespace vecmpi::kernels {
 

@@ -2,7 +2,7 @@
 // Copying of bytes between buffers that do not overlap.
 #include <cstring>
 
-#include "vecmpi/kernels.hpp"
+#include "kernels/api.hpp"
 
 namespace vecmpi::kernels {
 

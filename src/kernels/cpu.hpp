@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "vecmpi/kernels.hpp"
+#include "kernels/api.hpp"
 
 namespace vecmpi::kernels {
 

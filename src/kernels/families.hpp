@@ -3,7 +3,7 @@
 // every instruction set; what is declared here is baseline code.
 #pragma once
 
-#include "vecmpi/kernels.hpp"
+#include "kernels/api.hpp"
 
 namespace vecmpi::kernels {
 

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "cpu.hpp"
-#include "vecmpi/kernels.hpp"
+#include "kernels/api.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

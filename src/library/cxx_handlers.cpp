@@ -4,7 +4,7 @@
 // only the bindings can make.
 #include <atomic>
 
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 namespace vecmpi::library {
 namespace {

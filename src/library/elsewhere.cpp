@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Looks for a symbol in the libraries that the process has loaded. Must not load one.
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rewrites entries of loaded objects' global offset tables.
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -3,7 +3,7 @@
 // writable data of the library for what has the table's shape. 3. Prove it: with our probe in a
 // candidate's place, MPI_Reduce_local must arrive there with the arguments that we gave, for each
 // op.
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <utility>
 
-#include "vecmpi/needs.hpp"
+#include "base/api/needs.hpp"
 #include "wakeup.hpp"
 
 // UCX's prototype: unsigned ucp_worker_progress(ucp_worker_h), the handle being a pointer.

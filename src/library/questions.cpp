@@ -2,7 +2,7 @@
 // No MPI call tells whether a handle is a communicator: asked about one that was freed they all
 // call the error handler of MPI_COMM_WORLD, which mostly ends the job. Must not silence any call of
 // the program's.
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 #include <dlfcn.h>
 

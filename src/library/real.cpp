@@ -12,7 +12,7 @@
 #include <new>
 #include <string_view>
 
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 namespace vecmpi::library {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table of traits, for who preloaded this library and asks for it by name: vecmpi-info.
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 // Name, state, promise and what is done without it, by tabs, a line for each trait, as they are at
 // the first call. Valid for ever.

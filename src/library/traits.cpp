@@ -2,14 +2,14 @@
 // What was found out about the library. Written in MPI_Init, read at any time.
 #include <iterator>
 
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 namespace vecmpi::library {
 namespace {
 
 constexpr TraitText texts[] = {
 #define VECMPI_TRAIT(name, promise, proof, without) {#name, promise, proof, without},
-#include "vecmpi/traits.def"
+#include "base/api/traits.def"
 #undef VECMPI_TRAIT
 };
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 namespace vecmpi::library {
 namespace {

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <utility>
 
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 namespace vecmpi::library {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <poll.h>
 
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 namespace vecmpi::library {
 

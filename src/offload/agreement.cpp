@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <new>
 
-#include "vecmpi/profile.hpp"
+#include "base/api/profile.hpp"
 
 namespace vecmpi::offload {
 

@@ -3,7 +3,7 @@
 // agreement().
 #pragma once
 
-#include "vecmpi/offload.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::offload {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What can be said of a call's arguments. Moves no data.
-#include "vecmpi/offload.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::offload {
 

@@ -2,8 +2,8 @@
 // Inside src/offload and its tests: which kernel stands for a predefined op on a predefined type.
 #pragma once
 
-#include "vecmpi/kernels.hpp"
-#include "vecmpi/library.hpp"
+#include "kernels/api.hpp"
+#include "library/api.hpp"
 
 namespace vecmpi::offload {
 

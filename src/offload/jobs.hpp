@@ -7,8 +7,8 @@
 // it makes progress.
 #pragma once
 
+#include "base/api/needs.hpp"
 #include "slots.hpp"
-#include "vecmpi/needs.hpp"
 
 namespace vecmpi::offload {
 

@@ -6,9 +6,9 @@
 
 #include "agreement.hpp"
 #include "arithmetic.hpp"
+#include "base/api/needs.hpp"
+#include "base/api/profile.hpp"
 #include "engine.hpp"
-#include "vecmpi/needs.hpp"
-#include "vecmpi/profile.hpp"
 
 namespace vecmpi::offload {
 

@@ -4,7 +4,7 @@
 // judge of what is an error.
 #pragma once
 
-#include "vecmpi/offload.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::offload {
 

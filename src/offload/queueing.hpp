@@ -3,7 +3,7 @@
 // there.
 #pragma once
 
-#include "vecmpi/offload.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::offload {
 

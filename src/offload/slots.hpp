@@ -6,7 +6,7 @@
 #include <boost/lockfree/stack.hpp>
 #include <cstddef>
 
-#include "vecmpi/offload.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::offload {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Statuses of calls that look at several requests: their places, and their errors (MPI 4.0, 3.7.5).
 #pragma once
-#include "vecmpi/offload.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::offload {
 

@@ -5,9 +5,9 @@
 
 #include <string_view>
 
+#include "base/api.hpp"
 #include "layout.hpp"
 #include "schedule.hpp"
-#include "vecmpi/base.hpp"
 
 namespace vecmpi::pipeline {
 

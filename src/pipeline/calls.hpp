@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "vecmpi/intranode.hpp"
-#include "vecmpi/offload.hpp"
+#include "offload/api.hpp"
+#include "pipeline/node/api.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "algorithms.hpp"
+#include "base/api.hpp"
 #include "cost.hpp"
-#include "vecmpi/base.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "algorithms.hpp"
-#include "vecmpi/base.hpp"
-#include "vecmpi/library_algorithms.hpp"
+#include "base/api.hpp"
+#include "library/api/algorithms.hpp"
 
 namespace vecmpi::pipeline {
 
@@ -49,7 +49,7 @@ struct Pipelining {
 double predicted_us(CollectivePath algorithm, const CostFacts& facts, const Pipelining& pipelining,
                     const NetworkConstants& network) noexcept;
 
-// What the library takes, by the algorithm that it chooses (vecmpi/library.hpp), and its name.
+// What the library takes, by the algorithm that it chooses (library/api.hpp), and its name.
 struct LibraryCost {
     double us;
     const char* algorithm;

@@ -7,8 +7,8 @@
 #include <queue>
 #include <vector>
 
+#include "offload/api.hpp"
 #include "private_comm.hpp"
-#include "vecmpi/offload.hpp"
 
 namespace vecmpi::pipeline {
 

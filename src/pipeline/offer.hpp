@@ -5,9 +5,9 @@
 
 #include "calls.hpp"
 #include "choice.hpp"
+#include "datatype/api.hpp"
 #include "executor.hpp"
-#include "vecmpi/datatype.hpp"
-#include "vecmpi/pipeline.hpp"
+#include "pipeline/api.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include "vecmpi/pipeline.hpp"
+#include "pipeline/api.hpp"
 
 namespace vecmpi::pipeline {
 

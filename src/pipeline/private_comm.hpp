@@ -12,7 +12,7 @@
 #include "algorithms.hpp"
 #include "calls.hpp"
 #include "choice.hpp"
-#include "vecmpi/intranode.hpp"
+#include "pipeline/node/api.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -7,11 +7,11 @@
 #include <cstring>
 
 #include "calls.hpp"
+#include "datatype/api.hpp"
+#include "kernels/api.hpp"
+#include "offload/api.hpp"
 #include "segmented.hpp"
 #include "segments.hpp"
-#include "vecmpi/datatype.hpp"
-#include "vecmpi/kernels.hpp"
-#include "vecmpi/offload.hpp"
 
 namespace vecmpi::pipeline {
 

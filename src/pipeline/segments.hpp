@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -35,22 +35,21 @@ ALWAYS = {
         "thread: offload_slots",
         "thread: offload_thread",
         "thread: offload_jobs",
-        "thread: intranode_butterfly",
+        "thread: node_butterfly",
     )
 }
 
 # A path of the repository begins so -> the labels whose tests it can break, a regular expression of CTest's.
 BROKEN_BY = (
-    ("src/base/", "base|kernels|offload|datatype|intranode|pipeline|intercept|info|tune"),
-    ("src/kernels/", "kernels|offload|datatype|intranode|pipeline|emulated"),
-    ("src/library/", "library|offload|intranode|datatype|pipeline|intercept|tools"),
-    ("src/offload/", "offload|intranode|datatype|pipeline|intercept"),
-    ("src/datatype/", "datatype|intranode|pipeline"),
-    ("src/intranode/", "intranode|pipeline"),
-    ("src/pipeline/", "pipeline|info"),
+    ("src/base/", "base|kernels|offload|datatype|node|pipeline|intercept|info|tune|docs"),
+    ("src/kernels/", "kernels|offload|datatype|node|pipeline|emulated"),
+    ("src/library/", "library|offload|node|datatype|pipeline|intercept|tools"),
+    ("src/offload/", "offload|node|datatype|pipeline|intercept"),
+    ("src/datatype/", "datatype|node|pipeline"),
+    ("src/pipeline/", "node|pipeline|info"),
     ("src/intercept/", "intercept|offload|tools"),
-    ("src/team/", "intranode"),
-    ("include/vecmpi/", "base|kernels|offload|datatype|intranode|pipeline|intercept|info|tune|docs"),
+    ("src/team/", "node"),
+    ("include/vecmpi/", "node|demo"),
     ("tools/bench/", "bench|tune"),
     ("tools/tune/", "tune"),
     ("tools/info/", "info"),

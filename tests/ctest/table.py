@@ -92,7 +92,7 @@ TESTS = [
         300,
     ),
     Test("demo: packages", script("tests/demo/test_packages.sh"), ("demo", "packaging")),
-    Test("demo: thread teams", script("tests/demo/test_team_sum.sh", "{build}", "{source}"), ("demo", "intranode")),
+    Test("demo: thread teams", script("tests/demo/test_team_sum.sh", "{build}", "{source}"), ("demo", "node")),
     Test(
         "demo: datatypes",
         script("tests/demo/test_datatype_examples.sh", "{build}"),
@@ -168,7 +168,7 @@ TESTS += [
 SANITIZED = {
     "thread": "(kernels|bench)_.*|pipeline_(algorithms|choice|cost|layout|schedule|segments)|datatype_(layout|plan)"
     "|base_(placement|profile|settings)"
-    "|intranode_(arena|combining|reduction_run|way_choice)",
+    "|node_(arena|combining|reduction_run|way_choice)",
     "address": "bench_.*",
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "fake_engine.hpp"
-#include "vecmpi/mpi_handlers.hpp"
+#include "intercept/mpi_handlers.hpp"
 
 using namespace vecmpi;
 using test::fake;

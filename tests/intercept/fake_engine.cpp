@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions of vecmpi/offload.hpp that generated handlers call, as records. See
+// The functions of offload/api.hpp that generated handlers call, as records. See
 // fake_engine.hpp.
 #include "fake_engine.hpp"
 
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 namespace vecmpi {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "vecmpi/intranode.hpp"
-#include "vecmpi/offload.hpp"
-#include "vecmpi/pipeline.hpp"
+#include "offload/api.hpp"
+#include "pipeline/api.hpp"
+#include "pipeline/node/api.hpp"
 
 namespace vecmpi::test {
 
@@ -37,7 +37,7 @@ struct FakeEngine {
     bool quiet = true;
     int ranks = 3;  // of any communicator
     int result = MPI_SUCCESS;
-    std::optional<int> intranode;  // what src/intranode returns
+    std::optional<int> intranode;  // what src/pipeline/node returns
     std::vector<Call> asked_on_node;
     std::optional<int> pipeline;  // what the pipeline returns; nothing: it declines
 

@@ -6,8 +6,8 @@
 
 #include "entries.hpp"
 #include "fake_engine.hpp"
-#include "vecmpi/mpi_handlers.hpp"
-#include "vecmpi/mpi_operations.hpp"
+#include "intercept/mpi_handlers.hpp"
+#include "offload/api/mpi_operations.hpp"
 
 using namespace vecmpi;
 using test::fake;

@@ -7,7 +7,7 @@
 
 #include "base/report_layout.hpp"
 #include "fake_engine.hpp"
-#include "vecmpi/mpi_handlers.hpp"
+#include "intercept/mpi_handlers.hpp"
 
 using namespace vecmpi;
 using test::fake;

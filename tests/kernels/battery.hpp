@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "vecmpi/kernels.hpp"
+#include "kernels/api.hpp"
 
 namespace battery {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "vecmpi/kernels.hpp"
+#include "kernels/api.hpp"
 
 namespace twin {
 

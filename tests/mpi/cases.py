@@ -155,7 +155,7 @@ CASES = [
 ]
 
 # What a program is about: labels of CTest, as the folders of src.
-MESSAGES, COLLECTIVES, NODE = ("offload",), ("pipeline", "intranode"), ("intranode",)
+MESSAGES, COLLECTIVES, NODE = ("offload",), ("pipeline", "node"), ("node",)
 AREAS = {
     "p2p_random": MESSAGES, "probes": MESSAGES, "persistent": ("offload", "pipeline"), "partitioned": MESSAGES,
     "cancel": MESSAGES, "generalized": MESSAGES, "many_requests": MESSAGES, "mixed_all": MESSAGES,
@@ -168,9 +168,9 @@ AREAS = {
     "progress": ("offload", "pipeline"), "schedules": ("pipeline",), "small_collectives": NODE,
     "node_collectives": NODE, "same_bits": ("kernels", *COLLECTIVES), "reduce_bits": ("kernels", "offload"),
     "user_op": ("pipeline",), "rounding": ("kernels", "pipeline"), "large_count": ("intercept", *COLLECTIVES),
-    "waits": ("base", "library", "offload", "intranode"),
+    "waits": ("base", "library", "offload", "node"),
     "threads_messages": MESSAGES, "threads_comms": ("offload", *COLLECTIVES), "callbacks": ("offload", *COLLECTIVES),
     "locks": ("offload", "pipeline"), "rma": ("offload", "datatype"), "files": ("intercept",),
     "levels": ("intercept", "offload"), "sessions": ("intercept", "offload"), "dynamic": ("intercept", *COLLECTIVES),
-    "forks": ("offload", "intranode"), "tools": ("intercept", "base"), "finalize_active": ("offload", "pipeline"),
+    "forks": ("offload", "node"), "tools": ("intercept", "base"), "finalize_active": ("offload", "pipeline"),
 }

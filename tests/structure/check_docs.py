@@ -308,8 +308,8 @@ def known_names(root, settings):
         "src/kernels/CMakeLists.txt": r"set\((VECMPI_\w+) \"\" CACHE",
         "src/base/setting_names.cpp": r'"(VECMPI_\w+)"',
         "include/vecmpi/team.h": r"\b(VECMPI_TEAM\w*)",
-        "include/vecmpi/counters.def": r"(VECMPI_COUNTER)\(",
-        "include/vecmpi/settings.def": r"(VECMPI_SETTING)\(",
+        "src/base/api/counters.def": r"(VECMPI_COUNTER)\(",
+        "src/base/api/settings.def": r"(VECMPI_SETTING)\(",
     }
     found = [set(re.findall(pattern, (root / name).read_text("utf-8"))) for name, pattern in texts.items()]
     return settings.union(*found)
@@ -341,9 +341,9 @@ def measurements_known(build):
 
 
 def facts_of(root, build):
-    table = (root / "include/vecmpi/settings.def").read_text("utf-8")
+    table = (root / "src/base/api/settings.def").read_text("utf-8")
     settings = set(re.findall(r'VECMPI_SETTING\(\w+, "(\w+)"', table))
-    counters = (root / "include/vecmpi/counters.def").read_text("utf-8")
+    counters = (root / "src/base/api/counters.def").read_text("utf-8")
     files = files_below(root)
     sources = [path.read_text("utf-8") for path in sorted(root.glob("src/**/*.cpp"))]
     return Facts(

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks the shape of src: includes point down only, through doors, MPI is called through `real.` alone, and only
-src/library names what is inside an MPI library.
+"""Checks the shape of src: includes point down only, through doors, names stand in their folder's namespace, MPI is
+called through `real.` alone, and only src/library names what is inside an MPI library.
 
     check_includes.py [ROOT]      prints one line a violation; exit status 1 where there is one
     check_includes.py --selftest  shows that each rule bites
 
-The order is intercept > pipeline > intranode > datatype > offload > library > kernels > base.
-A foreign folder is included by its door include/vecmpi/<folder>.hpp only. It reads text, not C++: a macro that pastes
+The order is intercept > team > pipeline > pipeline/node > datatype > offload > library > kernels > base.
+A foreign folder is included by its door src/<folder>/api.hpp, or by a part of the door, src/<folder>/api/<noun>.hpp.
+The names of src/pipeline/node stand in vecmpi::pipeline::node, and so on. It reads text, not C++: a macro that pastes
 names together would escape it.
 """
 
@@ -22,23 +23,15 @@ RANK = {
     "library": 2,
     "offload": 3,
     "datatype": 4,
-    "intranode": 5,
+    "pipeline/node": 5,
     "pipeline": 6,
-    "intercept": 7,
-}
-# Doors of more than one header: generated ones, and one for a single purpose.
-OTHER_DOORS = {
-    "profile": "base",
-    "needs": "base",
-    "library_algorithms": "library",
-    "comm_table": "offload",
-    "mpi_calls": "library",
-    "mpi_real": "library",
-    "mpi_operations": "offload",
-    "mpi_handlers": "intercept",
+    "team": 7,
+    "intercept": 8,
 }
 # What programs include: C, and the folder that implements it.
-PUBLIC = {"team": "intranode"}
+PUBLIC = {"vecmpi/team.h": "team"}
+# What is generated into a folder, for itself alone.
+GENERATED = {"intercept/mpi_handlers.hpp": "intercept"}
 # Below src/library nobody knows MPI.
 LOWEST_WITH_MPI = RANK["library"]
 SOURCES = {".cpp", ".hpp", ".h", ".c", ".inc"}
@@ -63,34 +56,28 @@ def without_comments(text):
 
 
 def layer_of(path, root):
-    """Folder under src, or the folder whose door the file is; None where the rules do not apply."""
-    relative = path.relative_to(root)
-    if relative.parts[0] == "src":
-        return relative.parts[1] if len(relative.parts) > 2 else None
-    return relative.stem if relative.stem in RANK else OTHER_DOORS.get(relative.stem)
-
-
-def may_see(layer, other):
-    return layer == other or RANK[other] < RANK[layer]
+    """The folder of RANK that the file stands in; where it is in none, its first folder; None right in src."""
+    parts = path.relative_to(root / "src").parts[:-1]
+    for length in range(len(parts), 0, -1):
+        if "/".join(parts[:length]) in RANK:
+            return "/".join(parts[:length])
+    return parts[0] if parts else None
 
 
 def check_include(layer, folder, target):
     """None, or what is wrong with this include of a file in src/<layer> (folder: where the file lies)."""
     if target == "mpi.h":
         return None if RANK[layer] >= LOWEST_WITH_MPI else "knows nothing of MPI"
-    door = re.fullmatch(r"vecmpi/(\w+)\.hpp", target)
-    if door is not None:
-        name = OTHER_DOORS.get(door[1], door[1])
-        if name not in RANK:
-            return "no door of a folder"
-        return None if may_see(layer, name) else f"{layer} may not include {name}"
-    if re.fullmatch(r"vecmpi/\w+\.def", target):
-        return None
-    public = re.fullmatch(r"vecmpi/(\w+)\.h", target)
-    if public is not None and public[1] in PUBLIC:
-        return None if layer == PUBLIC[public[1]] else "is for programs"
-    if target.startswith("vecmpi/") or "/" in target:
-        return "another folder is included by its door include/vecmpi/<folder>.hpp only"
+    if target in PUBLIC:
+        return None if layer == PUBLIC[target] else "is for programs"
+    if target in GENERATED:
+        return None if layer == GENERATED[target] else f"is for {GENERATED[target]} alone"
+    door = re.fullmatch(r"([\w/]+?)/api(/\w+)?\.(hpp|def)", target)
+    if door is not None and door[1] in RANK:
+        other = door[1]
+        return None if layer == other or RANK[other] < RANK[layer] else f"{layer} may not include {other}"
+    if "/" in target:
+        return "another folder is included by its door <folder>/api.hpp only"
     return None if (folder / target).exists() else "no file of this folder"
 
 
@@ -103,6 +90,18 @@ def check_includes(path, root, layer, text):
         problem = check_include(layer, path.parent, match[2]) if ours else None
         if problem:
             yield f"{path.relative_to(root)}:{number}: #include {match[2]}: {problem}"
+
+
+def check_namespaces(path, root, layer, text):
+    """The house's vocabulary alone is put into vecmpi itself, by doors."""
+    own = "vecmpi::" + layer.replace("/", "::")
+    in_door = path.name == "api.hpp" or path.parent.name == "api"
+    for number, line in enumerate(without_comments(text).splitlines(), start=1):
+        opened = re.match(r"namespace (vecmpi\S*) \{", line)
+        if opened is None or opened[1] == own or opened[1].startswith(own + "::"):
+            continue
+        if opened[1] != "vecmpi" or not in_door:
+            yield f"{path.relative_to(root)}:{number}: namespace {opened[1]}: names of src/{layer} stand in {own}"
 
 
 def mpi_functions(root):
@@ -138,8 +137,7 @@ def check_inside(path, root, layer, text):
 def check_tree(root):
     functions = mpi_functions(root)
     problems = []
-    files = sorted(root.glob("src/**/*")) + sorted(root.glob("include/vecmpi/*"))
-    for path in (file for file in files if file.suffix in SOURCES):
+    for path in (file for file in sorted(root.glob("src/**/*")) if file.suffix in SOURCES):
         layer = layer_of(path, root)
         if layer is None:
             continue
@@ -148,6 +146,7 @@ def check_tree(root):
             problems.append(f"{path.relative_to(root)}: src/{layer} is no layer of the order")
             continue
         problems += check_includes(path, root, layer, text)
+        problems += check_namespaces(path, root, layer, text)
         problems += check_calls(path, root, functions, text)
         problems += check_inside(path, root, layer, text)
     return problems
@@ -159,10 +158,10 @@ def check_tree(root):
 CASES = [
     (
         "src/intercept/a.cpp",
-        '#include "vecmpi/pipeline.hpp"\n#include "vecmpi/mpi_handlers.hpp"\n',
+        '#include "pipeline/api.hpp"\n#include "intercept/mpi_handlers.hpp"\n',
         None,
     ),
-    ("src/pipeline/a.cpp", '#include <vecmpi/offload.hpp>\n#include "a.hpp"\n', None),
+    ("src/pipeline/a.cpp", '#include "offload/api.hpp"\n#include "a.hpp"\n', None),
     ("src/pipeline/a.hpp", "#include <mpi.h>\n#include <vector>\n", None),
     (
         "src/offload/a.cpp",
@@ -170,23 +169,30 @@ CASES = [
         None,
     ),
     ("src/offload/b.cpp", 'const char* name = "MPI_Send"; MPI_Comm comm = MPI_COMM_WORLD;\n', None),
-    ("src/base/a.cpp", '#include "vecmpi/settings.def"\n', None),
-    ("src/offload/c.cpp", '#include "vecmpi/pipeline.hpp"\n', "offload may not include pipeline"),
-    ("src/intranode/a.cpp", '#include "vecmpi/team.h"\n', None),
+    ("src/base/a.cpp", '#include "base/api/settings.def"\n', None),
+    ("src/base/api/a.hpp", "namespace vecmpi {\nusing namespace base;\n}\n", None),
+    ("src/pipeline/node/a.cpp", '#include "datatype/api.hpp"\nnamespace vecmpi::pipeline::node {\n', None),
+    ("src/pipeline/node/b.cpp", '#include "pipeline/api.hpp"\n', "pipeline/node may not include pipeline"),
+    ("src/pipeline/i.cpp", '#include "pipeline/node/api/butterfly.hpp"\n', None),
+    ("src/pipeline/j.cpp", '#include "pipeline/node/arena.hpp"\n', "by its door"),
+    ("src/pipeline/k.cpp", "namespace vecmpi {\n", "stand in vecmpi::pipeline"),
+    ("src/pipeline/l.cpp", "namespace vecmpi::offload {\n", "stand in vecmpi::pipeline"),
+    ("src/kernels/a.cpp", "namespace vecmpi::kernels::scalar {\n", None),
+    ("src/offload/c.cpp", '#include "pipeline/api.hpp"\n', "offload may not include pipeline"),
+    ("src/team/a.cpp", '#include "vecmpi/team.h"\n', None),
     ("src/offload/f.cpp", '#include "vecmpi/team.h"\n', "is for programs"),
-    ("src/intranode/b.cpp", '#include "vecmpi/crew.h"\n', "by its door"),
-    ("src/datatype/d.cpp", '#include "vecmpi/intranode.hpp"\n', "datatype may not include intranode"),
+    ("src/team/b.cpp", '#include "vecmpi/crew.h"\n', "by its door"),
     (
         "src/pipeline/d.cpp",
-        '#include "vecmpi/mpi_handlers.hpp"\n',
-        "pipeline may not include intercept",
+        '#include "intercept/mpi_handlers.hpp"\n',
+        "is for intercept alone",
     ),
-    ("src/kernels/c.cpp", '#include "vecmpi/mpi_real.hpp"\n', "kernels may not include library"),
+    ("src/kernels/c.cpp", '#include "library/api/mpi_real.hpp"\n', "kernels may not include library"),
     ("src/kernels/d.cpp", "#include <mpi.h>\n", "knows nothing of MPI"),
-    ("include/vecmpi/base.hpp", '#include "vecmpi/offload.hpp"\n', "base may not include offload"),
+    ("src/base/api.hpp", '#include "offload/api.hpp"\n', "base may not include offload"),
     ("src/pipeline/e.cpp", '#include "../offload/engine.hpp"\n', "by its door"),
     ("src/pipeline/f.cpp", '#include "engine.hpp"\n', "no file of this folder"),
-    ("src/pipeline/g.cpp", '#include "vecmpi/engine.hpp"\n', "no door"),
+    ("src/pipeline/g.cpp", '#include "offload/engine.hpp"\n', "by its door"),
     ("src/offload/d.cpp", "int rc = MPI_Send_c(buf);\n", "MPI_Send_c: call MPI through"),
     ("src/offload/e.cpp", "auto f = &PMPI_Wait;\n", "MPI_Wait: call MPI through"),
     ("src/network/a.cpp", "\n", "no layer"),

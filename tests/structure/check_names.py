@@ -194,7 +194,7 @@ CASES = [
     ("src/offload/i.cpp", "typedef struct outer {\n} outer;\n", "outer"),
     ("src/offload/j.cpp", "#if A\nstruct twice {};\n#else\nstruct twice {};\n#endif\n", None),
     ("src/offload/k.cpp", "namespace vecmpi {\n", "braces"),
-    ("include/vecmpi/base.hpp", "namespace vecmpi {\nstruct Settings {};\n}\n", None),
+    ("src/base/api.hpp", "namespace vecmpi {\nstruct Settings {};\n}\n", None),
     ("tests/unit/a.cpp", "namespace vecmpi {\nunion Settings {\n};\n}\n", "vecmpi::Settings"),
     ("tests/unit/b.cpp", "struct Case {};\n", None),
     ("tests/unit/c.cpp", "struct Case {};\n", "Case"),

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <new>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::base;

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include <catch2/catch.hpp>
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::base;

@@ -17,8 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/api.hpp"
 #include "base/host_parts.hpp"
-#include "vecmpi/base.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::base;

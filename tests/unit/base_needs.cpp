@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "vecmpi/needs.hpp"
+#include "base/api/needs.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::base;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::base;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "vecmpi/profile.hpp"
+#include "base/api/profile.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::base;

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/api.hpp"
 #include "base/report_layout.hpp"
 #include "base/ticks.hpp"
-#include "vecmpi/base.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::base;

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/api.hpp"
 #include "base/setting_values.hpp"
-#include "vecmpi/base.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::base;

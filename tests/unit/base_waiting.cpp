@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::base;

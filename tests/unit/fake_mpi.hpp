@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "vecmpi/offload.hpp"
+#include "offload/api.hpp"
 
 namespace fake {
 

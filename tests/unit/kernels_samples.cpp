@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "base/api/profile.hpp"
+#include "kernels/api.hpp"
 #include "tune/samples.hpp"
-#include "vecmpi/kernels.hpp"
-#include "vecmpi/profile.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::kernels;

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 // What tests/unit/refers_weakly.c finds in this program.
 extern "C" __attribute__((visibility("default"))) int vecmpi_test_one() { return 1; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // src/library: who rests where, on a small library that polls with its lock held.
-#include "vecmpi/library.hpp"
+#include "library/api.hpp"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/api.hpp"
 #include "pipeline/calls.hpp"
 #include "two_nodes.hpp"
-#include "vecmpi/pipeline.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::pipeline;

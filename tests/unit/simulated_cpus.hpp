@@ -10,7 +10,7 @@
 #include <deque>
 #include <vector>
 
-#include "vecmpi/base.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::test {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "explain.hpp"
+#include "kernels/api.hpp"
 #include "library_traits.hpp"
 #include "output.hpp"
-#include "vecmpi/kernels.hpp"
 
 #ifndef VECMPI_VERSION
 #define VECMPI_VERSION "unknown"

@@ -153,7 +153,7 @@ std::string format_json(const Info& info) {
 
 std::string format_markdown() {
     std::string text =
-        "<!-- Made by `vecmpi-info --markdown` from include/vecmpi/settings.def: change that "
+        "<!-- Made by `vecmpi-info --markdown` from src/base/api/settings.def: change that "
         "table. -->\n"
         "# Settings\n\n"
         "Environment variables, read once. Words may be in upper or lower case; an empty value is "

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "base/api.hpp"
+#include "base/api/profile.hpp"
 #include "machine.hpp"
 #include "mpi_libraries.hpp"
-#include "vecmpi/base.hpp"
-#include "vecmpi/profile.hpp"
 
 namespace vecmpi::info {
 

@@ -32,7 +32,7 @@ lines=$("$info" --nonsense 2>&1 | wc -l)
 [ "$status $lines" = "2 1" ] || fail "an unknown option gave status $status, $lines lines"
 
 root=$(dirname "$(dirname "$page")")
-sed -n 's/^VECMPI_TRAIT(\([a-z_]*\),.*/\1/p' "$root/include/vecmpi/traits.def" | while read -r name; do
+sed -n 's/^VECMPI_TRAIT(\([a-z_]*\),.*/\1/p' "$root/src/base/api/traits.def" | while read -r name; do
     grep -q "^| \`$name\` |" "$root/docs/libraries.md" || fail "docs/libraries.md does not name the trait $name"
 done
 

@@ -4,7 +4,7 @@
 
     make_page.py --version VERSION SOURCE.in PAGE
 
-A line @SETTINGS@ becomes the rows of include/vecmpi/settings.def; @COMMON_OPTIONS@ and @MEASUREMENTS@ what the driver
+A line @SETTINGS@ becomes the rows of src/base/api/settings.def; @COMMON_OPTIONS@ and @MEASUREMENTS@ what the driver
 of vecmpi-bench knows, @TUNE_OPTIONS@ what that of vecmpi-tune does; @VERSION@ the version. The
 rest of a source is roff, with the macros of man(7).
 """
@@ -54,7 +54,7 @@ def settings_rows(text):
 
 
 def settings_page():
-    table = (TOP / "include/vecmpi/settings.def").read_text(encoding="utf-8")
+    table = (TOP / "src/base/api/settings.def").read_text(encoding="utf-8")
     for row in settings_rows(table):
         agree = " The same on all ranks." if row.agree else ""
         text = f"{row.meaning}.\nAccepted: {row.accepted}.\nDefault: {row.default}.{agree}"

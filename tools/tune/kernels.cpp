@@ -15,10 +15,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/api/profile.hpp"
+#include "kernels/api.hpp"
 #include "pipeline/cost.hpp"
 #include "samples.hpp"
-#include "vecmpi/kernels.hpp"
-#include "vecmpi/profile.hpp"
 
 namespace vecmpi::tune {
 namespace {

@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "vecmpi/kernels.hpp"
-#include "vecmpi/profile.hpp"
+#include "base/api/profile.hpp"
+#include "kernels/api.hpp"
 
 namespace vecmpi::tune {
 

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A second door of src/base: what vecmpi-tune measured on this host. docs/tuning.md has the format.
+//
+// Glossary
+//   profile          a text file of `key = value` lines, for hosts of one model
+//   pack table       of a profile: which kernels move scattered blocks, by their length and
+//   distance collective part  of a profile: what decides collectives, and must be equal on all
+//   ranks
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/api.hpp"
+
+namespace vecmpi::base {
+
+// ---- the pack table
+// ------------------------------------------------------------------------------
+
+// Kernels that stand beside the one that moves block by block.
+enum class PackKernel : uint8_t {
+    pack_permute,
+    unpack_permute,
+    pack_gather,
+    unpack_gather,
+    masked,  // blocks of different lengths, both ways
+    columns  // of a matrix, both ways
+};
+constexpr size_t number_of_pack_kernels = 6;
+
+// Mean length of the blocks: up to 1, 2, 4, 8, 16, 32 bytes, and longer.
+constexpr size_t number_of_block_classes = 7;
+constexpr size_t block_class(int64_t bytes) noexcept {
+    size_t of = 0;
+    for (int64_t most = 1; bytes > most && of + 1 < number_of_block_classes; most *= 2) ++of;
+    return of;
+}
+
+// Mean distance of a block from the next: up to twice its length, up to four times, up to a page,
+// and beyond.
+enum class Distance : uint8_t { dense, open, sparse, far };
+constexpr size_t number_of_distances = 4;
+constexpr Distance distance_class(int64_t block_bytes, int64_t distance) noexcept {
+    constexpr int64_t page_bytes = 4096;
+    if (distance > page_bytes) return Distance::far;
+    if (distance <= 2 * block_bytes) return Distance::dense;
+    return distance <= 4 * block_bytes ? Distance::open : Distance::sparse;
+}
+
+enum class PackVerdict : uint8_t { built_in, yes, no };
+
+class PackTable {
+  public:
+    PackVerdict at(PackKernel kernel, int64_t block_bytes, int64_t distance) const noexcept {
+        return rows_[static_cast<size_t>(kernel)][block_class(block_bytes)]
+                    [static_cast<size_t>(distance_class(block_bytes, distance))];
+    }
+    PackVerdict& entry(PackKernel kernel, size_t block, Distance distance) noexcept {
+        return rows_[static_cast<size_t>(kernel)][block][static_cast<size_t>(distance)];
+    }
+    bool operator==(const PackTable&) const = default;
+
+  private:
+    PackVerdict rows_[number_of_pack_kernels][number_of_block_classes][number_of_distances] = {};
+};
+
+// ---- the profile
+// ---------------------------------------------------------------------------------
+
+constexpr size_t number_of_reduce_families = 5;  // as ReduceFamily of kernels/api.hpp
+constexpr size_t number_of_node_kinds = 5;       // as LargeKind of src/pipeline/node
+constexpr size_t number_of_node_sizes = 3;       // from 64 KiB, 256 KiB and 1 MiB on
+enum class NodeWay : uint8_t { rounds, copy, library };
+constexpr size_t number_of_node_ways = 3;
+
+// Of one kind of collective, on so many ranks of a node.
+struct NodeWays {
+    int ranks = 0;
+    size_t kind = 0;
+    std::array<NodeWay, number_of_node_sizes> at{};
+    bool operator==(const NodeWays&) const = default;
+};
+
+struct Profile {
+    std::string cpu, isa;  // of the host that it was made on
+    std::string mpi;       // the library that the collective part was measured with
+    // Widest instruction set of each family of reductions; automatic: what is built in.
+    std::array<IsaChoice, number_of_reduce_families> reduce{};
+    PackTable pack;
+    NetworkSetting network;
+    std::vector<NodeWays> ways;
+    size_t entries = 0;  // measured ones, of all parts
+
+    const NodeWays* ways_of(size_t kind, int ranks) const noexcept;  // null: not measured
+    bool operator==(const Profile&) const = default;
+};
+
+struct ParsedProfile {
+    Profile profile;
+    size_t line = 0;      // of the problem; 0: of the whole file
+    std::string problem;  // what is wrong and what is accepted; empty: nothing is
+};
+// Pure; knows no locale. A profile with a problem is not to be used at all.
+ParsedProfile parse_profile(std::string_view text);
+
+// Pure. Equal where collective parts are; 0 where there is none.
+uint64_t hash_of_collective_part(const Profile& profile);
+
+// ---- of this process
+// -----------------------------------------------------------------------------
+
+// "AMD EPYC family 25 model 1", and the file's name that follows from it.
+std::string host_model();
+std::string profile_name(std::string_view host_model);
+// Pure. Where VECMPI_PROFILE=auto looks, in this order; either may be null.
+std::vector<std::string> profile_places(const char* config_home, const char* home,
+                                        const std::string& name);
+
+struct LoadedProfile {
+    Profile profile;
+    std::string file;     // that was read; empty: there is none
+    std::string problem;  // one line; then the profile, or its collective part, is not used
+};
+// Of one file. isa: the host's widest; mpi_library: called where the profile names a library.
+LoadedProfile read_profile(const std::string& file, const std::string& cpu, const char* isa,
+                           std::string (*mpi_library)());
+
+// Finds and reads the profile, in MPI_Init before anything decides by it. Never throws; without
+// memory there is none. mpi_library may be null.
+void load_profile(const char* isa, std::string (*mpi_library)()) noexcept;
+const LoadedProfile& process_profile() noexcept;  // empty until then
+
+// Constants of the network that the user did not give become those measured. Once all ranks are
+// known to have the same ones.
+void adopt_network(const NetworkSetting& measured) noexcept;
+
+}  // namespace vecmpi::base
+
+namespace vecmpi {
+using namespace base;
+}

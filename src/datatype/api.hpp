@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Door of src/datatype: derived datatypes, packed and unpacked by plans of ours
+// (docs/datatypes.md).
+//
+// Glossary
+//   stream   the packed bytes of a buffer, in the order of its type map; MPI_Pack writes no more
+//   element  one copy of the datatype; a buffer has `count` of them
+//   plan     what moves the blocks of a datatype: made once, kept until its handle is given back
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+
+#include "kernels/api.hpp"
+#include "library/api.hpp"
+
+namespace vecmpi::datatype {
+
+struct PlanSteps;
+
+// Of one datatype; knows no handle. Any thread may use it.
+class PackPlan {
+  public:
+    explicit PackPlan(std::unique_ptr<const PlanSteps> steps) noexcept;
+    ~PackPlan();
+    PackPlan(const PackPlan&) = delete;
+    PackPlan& operator=(const PackPlan&) = delete;
+
+    MPI_Count bytes() const noexcept { return bytes_; }  // of an element in the stream
+    // How many elements may be unpacked: more may overlap each other.
+    MPI_Count most_to_unpack() const noexcept { return most_to_unpack_; }
+
+    // Bytes [first, first + bytes) of the stream of `count` elements at `memory`, to or from
+    // `part`, which begins with byte `first`.
+    void copy(kernels::Direction direction, void* part, void* memory, MPI_Count count,
+              MPI_Count first, MPI_Count bytes) const noexcept;
+    // The same of the whole stream, counted by the kernel that moves it.
+    void copy_all(kernels::Direction direction, void* packed, void* memory,
+                  MPI_Count count) const noexcept;
+
+  private:
+    std::unique_ptr<const PlanSteps> steps_;
+    MPI_Count bytes_, most_to_unpack_;
+};
+
+// One call of MPI_Pack or MPI_Unpack (MPI 4.0, 5.2), or what would be one.
+struct PackCall {
+    kernels::Direction direction;
+    void* memory;  // never written when packing
+    MPI_Count count;
+    MPI_Datatype type;
+    void* packed;  // never written when unpacking
+    MPI_Count packed_bytes;
+    MPI_Count position;
+    MPI_Comm comm;
+};
+
+// True where the whole of it was done, and *end is the position behind it. False, and nothing done:
+// the library is to do it. *timed_since_ns is for note_packed_by_library() then.
+bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns) noexcept;
+// The library served it without an error. A datatype on which it has spent twenty times what a plan
+// costs gets one, which must give the bytes that the library gave. Then library and plan serve the
+// calls by turns until one is known to be faster.
+void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept;
+
+// A program's buffer of any datatype, in a collective of ours: packed and unpacked by a plan or by
+// the library, whichever MPI_Pack and MPI_Unpack would take. These refuse MPI_BOTTOM: a type with
+// absolute addresses is shifted, so that it counts from an anchor. Only where real.Pack_c is there.
+class PackableBuffer {
+  public:
+    // Plans are found by handles that are worth something until the buffer was moved (TypeInUse):
+    // not in a call from a callback, which may be there because the handle goes.
+    enum class Handle : uint8_t { held_by_program, other };
+    static Handle handle_of_call() noexcept;
+    PackableBuffer(const void* buffer, MPI_Count count, MPI_Datatype type,
+                   Handle handle = handle_of_call()) noexcept;
+    ~PackableBuffer();
+    PackableBuffer(const PackableBuffer&) = delete;
+    PackableBuffer& operator=(const PackableBuffer&) = delete;
+
+    // All of it; `bytes` is as much as there is room or data for. An MPI error code.
+    int pack(void* to, MPI_Count bytes, MPI_Comm comm) const noexcept {
+        return move(kernels::Direction::pack, to, bytes, comm);
+    }
+    int unpack(const void* from, MPI_Count bytes, MPI_Comm comm) const noexcept {
+        return move(kernels::Direction::unpack, const_cast<void*>(from), bytes, comm);
+    }
+
+  private:
+    int move(kernels::Direction direction, void* packed, MPI_Count bytes,
+             MPI_Comm comm) const noexcept;
+
+    char anchor_ = 0;
+    void* address_;
+    MPI_Count count_;
+    MPI_Datatype type_;
+    Handle handle_;
+    bool shifted_ = false;
+};
+
+// A blocking collective of ours uses the type until this ends. Another thread may free it as soon
+// as the collective has surely begun, and "any communication that is currently using this datatype
+// will complete normally" (MPI 4.0, 5.1.9): then the handle is given back at the end, and not
+// before.
+class TypeInUse {
+  public:
+    explicit TypeInUse(MPI_Datatype type) noexcept;
+    ~TypeInUse();
+    TypeInUse(const TypeInUse&) = delete;
+    TypeInUse& operator=(const TypeInUse&) = delete;
+
+  private:
+    MPI_Datatype type_;
+    bool is_noted_ = false;
+};
+// MPI_Type_free of it: true where a TypeInUse will do it.
+bool free_after_use(MPI_Datatype type) noexcept;
+
+// ---- messages ----------------------------------------------------------------------------------
+// MPICH's ch4:ucx has UCX call functions of its own for messages of datatypes with gaps. Ours stand
+// in between.
+
+// From now on the types that the library shows to UCX come to the next two.
+void serve_message_types() noexcept;
+// The library calls `create` with ops and context: so do we, or with ours in their place.
+library::UcxStatus create_message_type(library::UcxCreate create, const library::UcxOps& ops,
+                                       void* context, uint64_t* ucx_type) noexcept;
+void destroy_message_type(library::UcxDestroy destroy, uint64_t ucx_type) noexcept;
+
+// A call of the program in which the library may show one datatype to UCX, and which calls no
+// function of the program. Only such types get plans for their messages: it is known which handle
+// stands for them, and who gives it back.
+class MakingMessageType {
+  public:
+    MakingMessageType() noexcept;
+    ~MakingMessageType();
+    MakingMessageType(const MakingMessageType&) = delete;
+    MakingMessageType& operator=(const MakingMessageType&) = delete;
+    // The call has succeeded, and the program holds this handle.
+    void belongs_to(MPI_Datatype handle) noexcept;
+
+    library::UcxStatus create(library::UcxCreate create, const library::UcxOps& ops, void* context,
+                              uint64_t* ucx_type) noexcept;
+
+  private:
+    uint64_t ucx_type_ = 0;
+    unsigned shown_ = 0;
+};
+
+// Makes the plans of datatypes whose messages have shown that they are worth one. In a call of the
+// program, while this thread is not within the library.
+extern std::atomic<unsigned> message_plans_wanted;
+void make_message_plans() noexcept;
+inline void make_wanted_message_plans() noexcept {
+    if (message_plans_wanted.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        make_message_plans();
+}
+
+// ---- handles -----------------------------------------------------------------------------------
+
+// Before a handle is given back to the library, and after it gave out one that is surely new.
+void forget_plan(MPI_Datatype type) noexcept;
+// After MPI_Type_commit, of a new handle or of one that was committed before: a plan of another
+// type goes.
+void check_plan(MPI_Datatype type) noexcept;
+// After MPI_Finalize.
+void forget_plans() noexcept;
+
+}  // namespace vecmpi::datatype

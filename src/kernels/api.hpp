@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Door of src/kernels: the arithmetic and the copying. No MPI, no threads. docs/kernels.md tells
+// how it works.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/api/profile.hpp"
+
+namespace vecmpi::kernels {
+
+// Copies `bytes` bytes; the buffers must not overlap. Either may be null when bytes is 0.
+void copy_bytes(void* to, const void* from, size_t bytes) noexcept;
+
+// ---- lines -----------------------------------------------------------------------------------
+
+// A cache line that carries data and the flag that tells of it (Mohamed El Maarouf et al.,
+// Combining reduction with synchronization barrier on multi-core processors, CCPE 35, 2023): who
+// sees the flag sees the data. The data stand right before the flag, so that little data and the
+// flag are one small store.
+constexpr size_t line_data_bytes = 56;
+struct alignas(64) Line {
+    unsigned char data[line_data_bytes];
+    uint64_t flag;
+};
+
+// The widest single store of which no other CPU sees a part without the rest. Wider lines are
+// stored in pieces, the flag's last.
+enum class LineWidth : uint8_t { bytes8 = 8, bytes16 = 16, bytes32 = 32, bytes64 = 64 };
+
+// Stores the last data bytes and the flag of *from into *to, which others look at.
+using StoreLine = void (*)(Line* to, const Line* from) noexcept;
+// For `bytes` of data, at most line_data_bytes. A width that this CPU has no store for counts as
+// the next narrower one.
+StoreLine line_store(LineWidth width, size_t bytes) noexcept;
+// The width that the architecture promises; above it, it is for a test to say.
+LineWidth promised_line_width() noexcept;
+LineWidth widest_line_width() noexcept;
+
+// ---- reductions ------------------------------------------------------------------------------
+
+// Instruction sets, within each architecture from the narrowest to the widest.
+enum class Isa : uint8_t { scalar, sse4, avx2, avx512, neon, sve };
+
+// In the order of MPI's op handles: MPI_MAX is handle 1.
+enum class ReduceOp : uint8_t {
+    max,
+    min,
+    sum,
+    prod,
+    land,
+    band,
+    lor,
+    bor,
+    lxor,
+    bxor,
+    minloc,
+    maxloc
+};
+constexpr size_t number_of_reduce_ops = 12;
+
+// What lies in memory, not how a language calls it: MPI_INT, MPI_INTEGER and MPI_INT32_T are all
+// i32.
+enum class ElementType : uint8_t {
+    i8,
+    u8,
+    i16,
+    u16,
+    i32,
+    u32,
+    i64,
+    u64,
+    f16,   // IEEE binary16
+    bf16,  // the upper half of a binary32
+    f32,
+    f64,
+    f80,  // long double, whatever that is here: on x86-64 10 bytes and 6 of padding
+    // Complex of Fortran and C++: the product is (a.re*b.re - a.im*b.im, a.im*b.re + a.re*b.im).
+    c32,
+    c64,
+    c80,
+    // _Complex of C: the product recovers infinities (C11 annex G, __mulsc3).
+    c32_c99,
+    c64_c99,
+    c80_c99,
+    // Pairs value_index, as the C structs of MPI_MINLOC with their padding; the last two are
+    // Fortran's MPI_2REAL and MPI_2DOUBLE_PRECISION.
+    i32_i32,
+    f32_i32,
+    i64_i32,
+    f64_i32,
+    i16_i32,
+    f80_i32,
+    f32_f32,
+    f64_f64,
+    // As f64 but for MAX and MIN under DAZ, where MPICH's MPI_DOUBLE flushes a subnormal result and
+    // its MPI_DOUBLE_PRECISION and MPI_REAL8 do not.
+    f64_fortran,
+    // As f32 but for MAX and MIN under DAZ, where MPICH from 4.3 on flushes a subnormal result.
+    f32_flushed
+};
+constexpr size_t number_of_element_types = 29;
+
+// inout = inout op in, element by element, as MPI_Reduce_local. No pointer need be aligned. `in`
+// and `inout` may be the same; otherwise they must not overlap. Padding of inout keeps its bytes.
+using ReduceInto = void (*)(const void* in, void* inout, size_t count) noexcept;
+// out = the value that ReduceInto gives, padding as in inout. out may be in or inout; otherwise it
+// must not overlap.
+using ReduceTo = void (*)(const void* in, const void* inout, void* out, size_t count) noexcept;
+
+// Pairs of op and type whose kernels are written alike.
+enum class ReduceFamily : uint8_t { arithmetic, half, logical, complex, pairs };
+ReduceFamily reduce_family(ReduceOp op, ElementType type) noexcept;
+
+struct ReduceKernel {
+    ReduceInto into = nullptr;  // both are null where the pair is not one that MPI implements
+    ReduceTo to = nullptr;
+    Isa isa = Isa::scalar;  // what it is written in; may be below the cap
+};
+
+// The kernel to use on this CPU, at most `cap`. A cap of another architecture caps nothing.
+ReduceKernel reduce_kernel(ReduceOp op, ElementType type, Isa cap) noexcept;
+
+// The widest instruction set that this CPU and its system allow and that kernels exist for.
+Isa best_isa() noexcept;
+
+// "avx2"; the words that VECMPI_ISA takes.
+const char* isa_name(Isa isa) noexcept;
+
+// Distance of two elements in memory, padding included.
+size_t element_bytes(ElementType type) noexcept;
+
+// ---- scattered blocks ------------------------------------------------------------------------
+// Blocks of bytes that lie apart in memory, and a packed stream in which one follows the other.
+// docs/datatypes.md tells how it works.
+//
+// Whatever the way, bytes between the blocks are never written, and none is read outside of the
+// span from the first to the last of the blocks that a call copies, nor in a gap of a page or more.
+// The stream and the memory must not overlap. Making a copier may throw std::bad_alloc; copying
+// never does.
+
+enum class Direction : uint8_t { pack, unpack };
+
+// How blocks are moved; the words that VECMPI_PACK takes.
+enum class PackWay : uint8_t {
+    block,    // each by loads and stores of its length
+    permute,  // several at once, by a byte permutation of the registers that hold them
+    gather    // several at once, by gather and scatter instructions
+};
+constexpr size_t number_of_pack_ways = 3;
+const char* pack_way_name(PackWay way) noexcept;
+
+struct Block {
+    int64_t offset;
+    int64_t bytes;
+    bool operator==(const Block&) const = default;
+};
+
+// The instruction sets and ways that may be used: at most this set; one way where it can do it.
+struct PackLimits {
+    Isa isa = Isa::scalar;
+    bool any_way = true;
+    PackWay only = PackWay::block;
+    PackTable table{};  // with any_way: what this host's profile says
+};
+
+// Pure. Is this kernel used where it can do it? First what the user named, then this host's table,
+// then what is built in for such a layout on this CPU.
+bool is_chosen(const PackLimits& limits, PackKernel kernel, int64_t block_bytes, int64_t distance,
+               bool built_in) noexcept;
+
+struct Permutation;
+struct Shuffle;
+struct TablesDeleter {
+    void operator()(Permutation* tables) const noexcept;
+    void operator()(Shuffle* tables) const noexcept;
+};
+
+// Records at a distance of `stride` bytes, which may be negative; each has the same few blocks of
+// at least one byte, in the order of the stream.
+class RecordCopier {
+  public:
+    RecordCopier(std::vector<Block> blocks, int64_t stride, const PackLimits& limits);
+    // Records [0, records); memory: where record 0 stands.
+    void copy(Direction direction, char* packed, char* memory, size_t records) const noexcept;
+
+    // The same in each of `rows` rows, which are `row_stride` bytes apart.
+    void copy_rows(Direction direction, char* packed, char* memory, size_t records, size_t rows,
+                   int64_t row_stride) const noexcept;
+
+    const std::vector<Block>& blocks() const noexcept { return blocks_; }
+    int64_t stride() const noexcept { return stride_; }
+    size_t packed_bytes() const noexcept { return packed_bytes_; }  // of a record
+    size_t memory_bytes() const noexcept;                           // of the copier, tables and all
+    PackWay way(Direction direction) const noexcept {
+        return ways_[static_cast<size_t>(direction)];
+    }
+
+  private:
+    void prepare_permutations(const PackLimits& limits);
+    void prepare_shuffles(const PackLimits& limits);
+    void choose(Direction direction, const PackLimits& limits, bool built_in) noexcept;
+    void copy_blocks(Direction direction, char* packed, char* memory,
+                     size_t records) const noexcept;
+    template <class Tables, class FunctionOf>
+    size_t copy_groups(std::span<const Tables> tables, size_t most, char* packed, char* memory,
+                       size_t records, FunctionOf function_of) const noexcept;
+    void permute(Direction direction, char* packed, char* memory, size_t records) const noexcept;
+    void permute_parts(Direction direction, char* packed, char* memory,
+                       size_t records) const noexcept;
+    void shuffle(char* packed, char* memory, size_t records) const noexcept;
+    bool rows_may_be_read_over(size_t records, int64_t row_stride) const noexcept;
+    void permute_whole(Direction direction, char* packed, char* memory,
+                       size_t records) const noexcept;
+
+    std::vector<Block> blocks_;
+    int64_t stride_;
+    int64_t low_ = 0, high_ = 0;  // first byte of a record and the one after its last
+    size_t packed_bytes_ = 0;
+    PackWay ways_[2] = {PackWay::block, PackWay::block};  // by direction
+    Isa isa_;
+    std::unique_ptr<Permutation[], TablesDeleter> permutations_;
+    size_t number_of_permutations_ = 0;
+    std::unique_ptr<Shuffle[], TablesDeleter> shuffles_;  // where there are none
+    size_t number_of_shuffles_ = 0;
+};
+
+// Many blocks at places of a table, all of one length or each of its own.
+class TableCopier {
+  public:
+    TableCopier(const std::vector<int64_t>& offsets, size_t bytes, const PackLimits& limits);
+    TableCopier(const std::vector<Block>& blocks, const PackLimits& limits);
+    // Bytes [first, first + bytes) of the stream of the table, which `packed` begins with.
+    void copy(Direction direction, char* packed, char* memory, size_t first,
+              size_t bytes) const noexcept;
+
+    size_t packed_bytes() const noexcept { return packed_bytes_; }
+    PackWay way(Direction direction) const noexcept {
+        return ways_[static_cast<size_t>(direction)];
+    }
+
+  private:
+    size_t block_at(size_t first) const noexcept;
+    size_t start_of(size_t block) const noexcept {
+        return block_bytes_ != 0 ? block * block_bytes_ : static_cast<size_t>(starts_[block]);
+    }
+
+    std::vector<int64_t> offsets_;  // where a block lies
+    std::vector<int64_t> starts_;   // where it stands in the stream, and its end; without
+    size_t block_bytes_ = 0;        // ... where all are this long
+    size_t packed_bytes_ = 0;
+    PackWay ways_[2] = {PackWay::block, PackWay::block};  // by direction
+    Isa isa_;
+};
+
+// Columns of a matrix: column i stands at i * column_stride and has `rows` blocks of `bytes` bytes
+// at a distance of row_stride; the stream has one column after the other. Several columns at a
+// time, so that a line of memory is touched once.
+struct Grid {
+    size_t columns, rows;
+    int64_t column_stride, row_stride;
+    size_t bytes;
+};
+// Squares of the grid's elements are transposed in registers.
+bool is_transposed_in_registers(const Grid& grid, Isa cap) noexcept;
+void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid, Isa cap) noexcept;
+
+}  // namespace vecmpi::kernels

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Door of src/pipeline/node: collectives of ranks that share a node, through memory
+// (docs/intranode.md).
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "offload/api.hpp"
+#include "offload/api/comm_table.hpp"
+
+namespace vecmpi::pipeline::node {
+
+// Each serves one call whole and returns its error code, or declines before it touched data:
+// nothing. All ranks of the communicator decide alike: the decision rests on settings that
+// are agreed, on the communicator, on how many of these calls came before, and on sizes that MPI
+// demands to be equal. Parameters as in the MPI standard. Also for calls from a callback, which
+// other ranks may make outside of one.
+
+std::optional<int> intranode_barrier(Call call, MPI_Comm comm) noexcept;
+
+std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* recvbuf,
+                                       MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                                       MPI_Comm comm) noexcept;
+
+// Nonblocking: the request completes with a job of the engine's. The library's own calls stay with
+// it: ROMIO makes some when this rank happens to test a request, in another order on each rank.
+std::optional<int> intranode_iallreduce(Call call, MPI_Request* request, const void* sendbuf,
+                                        void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                                        MPI_Op op, MPI_Comm comm) noexcept;
+
+std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
+                                    MPI_Datatype datatype, MPI_Op op, int root,
+                                    MPI_Comm comm) noexcept;
+
+std::optional<int> intranode_bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype datatype,
+                                   int root, MPI_Comm comm) noexcept;
+
+std::optional<int> intranode_reduce_scatter(Call call, const void* sendbuf, void* recvbuf,
+                                            offload::RankArray recvcounts, MPI_Datatype datatype,
+                                            MPI_Op op, MPI_Comm comm) noexcept;
+
+std::optional<int> intranode_reduce_scatter_block(Call call, const void* sendbuf, void* recvbuf,
+                                                  MPI_Count recvcount, MPI_Datatype datatype,
+                                                  MPI_Op op, MPI_Comm comm) noexcept;
+
+std::optional<int> intranode_allgather(Call call, const void* sendbuf, MPI_Count sendcount,
+                                       MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                                       MPI_Datatype recvtype, MPI_Comm comm) noexcept;
+
+// True once after a collective of this thread's above declined and has counted why: the paths that
+// are asked next do not count the call again.
+bool take_node_decline() noexcept;
+void note_node_decline() noexcept;
+
+// ---- what collectives over several nodes do on each ---------------------------------------------
+
+// One rank's part of a reduction: dense elements of a predefined type.
+struct NodeVector {
+    const void* input = nullptr;
+    void* output = nullptr;  // as long as the input; may be the input
+    MPI_Count elements = 0;
+    MPI_Datatype type = MPI_BYTE;
+    MPI_Op op = MPI_SUM;
+    MPI_Count element_bytes = 0;
+
+    size_t bytes() const noexcept { return static_cast<size_t>(elements * element_bytes); }
+};
+
+// The ranks of a communicator that share this node. Each call blocks, and all of them make the same
+// calls in the same order, with vectors of the same length. One thread at a time.
+class NodeTeam {
+  public:
+    // Collective over node_comm, whose ranks all are on this node; it is not used afterwards. Null
+    // on all of them where one cannot.
+    static std::unique_ptr<NodeTeam> make(MPI_Comm node_comm) noexcept;
+    // Likewise; before the first call for more than a line. False on all where one cannot.
+    static constexpr size_t most_bytes_in_line = 56;
+    bool make_bays(MPI_Comm node_comm) noexcept;
+    ~NodeTeam();
+    NodeTeam(const NodeTeam&) = delete;
+    NodeTeam& operator=(const NodeTeam&) = delete;
+
+    // The first rank's output becomes the reduction of all inputs; of at least one element, and
+    // without one they only wait for each other. At most most_small_bytes.
+    static constexpr size_t most_small_bytes = 4096;
+    void reduce_to_first(const NodeVector& vector) noexcept;
+    // The first rank's bytes become those of all. At most most_small_bytes. Returns what the first
+    // rank gives as `good`; without it the data are undefined.
+    bool bcast_from_first(void* data, size_t bytes, bool good) noexcept;
+
+    // The vector has so many slices, segment(elements, slices, i), at most as many as the team has
+    // ranks. Of the i-th rank's output, the i-th slice becomes the reduction of all inputs; what
+    // lies in the other slices is undefined.
+    void reduce_slices(const NodeVector& vector, int slices) noexcept;
+    // All outputs become whole.
+    void gather_slices(const NodeVector& vector, int slices) noexcept;
+
+  private:
+    explicit NodeTeam(std::unique_ptr<class NodeComm> node) noexcept;
+    const std::unique_ptr<class NodeComm> node_;  // null: one rank
+    class Bays* bays_ = nullptr;
+};
+
+struct NodeCommEntry;
+}  // namespace vecmpi::pipeline::node
+
+extern template class vecmpi::offload::CommDeparture<vecmpi::pipeline::node::NodeCommEntry>;
+
+namespace vecmpi::pipeline::node {
+
+using NodeCommDeparture = offload::CommDeparture<NodeCommEntry>;
+// After the real MPI_Finalize, whose callbacks may make collectives.
+void forget_node_comms() noexcept;
+
+}  // namespace vecmpi::pipeline::node

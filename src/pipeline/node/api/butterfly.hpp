@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Extended butterfly: a barrier among any number of participants that carries a reduction in the
+// cache lines of its flags (Mohamed El Maarouf et al., Combining reduction with synchronization
+// barrier on multi-core processors, CCPE 35, 2023, algorithms 2 to 5). For processes of a node and
+// for threads of a team alike.
+//
+// Glossary
+//   turn   number of the operation, from 1 on, the same for all participants; also the flag of its
+//          lines. It takes the place of the paper's sense: a line of an earlier turn never looks
+//          like one of this turn, so that nothing is ever reset.
+//   board  where the lines of all participants lie. A participant writes its own lines only.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "kernels/api.hpp"
+
+namespace vecmpi::pipeline::node {
+
+// Who does what. Pure. Groups as in MPICH's recursive doubling, so that sums have its bits: of the
+// first participants, two by two, the even one is the extra and the odd one its master.
+struct ButterflyPlan {
+    int participants;
+    int me;
+    constexpr int core() const noexcept {  // the largest power of two: those that exchange
+        return static_cast<int>(std::bit_floor(static_cast<unsigned>(participants)));
+    }
+    constexpr int extras() const noexcept { return participants - core(); }
+    constexpr int steps() const noexcept {
+        return static_cast<int>(std::bit_width(static_cast<unsigned>(core()))) - 1;
+    }
+    constexpr bool is_extra() const noexcept { return me < 2 * extras() && me % 2 == 0; }
+    // The master of an extra, the extra of a master, or -1.
+    constexpr int other_of_group() const noexcept { return me < 2 * extras() ? me ^ 1 : -1; }
+    // Of a master.
+    constexpr int partner(int step) const noexcept {
+        const int mine = me < 2 * extras() ? me / 2 : me - extras();
+        const int other = mine ^ (1 << step);
+        return other < extras() ? 2 * other + 1 : other + extras();
+    }
+    // Lines that one participant needs for a turn: its extra's value or one for each step, and the
+    // release.
+    constexpr int lines() const noexcept { return steps() + 1; }
+    constexpr int release_line() const noexcept { return steps(); }
+};
+
+// A line may be written again two turns later: who is at turn n + 2 has seen that all began turn
+// n + 1, hence have read all of turn n.
+constexpr uint64_t butterfly_depth = 2;
+
+// The upper byte of a flag may say how many bytes the line carries, where the reader cannot know.
+constexpr int told_bytes_shift = 56;
+constexpr uint64_t flag_of(uint64_t turn, size_t told_bytes) noexcept {
+    return turn | static_cast<uint64_t>(told_bytes) << told_bytes_shift;
+}
+inline uint64_t flag_seen(const kernels::Line& line) noexcept {
+    // Acquire: pairs with the release of the flag in line_store().
+    return std::atomic_ref(const_cast<uint64_t&>(line.flag)).load(std::memory_order_acquire);
+}
+inline bool shows_turn(const kernels::Line& line, uint64_t turn) noexcept {
+    return (flag_seen(line) ^ turn) << (64 - told_bytes_shift) == 0;
+}
+
+// Where `bytes` of data begin: they end where the flag begins, in whole words, so that elements
+// keep their place.
+inline unsigned char* data_of(kernels::Line& line, size_t bytes) noexcept {
+    return line.data + kernels::line_data_bytes - (bytes + 7) / 8 * 8;
+}
+inline const unsigned char* data_of(const kernels::Line& line, size_t bytes) noexcept {
+    return data_of(const_cast<kernels::Line&>(line), bytes);
+}
+
+// The data of a line whose flag was seen. Relaxed: the flag's acquire orders them.
+inline void read_data(const kernels::Line& line, kernels::Line& into, size_t bytes) noexcept {
+    auto* const there = reinterpret_cast<uint64_t*>(const_cast<kernels::Line*>(&line));
+    auto* const here = reinterpret_cast<uint64_t*>(&into);
+    constexpr size_t words = kernels::line_data_bytes / 8;
+    for (size_t i = words - (bytes + 7) / 8; i < words; ++i)
+        here[i] = std::atomic_ref(there[i]).load(std::memory_order_relaxed);
+}
+
+// One turn. value: this participant's data on entry, the result on return, the same bits for all.
+//   board(participant, line) -> Line&   of this turn's set
+//   combine(left, right, into)          Lines; `into` may be either; called with the lower
+//                                       participants' part left
+//   await(line)                         returns once the line shows the turn
+//   told(participant)                   called after a line was written that this one may await
+template <class Board, class Combine, class Await, class Told>
+void run_butterfly(const ButterflyPlan& plan, uint64_t turn, kernels::Line& value, size_t bytes,
+                   kernels::StoreLine store, const Board& board, const Combine& combine,
+                   const Await& await, const Told& told) noexcept {
+    value.flag = turn;
+    const auto tell = [&](int line, int reader) noexcept {
+        store(&board(plan.me, line), &value);
+        told(reader);
+    };
+    const auto hear = [&](int who, int line, kernels::Line& into) noexcept {
+        const kernels::Line& from = board(who, line);
+        await(from);
+        read_data(from, into, bytes);
+    };
+    const int other = plan.other_of_group();
+    // 1. Group: an extra folds its value onto its master and waits for the release.
+    if (plan.is_extra()) {
+        tell(0, other);
+        hear(other, plan.release_line(), value);
+        return;
+    }
+    kernels::Line heard;
+    if (other >= 0) {
+        hear(other, 0, heard);
+        combine(heard, value, value);
+    }
+    // 2. Butterfly among the masters.
+    for (int step = 0; step < plan.steps(); ++step) {
+        const int partner = plan.partner(step);
+        tell(step, partner);
+        hear(partner, step, heard);
+        if (partner > plan.me)
+            combine(value, heard, value);
+        else
+            combine(heard, value, value);
+    }
+    // 3. Release.
+    if (other >= 0) tell(plan.release_line(), other);
+}
+
+}  // namespace vecmpi::pipeline::node

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Collectives through bays.
+#include "bays.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "library/api/algorithms.hpp"
+#include "pipeline/node/api/butterfly.hpp"
+
+namespace vecmpi::pipeline::node {
+
+namespace {
+
+// Where everyone reads everything: less than what it takes to tell each other once more.
+constexpr size_t most_read_directly = size_t{12} << 10;
+
+}  // namespace
+
+// The library's pairwise exchange in place leaves the result in the place of the rank's slice as
+// well, and there are programs that look there.
+bool Bays::leaves_slice_in_place(size_t bytes) noexcept {
+    return bytes >= library::library_exchanges_pairs_from;
+}
+
+Bays::Bays(int rank, std::vector<Bay*> bays, const Doors& doors)
+    : bays_(std::move(bays)),
+      lanes_{{LaneKind::small, rank, bays_, doors}, {LaneKind::large, rank, bays_, doors}},
+      slices_(bays_.size()),
+      kept_(new unsigned char[values_kept_for(ranks()) * remote_piece_bytes]),
+      doubling_(order_of_doubling(ranks())),
+      halving_(order_of_halving(ranks())),
+      pairwise_(order_of_pairwise_exchange(ranks(), rank)),
+      binomial_(doubling_),
+      cards_(bays_.size()),
+      verdicts_(bays_.size()) {}
+
+// What many ranks have of each other's slices does not fit into a small slot.
+Lane& Bays::lane_for_slices(size_t bytes) noexcept {
+    constexpr int ranks_of_small_slot = 32;
+    return ranks() <= ranks_of_small_slot ? lane_for(bytes) : lanes_[1];
+}
+
+void Bays::cut(int64_t elements, int slices) noexcept {
+    const auto parts = static_cast<unsigned>(slices);
+    for (unsigned r = 0; r < slices_.size(); ++r)
+        slices_[r] = r < parts ? segment(elements, parts, r) : Segment{elements, 0};
+}
+
+namespace {
+bool is_direct(size_t bytes, int ranks) noexcept {
+    return bytes <= shape_of(LaneKind::small).slot_bytes &&
+           bytes * static_cast<size_t>(ranks - 1) <= most_read_directly;
+}
+}  // namespace
+
+AllreduceRun Bays::begin_allreduce(const Reduction& what) noexcept {
+    if (is_direct(what.bytes(), ranks()))
+        return AllreduceRun(std::in_place_type<DirectRun>, *this, what, doubling_, true);
+    cut(what.elements, ranks());
+    return AllreduceRun(std::in_place_type<SlicedRun>, *this, what, doubling_, ResultPlace::on_all,
+                        0);
+}
+
+int Bays::allreduce(const Reduction& what, Way way) noexcept {
+    if (way == Way::in_one_copy && !is_direct(what.bytes(), ranks())) {
+        cut(what.elements, ranks());
+        const Outcome outcome = allreduce_in_one_copy(what);
+        if (outcome != Outcome::not_readable)
+            return outcome == Outcome::done ? MPI_SUCCESS : MPI_ERR_OTHER;
+    }
+    AllreduceRun run = begin_allreduce(what);
+    std::visit([](auto& one) noexcept { one.template advance<Waits::here>(); }, run);
+    return MPI_SUCCESS;
+}
+
+void Bays::reduce(const Reduction& what, int root) noexcept {
+    const bool binomial = what.bytes() <= library::library_reduces_by_tree_up_to ||
+                          what.elements < ButterflyPlan{ranks(), 0}.core();
+    if (binomial && binomial_root_ != root) {
+        try {
+            binomial_ = order_of_binomial_tree(ranks(), root);
+            binomial_root_ = root;
+        } catch (const std::bad_alloc&) {
+            // Other rounding on this call.
+        }
+    }
+    const CombiningOrder& order = binomial ? binomial_ : doubling_;
+    if (is_direct(what.bytes(), ranks())) {
+        DirectRun(*this, what, order, me() == root).advance<Waits::here>();
+        return;
+    }
+    cut(what.elements, ranks());
+    SlicedRun(*this, what, order, ResultPlace::on_root, root).advance<Waits::here>();
+}
+
+const CombiningOrder& Bays::order_of_scatter(size_t bytes) const noexcept {
+    return bytes < library::library_exchanges_pairs_from ? halving_ : pairwise_;
+}
+
+void Bays::scatter(const Reduction& what, Way way) noexcept {
+    if (way == Way::in_one_copy && scatter_in_one_copy(what)) return;
+    SlicedRun(*this, what, order_of_scatter(what.bytes()), ResultPlace::in_slices, 0)
+        .advance<Waits::here>();
+}
+
+void Bays::reduce_scatter(const Reduction& what, offload::RankArray counts, Way way) noexcept {
+    int64_t first = 0;
+    for (int rank = 0; rank < ranks(); ++rank) {
+        slices_[static_cast<size_t>(rank)] = {first, counts[rank]};
+        first += counts[rank];
+    }
+    scatter(what, way);
+}
+
+void Bays::reduce_scatter_block(const Reduction& what, MPI_Count count, Way way) noexcept {
+    for (int rank = 0; rank < ranks(); ++rank)
+        slices_[static_cast<size_t>(rank)] = {rank * count, count};
+    scatter(what, way);
+}
+
+void Bays::reduce_slices(const Reduction& what, int slices) noexcept {
+    cut(what.elements, slices);
+    Reduction own = what;
+    own.output +=
+        static_cast<size_t>(slices_[static_cast<size_t>(me())].first) * what.element_bytes;
+    SlicedRun(*this, own, doubling_, ResultPlace::in_slices, 0).advance<Waits::here>();
+}
+
+void Bays::gather_slices(unsigned char* vector, int64_t elements, size_t element_bytes,
+                         int slices) noexcept {
+    cut(elements, slices);
+    const auto block_of = [&](int rank) noexcept {
+        const Segment& slice = slices_[static_cast<size_t>(rank)];
+        return Block{vector + static_cast<size_t>(slice.first) * element_bytes,
+                     static_cast<size_t>(slice.count) * element_bytes};
+    };
+    gather_in_rounds(block_of(me()).place, block_of(0).bytes, block_of);
+}
+
+void Bays::bcast(unsigned char* buffer, size_t bytes, int root, size_t* told, Way way) noexcept {
+    if (way == Way::in_one_copy && bcast_in_one_copy(buffer, bytes, root, told)) return;
+    bcast_in_rounds(buffer, bytes, root, told);
+}
+
+void Bays::allgather(const unsigned char* own, unsigned char* all, size_t bytes, Way way) noexcept {
+    if (way == Way::in_one_copy && allgather_in_one_copy(own, all, bytes)) return;
+    allgather_in_rounds(own, all, bytes);
+}
+
+void Bays::bcast_in_rounds(unsigned char* buffer, size_t bytes, int root,
+                           size_t* told_bytes) noexcept {
+    Lane& lane = lane_for(bytes + slot_header_bytes);
+    const size_t in_round = lane.slot_bytes() - slot_header_bytes;
+    const auto rounds_of = [=](size_t n) noexcept {
+        return std::max<uint64_t>((n + in_round - 1) / in_round, 1);
+    };
+    const bool is_root = me() == root;
+    size_t told = buffer == nullptr && is_root ? 0 : bytes;
+    uint64_t rounds = rounds_of(told);
+    const uint64_t first = lane.begin(1);
+    for (uint64_t k = 0; k < rounds; ++k) {
+        const uint64_t round = first + k;
+        unsigned char* const slot = lane.slot(root, round);
+        if (is_root) {
+            lane.await_free(round);
+            std::memcpy(slot, &told, sizeof told);
+        } else {
+            lane.await(Signal::filled, root, round);
+            if (k == 0) {
+                std::memcpy(&told, slot, sizeof told);
+                rounds = rounds_of(told);
+            }
+        }
+        const size_t done = k * in_round, here = std::min(in_round, told - std::min(told, done));
+        if (is_root) {
+            if (here != 0) std::memcpy(slot + slot_header_bytes, buffer + done, here);
+            lane.tell(Signal::filled, round);
+        } else if (told == bytes && buffer != nullptr) {
+            std::memcpy(buffer + done, slot + slot_header_bytes, here);
+        }
+        lane.tell(Signal::read, round);
+        if (k + 1 < rounds) offload::make_progress();
+    }
+    lane.begin(rounds - 1);
+    *told_bytes = told;
+}
+
+void Bays::copy_own_block(const unsigned char* own, unsigned char* all,
+                          size_t bytes) const noexcept {
+    if (own == nullptr || all == nullptr) return;
+    unsigned char* const place = all + static_cast<size_t>(me()) * bytes;
+    if (place != own) std::memcpy(place, own, bytes);
+}
+
+void Bays::allgather_in_rounds(const unsigned char* own, unsigned char* all,
+                               size_t bytes) noexcept {
+    gather_in_rounds(own, bytes, [=](int rank) noexcept {
+        return Block{all ? all + static_cast<size_t>(rank) * bytes : nullptr, bytes};
+    });
+}
+
+template <class BlockOf>
+void Bays::gather_in_rounds(const unsigned char* own, size_t largest,
+                            const BlockOf& block_of) noexcept {
+    Lane& lane = lane_for(largest);
+    const size_t in_round = lane.slot_bytes();
+    const uint64_t rounds = std::max<uint64_t>((largest + in_round - 1) / in_round, 1);
+    const uint64_t first = lane.begin(rounds);
+    const auto here = [=](size_t bytes, uint64_t k) noexcept {
+        return std::min(in_round, bytes - std::min(k * in_round, bytes));
+    };
+    const auto give = [&](uint64_t k) noexcept {
+        lane.await_free(first + k);
+        if (own != nullptr)
+            std::memcpy(lane.slot(me(), first + k), own + k * in_round,
+                        here(block_of(me()).bytes, k));
+        lane.tell(Signal::filled, first + k);
+    };
+    give(0);
+    for (uint64_t k = 0; k < rounds; ++k) {
+        if (k + 1 < rounds) give(k + 1);
+        for (int i = 0; i < ranks(); ++i) {
+            const int rank = (me() + i) % ranks();
+            if (rank != me()) lane.await(Signal::filled, rank, first + k);
+            const Block block = block_of(rank);
+            if (block.place == nullptr) continue;
+            if (rank == me() && (own == nullptr || block.place == own)) continue;
+            std::memcpy(block.place + k * in_round, lane.slot(rank, first + k),
+                        here(block.bytes, k));
+        }
+        lane.tell(Signal::read, first + k);
+        if (k + 1 < rounds) offload::make_progress();
+    }
+}
+
+}  // namespace vecmpi::pipeline::node

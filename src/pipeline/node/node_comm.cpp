@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Boxes beside communicators: made, found by the program's handle, given back with it.
+#include "node_comm.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "pipeline/node/api.hpp"
+
+namespace vecmpi::pipeline::node {
+
+struct NodeCommEntry {
+    std::unique_ptr<NodeComm> node;
+    uint64_t calls = 0;  // blocking collectives so far, while it is not decided
+    bool refused = false;
+};
+}  // namespace vecmpi::pipeline::node
+
+template class vecmpi::offload::CommDeparture<vecmpi::pipeline::node::NodeCommEntry>;
+
+namespace vecmpi::pipeline::node {
+
+namespace {
+
+using Table = offload::CommTable<NodeCommEntry>;
+
+// What a thread found last.
+struct LastFound {
+    MPI_Comm comm = MPI_COMM_NULL;
+    uint64_t epoch = 0;
+    NodeComm* node = nullptr;
+};
+thread_local constinit LastFound last_found __attribute__((tls_model("initial-exec")));
+// The last one that never will have a node while it lives: of one rank, or between two groups.
+thread_local constinit LastFound last_declined __attribute__((tls_model("initial-exec")));
+
+thread_local constinit bool node_declined __attribute__((tls_model("initial-exec"))) = false;
+
+// Boxes cost three small collectives, and the first ones of a rank the arena: what some 20 small
+// calls gain by them. A communicator that a program uses for a moment must not pay that.
+uint64_t calls_before() noexcept { return settings().intranode == IntranodeMode::on ? 0 : 20; }
+constexpr size_t bytes_of_one_call = size_t{16} << 10;
+
+// What each rank tells the others.
+struct Card {
+    ArenaAddress arena;
+    uint64_t token = 0;  // 0: no box
+    uint32_t box = 0;
+};
+static_assert(std::is_trivially_copyable_v<Card>);
+
+bool map_all(const std::vector<Card>& cards, int rank, Box* own,
+             std::vector<BoxOfRank>& boxes) noexcept {
+    for (size_t r = 0; r < cards.size(); ++r) {
+        const Card& card = cards[r];
+        if (card.token == 0) return false;
+        Box* const box =
+            static_cast<int>(r) == rank ? own : map_box(card.arena, card.box, card.token);
+        if (box == nullptr) return false;
+        boxes[r] = {box, card.token};
+    }
+    return true;
+}
+
+bool may_serve(MPI_Comm comm, int* ranks) noexcept {
+    if (!library::is_comm_handle(comm)) return false;
+    const offload::CommTraits traits = offload::comm_traits(comm);
+    *ranks = traits.size;
+    return !traits.inter && traits.world_only && traits.size > 1;
+}
+
+NodeSite site_of(NodeComm& node) noexcept { return {&node, false, node.rank(), node.ranks()}; }
+
+// No entry is made for what is no communicator of this kind, and nothing at all is kept of what is
+// no communicator yet. One that was served stays so in the
+// callbacks of MPI_Finalize, where nothing is agreed any more.
+NodeSite look_up(MPI_Comm comm) noexcept {
+    NodeSite site;
+    if (settings().intranode == IntranodeMode::off) return site;
+    const uint64_t seen = Table::epoch();
+    bool counted = false;
+    {
+        const std::lock_guard lock(Table::mutex);
+        const NodeCommEntry* const entry = Table::find(comm);
+        if (entry != nullptr && (entry->node || entry->refused)) {
+            NodeComm* const node = entry->node.get();
+            last_found = {comm, seen, node};
+            return node ? site_of(*node) : site;
+        }
+        counted = entry != nullptr && entry->calls != 0;
+    }
+    if (counted) {
+        real.Comm_size(comm, &site.ranks);
+    } else if (!may_serve(comm, &site.ranks)) {
+        if (site.ranks > 0) last_declined = {comm, seen, nullptr};
+        return site;
+    }
+    real.Comm_rank(comm, &site.rank);
+    site.undecided = true;
+    return site;
+}
+
+// True for the call that makes the NodeComm.
+bool count_call(MPI_Comm comm, size_t bytes) {
+    const std::lock_guard lock(Table::mutex);
+    uint64_t& calls = Table::obtain(comm).calls;
+    calls += 1 + bytes / bytes_of_one_call;
+    return calls > calls_before();
+}
+
+std::unique_ptr<NodeComm> make_of(int rank, std::vector<BoxOfRank> boxes) noexcept {
+    std::vector<Door*> doors;
+    try {
+        for (const BoxOfRank& one : boxes) doors.push_back(door_beside(one.box));
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+    return std::unique_ptr<NodeComm>(new (std::nothrow) NodeComm(
+        rank, std::move(boxes), Doors(std::move(doors)), kernels::promised_line_width()));
+}
+
+}  // namespace
+
+// 1. Are all on this node, with memory for the answers and no GPU, whose buffers we cannot read? 2.
+// Who lies where? 3. Could everyone map everyone? Null on all ranks where one of them could not.
+std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
+    const NoCancellation scope;
+    offload::prepare_to_poll();
+    constexpr int most_ranks = 1 << Box::butterfly_lines;
+    std::vector<Card> cards;
+    std::vector<BoxOfRank> boxes;
+    Card mine;
+    Box* own = nullptr;
+    try {
+        cards.resize(static_cast<size_t>(ranks));
+        boxes.resize(static_cast<size_t>(ranks));
+    } catch (const std::bad_alloc&) {
+    }
+    const bool has_memory = boxes.size() == static_cast<size_t>(ranks);
+    if (ranks >= most_ranks ||
+        !offload::all_can(comm, has_memory && !offload::gpu_runtime_is_loaded(),
+                          hash_of_node_name()))
+        return nullptr;
+    if (own_arena(&mine.arena)) own = take_box(&mine.box, &mine.token);
+    int rank = 0;
+    real.Comm_rank(comm, &rank);
+    real.Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, comm);
+    std::unique_ptr<NodeComm> made;
+    if (map_all(cards, rank, own, boxes)) made = make_of(rank, std::move(boxes));
+    if (offload::all_can(comm, made != nullptr)) return made;
+    if (!made && own != nullptr) return_box(own);
+    return nullptr;
+}
+
+bool take_node_decline() noexcept { return std::exchange(node_declined, false); }
+void note_node_decline() noexcept { node_declined = true; }
+
+NodeSite node_site(MPI_Comm comm) noexcept {
+    if (!offload::engine_runs()) return {};
+    const uint64_t epoch = Table::epoch();
+    if (last_found.comm == comm && last_found.epoch == epoch)
+        return last_found.node ? site_of(*last_found.node) : NodeSite{};
+    if (last_declined.comm == comm && last_declined.epoch == epoch) return {};
+    return look_up(comm);
+}
+
+NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t bytes) noexcept {
+    if (site.node != nullptr) {
+        offload::issue_what_was_posted();
+        if (site.node->wants_job_site()) [[unlikely]]
+            site.node->make_job_site(call, comm);
+        return site.node;
+    }
+    try {
+        if (!count_call(comm, bytes)) return nullptr;
+        std::unique_ptr<NodeComm> made;
+        {
+            const offload::DirectCall scope(call);
+            made = make_node_comm(comm, site.ranks);
+        }
+        count(made ? Counter::node_comms : Counter::decline_no_arena);
+        const std::lock_guard lock(Table::mutex);
+        NodeCommEntry& entry = Table::obtain(comm);
+        entry.refused = made == nullptr;
+        entry.node = std::move(made);
+        return entry.node.get();
+    } catch (const std::bad_alloc&) {
+        return nullptr;  // not a hundred bytes left: this rank waits for others that go on
+    }
+}
+
+NodeComm::NodeComm(int rank, std::vector<BoxOfRank> boxes, Doors doors,
+                   kernels::LineWidth width) noexcept
+    : plan_{static_cast<int>(boxes.size()), rank},
+      boxes_(std::move(boxes)),
+      doors_(std::move(doors)) {
+    for (size_t bytes = 0; bytes <= kernels::line_data_bytes; ++bytes)
+        stores_[bytes] = kernels::line_store(width, bytes);
+}
+
+// Peers may still have to read what this rank told last: the box is used again only when they have
+// closed theirs.
+NodeComm::~NodeComm() {
+    Box* const own = &box(rank());
+    retire_box(own, own_bay_, std::move(boxes_));
+}
+
+BaysToUse NodeComm::bays_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept {
+    if (!bays_decided_) {
+        const offload::DirectCall scope(call);
+        decide_bays(comm);
+    }
+    if (!bays_) return {};
+    const Candidate way = way_for(call, comm, kind, bytes);
+    if (way == Candidate::library) {
+        count(Counter::decline_slower);
+        // The library's own calls are not offered to other paths.
+        if (!offload::is_reentrant()) note_node_decline();
+        return {};
+    }
+    poll_now_and_then();
+    return {bays_.get(), way == Candidate::in_one_copy ? Way::in_one_copy : Way::in_rounds};
+}
+
+Bays* NodeComm::decide_bays(MPI_Comm comm) noexcept {
+    if (!std::exchange(bays_decided_, true)) {
+        make_bays(comm);
+        count(bays_ ? Counter::node_bays : Counter::decline_no_bay);
+    }
+    return bays_.get();
+}
+
+std::shared_ptr<JobSite> NodeComm::job_site() noexcept {
+    wants_job_site_ = !job_site_decided_;
+    return job_site_;
+}
+
+// Boxes and bays as of another communicator of the same ranks.
+void NodeComm::make_job_site(Call call, MPI_Comm comm) noexcept {
+    const offload::DirectCall scope(call);
+    wants_job_site_ = false;
+    job_site_decided_ = true;
+    std::shared_ptr<JobSite> site;
+    try {
+        site = std::make_shared<JobSite>();
+    } catch (const std::bad_alloc&) {
+    }
+    if (!offload::all_can(comm, site != nullptr && !offload::session_was_opened())) return;
+    site->node = make_node_comm(comm, ranks());
+    if (!site->node) return count(Counter::decline_no_arena);
+    site->bays = site->node->decide_bays(comm);
+    if (site->bays != nullptr) job_site_ = std::move(site);
+}
+
+// Where the user said from which size on one copy is to be made, nothing is tried.
+Candidate NodeComm::way_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept {
+    const size_t from = settings().single_copy;
+    if (from != 0 && from != SIZE_MAX)
+        return bays_->allows_single_copy() && bytes >= from ? Candidate::in_one_copy
+                                                            : Candidate::in_rounds;
+    if (bytes < tried_bytes.front()) return Candidate::in_rounds;
+    std::optional<LargeChoice>& choice = choices_[static_cast<size_t>(kind)];
+    if (!choice) {
+        const offload::DirectCall scope(call);
+        const bool library = settings().intranode == IntranodeMode::automatic;
+        choice = choose_ways(*bays_, comm, kind, library);
+    }
+    // What was found on another communicator may not be allowed on this one.
+    const Candidate found = choice->of(bytes);
+    return found == Candidate::in_one_copy && !bays_->allows_single_copy() ? Candidate::in_rounds
+                                                                           : found;
+}
+
+namespace {
+// What each rank tells the others.
+struct BayCard {
+    PeerProcess process;
+    uint32_t bay = no_bay;
+};
+}  // namespace
+
+// 1. Who has which bay? 2. Does everyone see all of them? Without one on all ranks where one has
+// none. 3. May everyone read everyone's memory?
+void NodeComm::make_bays(MPI_Comm comm) noexcept {
+    const NoCancellation scope;
+    const auto p = static_cast<size_t>(ranks());
+    if (ranks() > Bays::most_ranks) return;
+    std::vector<BayCard> cards;
+    std::vector<PeerProcess> processes;
+    std::vector<Bay*> found;
+    try {
+        cards.resize(p);
+        processes.resize(p);
+        found.resize(p);
+    } catch (const std::bad_alloc&) {
+    }
+    if (!offload::all_can(comm, found.size() == p && !offload::gpu_runtime_is_loaded())) return;
+    own_bay_ = take_bay();
+    const BayCard mine{this_process(), own_bay_};
+    real.Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, comm);
+    bool all_found = true, all_readable = settings().single_copy != SIZE_MAX;
+    for (size_t r = 0; r < p; ++r) {
+        processes[r] = cards[r].process;
+        found[r] = bay_beside(boxes_[r].box, cards[r].bay);
+        all_found = all_found && found[r] != nullptr;
+        all_readable = all_readable && is_readable(processes[r]);
+    }
+    try {
+        if (all_found) bays_ = std::make_unique<Bays>(rank(), std::move(found), doors_);
+    } catch (const std::bad_alloc&) {
+    }
+    if (!offload::all_can(comm, bays_ != nullptr)) {
+        bays_.reset();
+        if (own_bay_ != no_bay) return_bay(std::exchange(own_bay_, no_bay));
+    } else if (offload::all_can(comm, all_readable)) {
+        bays_->allow_single_copy(std::move(processes));
+    }
+}
+
+void NodeComm::poll_now_and_then() noexcept {
+    constexpr uint32_t calls_between_polls = 16;
+    if (++calls_ % calls_between_polls == 0) offload::make_progress();
+}
+
+// A line is written again: everyone must have read it.
+uint64_t NodeComm::begin(OneWay kind) noexcept {
+    poll_now_and_then();
+    const auto at = static_cast<unsigned>(kind);
+    Turns& turns = one_way_[at];
+    const uint64_t turn = ++turns.last;
+    if (turn <= turns.all_finished + Box::one_way_turns) return turn;
+    const uint64_t awaited = turn - Box::one_way_turns;
+    uint64_t least = UINT64_MAX;
+    for (const BoxOfRank& one : boxes_) {
+        uint64_t finished = 0;
+        offload::wait_for_memory([&]() noexcept {
+            finished = one.box->finished[at].load(std::memory_order_acquire);  // pairs with end()
+            return finished >= awaited;
+        });
+        least = std::min(least, finished);
+    }
+    turns.all_finished = least;
+    return turn;
+}
+
+void NodeComm::end(OneWay kind) noexcept {
+    const auto at = static_cast<unsigned>(kind);
+    box(rank()).finished[at].store(one_way_[at].last, std::memory_order_release);
+    doors_.ring_all();
+}
+
+void NodeComm::await(const kernels::Line& line, uint64_t turn) noexcept {
+    offload::wait_for_memory([&]() noexcept { return shows_turn(line, turn); });
+}
+
+size_t NodeComm::bcast(kernels::Line& value, size_t bytes, int root) noexcept {
+    const uint64_t turn = begin(OneWay::bcast);
+    kernels::Line& from = line(OneWay::bcast, turn, root);
+    size_t told = bytes;
+    if (rank() == root) {
+        value.flag = flag_of(turn, bytes);
+        stores_[bytes](&from, &value);
+        doors_.ring_all();
+    } else {
+        await(from, turn);
+        told = flag_seen(from) >> told_bytes_shift;
+        read_data(from, value, bytes);
+    }
+    end(OneWay::bcast);
+    return told;
+}
+
+void forget_node_comms() noexcept {
+    Table::forget_all();
+    release_arenas();
+}
+
+}  // namespace vecmpi::pipeline::node

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ranks of a communicator over several nodes that share one: its boxes and bays, under another
+// face.
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "node_comm.hpp"
+#include "pipeline/node/api.hpp"
+
+namespace vecmpi::pipeline::node {
+
+namespace {
+
+Reduction reduction_of(const NodeVector& vector) noexcept {
+    // Only read, unless it is the output.
+    auto* const input = static_cast<unsigned char*>(const_cast<void*>(vector.input));
+    return {input,     static_cast<unsigned char*>(vector.output), vector.elements, vector.type,
+            vector.op, static_cast<size_t>(vector.element_bytes)};
+}
+
+void copy_input(const NodeVector& vector) noexcept {
+    if (vector.output != vector.input && vector.elements != 0)
+        std::memcpy(vector.output, vector.input, vector.bytes());
+}
+
+}  // namespace
+
+static_assert(NodeTeam::most_bytes_in_line == kernels::line_data_bytes);
+
+NodeTeam::NodeTeam(std::unique_ptr<NodeComm> node) noexcept : node_(std::move(node)) {}
+
+NodeTeam::~NodeTeam() = default;
+
+std::unique_ptr<NodeTeam> NodeTeam::make(MPI_Comm node_comm) noexcept {
+    int ranks = 0;
+    real.Comm_size(node_comm, &ranks);
+    std::unique_ptr<NodeComm> node;
+    if (ranks > 1) {
+        node = make_node_comm(node_comm, ranks);
+        if (!node) return nullptr;
+    }
+    return std::unique_ptr<NodeTeam>(new (std::nothrow) NodeTeam(std::move(node)));
+}
+
+bool NodeTeam::make_bays(MPI_Comm node_comm) noexcept {
+    if (node_) bays_ = node_->decide_bays(node_comm);
+    return !node_ || bays_ != nullptr;
+}
+
+void NodeTeam::reduce_to_first(const NodeVector& vector) noexcept {
+    const size_t bytes = vector.bytes();
+    if (!node_) return copy_input(vector);
+    if (bytes > kernels::line_data_bytes) {
+        node_->poll_now_and_then();
+        return bays_->reduce(reduction_of(vector), 0);
+    }
+    kernels::Line value;
+    if (bytes == 0) return node_->reduce(value, 0, 0, combine_nothing);
+    std::memcpy(data_of(value, bytes), vector.input, bytes);
+    node_->reduce(value, bytes, 0, CombineElements{vector.elements, vector.type, vector.op, bytes});
+    if (node_->rank() == 0) std::memcpy(vector.output, data_of(value, bytes), bytes);
+}
+
+// How many bytes the first rank tells is how it says whether they are good.
+bool NodeTeam::bcast_from_first(void* data, size_t bytes, bool good) noexcept {
+    if (!node_) return good;
+    const bool is_first = node_->rank() == 0;
+    size_t told = 0;
+    if (bytes > kernels::line_data_bytes) {
+        bays_->bcast(is_first && !good ? nullptr : static_cast<unsigned char*>(data), bytes, 0,
+                     &told, Way::in_rounds);
+        return is_first ? good : told == bytes;
+    }
+    const size_t other = bytes == 0 ? 1 : 0;
+    kernels::Line value;
+    if (bytes != 0) std::memcpy(data_of(value, bytes), data, bytes);
+    told = node_->bcast(value, is_first && !good ? other : bytes, 0);
+    if (is_first) return good;
+    if (bytes != 0) std::memcpy(data, data_of(value, bytes), bytes);
+    return told == bytes;
+}
+
+void NodeTeam::reduce_slices(const NodeVector& vector, int slices) noexcept {
+    if (!node_) return copy_input(vector);
+    node_->poll_now_and_then();
+    bays_->reduce_slices(reduction_of(vector), slices);
+}
+
+void NodeTeam::gather_slices(const NodeVector& vector, int slices) noexcept {
+    if (!node_) return;
+    bays_->gather_slices(static_cast<unsigned char*>(vector.output), vector.elements,
+                         static_cast<size_t>(vector.element_bytes), slices);
+}
+
+}  // namespace vecmpi::pipeline::node

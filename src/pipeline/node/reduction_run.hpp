@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One reduction through bays, step by step: in one go by a caller that waits in here, or look by
+// look by a job.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+#include "base/api.hpp"
+#include "bay.hpp"
+#include "combining.hpp"
+
+namespace vecmpi::pipeline::node {
+
+class Bays;
+
+// What one rank gives to a reduction: dense elements of a predefined type.
+struct Reduction {
+    const unsigned char* input = nullptr;
+    unsigned char* output = nullptr;  // may be the input; unused where this rank gets no result
+    MPI_Count elements = 0;
+    MPI_Datatype type = MPI_BYTE;
+    MPI_Op op = MPI_SUM;
+    size_t element_bytes = 0;
+
+    size_t bytes() const noexcept { return static_cast<size_t>(elements) * element_bytes; }
+};
+
+// For the other ranks: in advance(), or whoever calls it again.
+enum class Waits : uint8_t { here, elsewhere };
+
+// One round; everyone who gets the result reads everything.
+class DirectRun {
+  public:
+    DirectRun(Bays& bays, const Reduction& what, const CombiningOrder& order,
+              bool gets_result) noexcept;
+    // True when it is done. Not called again then.
+    template <Waits waits>
+    bool advance() noexcept;
+
+  private:
+    Bays& bays_;
+    const Reduction what_;
+    const CombiningOrder& order_;
+    Lane& lane_;
+    const uint64_t round_;
+    const bool gets_result_;
+    bool given_ = false;
+};
+
+enum class ResultPlace : uint8_t { on_all, on_root, in_slices };
+
+// Each rank reduces its slice of the vector; round k moves the k-th part of every slice. In a
+// rank's slot lie, one behind the other, what it has of every slice, and in the place of its own
+// the result. The bays are cut into slices before.
+class SlicedRun {
+  public:
+    SlicedRun(Bays& bays, const Reduction& what, const CombiningOrder& order, ResultPlace result,
+              int root) noexcept;
+    // True when it is done. Not called again then.
+    template <Waits waits>
+    bool advance() noexcept;
+
+  private:
+    uint64_t number(int64_t k) const noexcept { return first_ + static_cast<uint64_t>(k); }
+    Segment part(int rank, int64_t k) const noexcept;
+    size_t bytes_of(int64_t elements) const noexcept {
+        return static_cast<size_t>(elements) * what_.element_bytes;
+    }
+    unsigned char* in_slot(int owner, int64_t k, int slice) const noexcept {
+        return lane_.slot(owner, number(k)) + static_cast<size_t>(slice) * part_bytes_;
+    }
+    void give(int64_t k) noexcept;
+    void reduce(int64_t k) noexcept;
+    void collect(int rank, int64_t k) noexcept;
+
+    Bays& bays_;
+    const Reduction what_;
+    const CombiningOrder& order_;
+    Lane& lane_;
+    const ResultPlace result_;
+    const int me_;
+    const bool others_collect_, collects_;
+    size_t part_bytes_;
+    int64_t in_part_, rounds_;
+    uint64_t first_;
+    // How far it is.
+    int64_t given_ = 0, reduced_ = 0, ended_ = 0;  // rounds
+    int collected_ = 0;                            // other ranks' parts of the round
+};
+
+using AllreduceRun = std::variant<DirectRun, SlicedRun>;
+
+}  // namespace vecmpi::pipeline::node

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reductions through bays that go on look by look, here of all ranks in one thread: whoever would
+// wait would never return.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "pipeline/node/bays.hpp"
+
+using namespace vecmpi;
+using namespace vecmpi::pipeline::node;
+
+namespace {
+
+int add_ints(const void* in, void* inout, int count, MPI_Datatype, MPI_Op) {
+    for (int i = 0; i < count; ++i) {
+        int a, b;
+        std::memcpy(&a, static_cast<const char*>(in) + 4 * i, 4);
+        std::memcpy(&b, static_cast<char*>(inout) + 4 * i, 4);
+        b += a;
+        std::memcpy(static_cast<char*>(inout) + 4 * i, &b, 4);
+    }
+    return MPI_SUCCESS;
+}
+
+// What one rank has done of a list of calls that all ranks make.
+struct Rank {
+    std::unique_ptr<Bay> bay = std::make_unique<Bay>();
+    std::unique_ptr<Bays> bays;
+    std::vector<std::vector<int>> in, out;
+    std::optional<AllreduceRun> run;
+    size_t done = 0;
+
+    Reduction call(bool in_place) {
+        auto* const to = reinterpret_cast<unsigned char*>(out[done].data());
+        const auto* const from = reinterpret_cast<const unsigned char*>(in[done].data());
+        if (in_place) out[done] = in[done];
+        return {in_place ? to : from, to, static_cast<MPI_Count>(in[done].size()), MPI_INT, MPI_SUM,
+                sizeof(int)};
+    }
+    bool look() {
+        if (!run) run.emplace(bays->begin_allreduce(call(done % 2 == 1)));
+        const auto advance = [](auto& one) { return one.template advance<Waits::elsewhere>(); };
+        if (!std::visit(advance, *run)) return false;
+        run.reset();
+        ++done;
+        return true;
+    }
+};
+
+const Doors nobody;
+
+std::vector<Rank> ranks_with_bays(int p) {
+    std::vector<Rank> ranks(static_cast<size_t>(p));
+    std::vector<Bay*> all;
+    for (Rank& rank : ranks) all.push_back(rank.bay.get());
+    for (int r = 0; r < p; ++r)
+        ranks[static_cast<size_t>(r)].bays = std::make_unique<Bays>(r, all, nobody);
+    return ranks;
+}
+
+// One piece, one round, several rounds, more rounds than slots.
+constexpr size_t lengths[] = {1, 14, 1000, 1024, 1025, 5000, 12288, 100000, 3, 400000, 7, 30000};
+
+}  // namespace
+
+TEST_CASE("reductions go on look by look, whichever rank looks") {
+    const auto reduce_local = std::exchange(real.Reduce_local, add_ints);
+    const int p = GENERATE(2, 3, 4, 5, 9);
+    const unsigned seed = std::random_device()();
+    CAPTURE(p, seed);
+    std::mt19937 random(seed);
+    std::vector<Rank> ranks = ranks_with_bays(p);
+    std::vector<std::vector<int>> sums;
+    for (const size_t length : lengths) {
+        std::vector<int> sum(length);
+        for (Rank& rank : ranks) {
+            std::vector<int> values(length);
+            for (size_t i = 0; i < length; ++i)
+                sum[i] += values[i] = static_cast<int>(random() % 1000);
+            rank.in.push_back(std::move(values));
+            rank.out.emplace_back(length, -1);
+        }
+        sums.push_back(std::move(sum));
+    }
+    size_t looks = 0, ended = 0;
+    for (; ended < ranks.size() * sums.size() && looks < 200000; ++looks) {
+        Rank& rank = ranks[random() % ranks.size()];
+        if (rank.done < sums.size()) ended += rank.look();
+    }
+    CHECK(looks < 200000);
+    for (const Rank& rank : ranks) CHECK(rank.out == sums);
+    real.Reduce_local = reduce_local;
+}
+
+TEST_CASE("a rank that is alone so far has nothing to do, and says so") {
+    const auto reduce_local = std::exchange(real.Reduce_local, add_ints);
+    std::vector<Rank> ranks = ranks_with_bays(3);
+    for (Rank& rank : ranks) {
+        rank.in.emplace_back(20000, 1);
+        rank.out.emplace_back(20000, -1);
+    }
+    for (int i = 0; i < 10; ++i) CHECK(!ranks[0].look());
+    for (int i = 0; i < 10; ++i) CHECK(!ranks[1].look());
+    CHECK(ranks[0].out[0][0] == -1);
+    for (int i = 0; i < 1000; ++i)
+        for (Rank& rank : ranks)
+            if (rank.done == 0) rank.look();
+    for (const Rank& rank : ranks) CHECK(rank.out[0] == std::vector<int>(20000, 3));
+    real.Reduce_local = reduce_local;
+}
