@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Libraries that are loaded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vecmpi::base {
+
+struct LoadedLibrary {
+    std::string path;
+    std::string soname;
+};
+// In link-map order (RTLD_LOCAL libraries too). Never loads anything.
+std::vector<LoadedLibrary> loaded_libraries();
+// How often the loader has loaded one so far: as long as this stays, no other is there.
+uint64_t libraries_ever_loaded() noexcept;
+// Handle of a library that is already loaded, or null. Never loads anything.
+void* handle_of_loaded(const LoadedLibrary& library) noexcept;
+
+}  // namespace vecmpi::base

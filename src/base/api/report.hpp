@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The report of VECMPI_REPORT.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vecmpi::base {
+
+// All that the report counted as one flat vector of 64-bit numbers, times in ns, so that ranks can
+// be summed; same length on all ranks.
+std::vector<uint64_t> counter_snapshot();
+
+struct ReportFacts {
+    int ranks = 1;
+    int nodes = 1;
+    int ranks_with_thread = 0;
+    std::string mpi_library;              // first line of MPI_Get_library_version
+    std::vector<const char*> call_names;  // index = call
+    std::vector<std::string> notes;       // one line each, such as why the thread is on or off
+};
+// Of counter_snapshot(), over all ranks.
+struct ReportNumbers {
+    std::vector<uint64_t> totals;   // sums
+    std::vector<uint64_t> largest;  // each number on the rank where it is largest
+};
+// Pure.
+std::string format_summary(const ReportFacts& facts, const ReportNumbers& numbers);
+std::string format_json(const ReportFacts& facts, const ReportNumbers& numbers);
+
+}  // namespace vecmpi::base

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the user set, VECMPI_X of the environment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vecmpi::base {
+
+enum class OffloadMode : uint8_t { automatic, on, off };
+enum class IntranodeMode : uint8_t { automatic, on, off };
+enum class WaitMode : uint8_t { automatic, spin, yield, sleep };
+enum class IsaChoice : uint8_t { automatic, off, scalar, sse4, avx2, avx512, neon, sve };
+enum class PackMode : uint8_t { automatic, off, on, block, permute, gather };
+enum class LogLevel : uint8_t { error, warn, info, debug };
+// How a collective is done: as the settings name it (src/base/setting_values.cpp).
+enum class CollectivePath : uint8_t {
+    automatic,
+    mpi,        // the library's own
+    segmented,  // segments of the library's nonblocking collective
+    ring,       // from here on: schedules of ours (src/pipeline/algorithms.hpp)
+    rabenseifner,
+    recursive_doubling,
+    recursive_halving,
+    hierarchical,
+    chain,
+    binomial,
+    scatter_allgather,
+    bruck
+};
+
+const char* name_of(CollectivePath path) noexcept;
+constexpr CollectivePath schedule_paths[] = {CollectivePath::ring,
+                                             CollectivePath::rabenseifner,
+                                             CollectivePath::recursive_doubling,
+                                             CollectivePath::recursive_halving,
+                                             CollectivePath::hierarchical,
+                                             CollectivePath::chain,
+                                             CollectivePath::binomial,
+                                             CollectivePath::scatter_allgather,
+                                             CollectivePath::bruck};
+
+// Which path serves a collective of a given size: the last range that holds the size wins.
+class PathRanges {
+  public:
+    struct Range {
+        size_t from_bytes;  // inclusive
+        size_t to_bytes;    // exclusive; SIZE_MAX for "max"
+        CollectivePath path;
+    };
+    CollectivePath at(size_t bytes) const noexcept;
+    std::vector<Range> ranges;
+};
+
+struct CpuChoice {
+    enum class Kind : uint8_t { automatic, none, list } kind = Kind::automatic;
+    std::vector<int> cpus;  // by local rank, with kind list
+};
+
+// Constants of the network between nodes that the user gave; below 0: not given. Whole numbers, so
+// that all ranks compute with the same.
+struct NetworkSetting {
+    int64_t latency_ns = -1;
+    int64_t bytes_per_s = -1;
+    int64_t overhead_ns = -1;  // of a message, on each side
+    bool operator==(const NetworkSetting&) const = default;
+};
+
+struct ProfileChoice {
+    enum class Kind : uint8_t { automatic, off, file } kind = Kind::automatic;
+    std::string file;  // with kind file
+};
+
+struct ReportTarget {
+    enum class Kind : uint8_t { off, summary, json } kind = Kind::off;
+    std::string file;  // with kind json
+};
+
+struct Settings {
+    bool enabled = true;
+    OffloadMode offload = OffloadMode::automatic;
+    CpuChoice cpu;
+    WaitMode wait = WaitMode::automatic;
+    IsaChoice isa = IsaChoice::automatic;
+    unsigned segments = 0;     // 0: auto
+    size_t segment_bytes = 0;  // 0: auto
+    IntranodeMode intranode = IntranodeMode::automatic;
+    size_t single_copy = 0;  // 0: auto; SIZE_MAX: off
+    PathRanges allreduce, bcast, reduce, reduce_scatter, allgather;
+    NetworkSetting network;
+    PackMode pack = PackMode::automatic;
+    ProfileChoice profile;
+    unsigned traits_off = 0;  // a bit for each row of traits.def
+    bool reproducible = false;
+    ReportTarget report;
+    LogLevel log = LogLevel::warn;
+};
+
+struct SettingsResult {
+    Settings settings;
+    std::string problem;                // one line: variable, value, what is accepted; empty: fine
+    std::vector<std::string> warnings;  // unknown VECMPI_ names, each with the nearest real one
+    std::vector<std::string> values;    // in the order of settings.def: as given, else the default
+    uint64_t agreement_hash = 0;        // over the values that all ranks must share
+};
+
+// Pure: reads only the array given. environment: as `environ`, ended by a null pointer.
+SettingsResult parse_settings(const char* const* environment);
+
+// Reads the environment once; later calls return the same object. Never throws.
+const SettingsResult& process_settings() noexcept;
+inline const Settings& settings() noexcept { return process_settings().settings; }
+inline bool report_is_wanted() noexcept {
+    return settings().report.kind != ReportTarget::Kind::off;
+}
+
+// One row of settings.def as a user sees it.
+struct SettingText {
+    const char* name;
+    const char* default_value;
+    const char* accepted;
+    const char* text;
+    bool must_agree;
+    const char* field;  // of struct Settings
+};
+const std::vector<SettingText>& setting_texts();
+
+}  // namespace vecmpi::base

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a thread waits: looks, pauses, yields, sleeps.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "settings.hpp"
+
+namespace vecmpi::base {
+
+inline void cpu_pause() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+uint64_t monotonic_us() noexcept;  // since the machine started
+
+// When a blocked thread sleeps until something wakes it, where the library can do that: never,
+// while who takes up its yields computes, or in every wait after its last yield.
+enum class Sleeps : uint8_t { never, beside_work, always };
+
+// How far and how fast the ladder is climbed. A step is one unsuccessful look by the caller.
+struct WaitPolicy {
+    uint32_t spins = 0;     // looks that follow at once
+    uint32_t pauses = 0;    // then looks with a pause instruction between
+    uint32_t yields = 0;    // then looks with sched_yield between; UINT32_MAX: for ever
+    uint32_t sleep_us = 0;  // then sleeps of this length, doubling up to max_sleep_us
+    uint32_t max_sleep_us = 0;
+    Sleeps sleeps = Sleeps::never;
+};
+// Pure.
+WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept;
+
+// What a thread that waits does after a look in vain: look again, pause before it, give the CPU
+// away, sleep until it is woken, or sleep blindly for a while.
+enum class Rest : uint8_t { look, pause, yield, sleep, nap };
+// steps: looks in vain so far, as far as they count. others_compute: those who take up the yields.
+// Pure.
+struct WhoWaits {
+    bool can_be_woken = false, others_compute = false;
+};
+Rest next_rest(const WaitPolicy& policy, uint32_t steps, WhoWaits who) noexcept;
+
+// What a thread has learnt by its yields of who else wants its CPU. One that waits as well gives it
+// back within microseconds, one that computes keeps it for a time slice. Pure.
+class Neighbours {
+  public:
+    void yielded(uint64_t took_us, uint64_t now_us) noexcept;
+    // They compute, and it is not yet time for a yield that may tell otherwise.
+    bool compute(uint64_t now_us) const noexcept { return now_us < ask_again_us_; }
+    bool computed_lately() const noexcept { return ask_again_us_ != 0; }
+
+  private:
+    uint64_t ask_again_us_ = 0;
+    uint32_t long_ones_ = 0;  // in a row
+};
+
+// One climb: call rest() after each unsuccessful look, reset() after a success. Keeps a reference
+// to the policy.
+class Ladder {
+  public:
+    explicit constexpr Ladder(const WaitPolicy& policy) noexcept : policy_(policy) {}
+    void rest() noexcept {
+        if (!spins()) climb();
+    }
+    // The next look may come at once; true so often, from the last reset on.
+    bool spins() noexcept {
+        if (steps_ >= policy_.spins) return false;
+        ++steps_;
+        return true;
+    }
+    // The same for who cannot tell that what it waited for has come: a yield that nobody took up
+    // means that the CPU is ours, and begins the ladder anew.
+    void rest_if_wanted() noexcept;
+    // Is it time to sleep, rather than to rest? Of who can be woken, and only then rests no more.
+    bool wants_sleep() const noexcept;
+    // The same where more threads wait than there are CPUs. 16 looks, about 1 us, see most answers
+    // of a near neighbour without two context switches (2 threads a core: 7.0 against 4.7 million
+    // messages/s; 64 looks gain no more and cost 8 threads a fifth).
+    void rest_in_crowd() noexcept {
+        if (++steps_ % 16 == 0) give_way();
+    }
+    void reset() noexcept { steps_ = 0; }
+    void end_spins() noexcept { steps_ = std::max(steps_, policy_.spins); }
+    static void give_way() noexcept;  // one sched_yield, for loops that are not ours
+
+  private:
+    void climb() noexcept;  // pause, yield, nap
+    const WaitPolicy& policy_;
+    uint32_t steps_ = 0;
+};
+
+// Parks until the word differs from `expected`, a wake, or the timeout (0: none). Inside one
+// process only.
+void futex_wait(std::atomic<uint32_t>& word, uint32_t expected, uint64_t timeout_us) noexcept;
+void futex_wake_all(std::atomic<uint32_t>& word) noexcept;
+
+}  // namespace vecmpi::base

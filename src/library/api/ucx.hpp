@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// UCX's datatypes and its environment. MPICH's ch4:ucx has UCX call functions of its own for
+// messages of datatypes with gaps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vecmpi::library {
+
+// ucp_generic_dt_ops_t, ucs_status_t (0: done) and two functions of ucp/api/ucp.h.
+using UcxStatus = signed char;
+struct UcxOps {
+    void* (*start_pack)(void* context, const void* buffer, size_t count);
+    void* (*start_unpack)(void* context, void* buffer, size_t count);
+    size_t (*packed_size)(void* state);
+    size_t (*pack)(void* state, size_t offset, void* to, size_t most);  // returns bytes
+    UcxStatus (*unpack)(void* state, size_t offset, const void* from, size_t bytes);
+    void (*finish)(void* state);
+    bool operator==(const UcxOps&) const = default;
+};
+using UcxCreate = UcxStatus (*)(const UcxOps* ops, void* context, uint64_t* ucx_type);
+using UcxDestroy = void (*)(uint64_t ucx_type);
+
+// Who stands between the library and UCX.
+struct UcxTypeAnswers {
+    UcxStatus (*create)(UcxCreate create, const UcxOps& ops, void* context,
+                        uint64_t* ucx_type) noexcept;
+    void (*destroy)(UcxDestroy destroy, uint64_t ucx_type) noexcept;
+};
+// Commits a type, by the library alone, and looks whether it is shown to UCX. In MPI_Init.
+bool library_shows_types() noexcept;
+// Until then the library's calls go on to UCX as they are. answers: for ever.
+void answer_ucx_types(const UcxTypeAnswers& answers) noexcept;
+
+// While it lives, UCX finds a higher threshold for rendezvous in the environment, unless the user
+// set one: 64 KiB by Allreduce (messages of 32 and 16 KiB) on 4 ranks on 2 CPUs take 36 us instead
+// of 80. No higher, since eager messages that nobody waits for fill memory. UCX reads it once, in
+// MPI_Init.
+class EagerUcx {
+  public:
+    explicit EagerUcx(bool wanted) noexcept;
+    ~EagerUcx();
+    EagerUcx(const EagerUcx&) = delete;
+    EagerUcx& operator=(const EagerUcx&) = delete;
+
+  private:
+    bool set_;
+};
+
+}  // namespace vecmpi::library

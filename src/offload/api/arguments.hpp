@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What arguments of calls are.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <type_traits>
+
+namespace vecmpi::offload {
+
+// An array argument, one entry a rank: of int, or MPI_Count or MPI_Aint in the large-count forms.
+class RankArray {
+  public:
+    template <class Integer>
+    RankArray(const Integer* values) noexcept : values_(values), wide_(sizeof(Integer) == 8) {
+        static_assert(std::is_integral_v<Integer> &&
+                      (sizeof(Integer) == 4 || sizeof(Integer) == 8));
+    }
+    MPI_Count operator[](int rank) const noexcept {
+        if (wide_) return static_cast<MPI_Count>(static_cast<const int64_t*>(values_)[rank]);
+        return static_cast<const int32_t*>(values_)[rank];
+    }
+    bool missing() const noexcept { return values_ == nullptr; }
+    const int* as_ints() const noexcept {  // null where they are wider
+        return wide_ ? nullptr : static_cast<const int*>(values_);
+    }
+
+  private:
+    const void* values_;
+    bool wide_;
+};
+
+MPI_Count size_of(MPI_Datatype type) noexcept;
+struct TypeShape {
+    MPI_Count bytes = 0;
+    MPI_Count extent = 0;
+    bool builtin = false;  // its bytes in memory are its packed bytes
+};
+TypeShape shape_of(MPI_Datatype type) noexcept;
+// Found out by packing nothing: the library itself refuses a type that is not committed, before any
+// rank waits.
+bool is_committed(MPI_Datatype type, MPI_Comm comm) noexcept;
+
+// A null buffer that is no MPI_BOTTOM: the library's to refuse. (A part of it would not be null.)
+bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
+// The same of one that is written to, where MPI_IN_PLACE means nothing.
+bool is_refused_output(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
+
+}  // namespace vecmpi::offload

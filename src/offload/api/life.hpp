@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Start and stop of the engine, and what all ranks agreed on.
+#pragma once
+
+#include <mpi.h>
+
+#include <string>
+
+#include "base/api.hpp"
+
+namespace vecmpi::offload {
+
+// What all ranks of MPI_COMM_WORLD found out together in MPI_Init.
+struct Agreement {
+    bool valid = false;             // false before MPI_Init and after MPI_Finalize
+    bool twin_collectives = false;  // some node is oversubscribed and its library spins
+    bool one_node = true;
+    bool serves_jobs = false;  // jobs_are_served()
+    bool profile = false;      // all ranks have the same collective part of a profile, not empty
+};
+const Agreement& agreement() noexcept;
+
+// In MPI_Init: MPI_Finalize will call `work` before anything else ends, but after the program's own
+// callbacks on MPI_COMM_SELF, which may wait for ranks that are not in there yet.
+void call_last_in_finalize(MPI_Comm_delete_attr_function* work) noexcept;
+
+// Thread level to ask the library for when the program asked for app_level: raised for the offload
+// thread.
+int level_to_request(int app_level) noexcept;
+// How the library should rest in its own waits: as blocked program threads do, but never asleep,
+// since a poll cannot tell a wait from a test.
+WaitPolicy library_wait_policy() noexcept;
+// True where all ranks share one node and its CPUs are too few: each handshake of a rendezvous
+// waits for a rank that has no CPU.
+bool blocked_calls_may_sleep() noexcept;  // may want to be woken by the next message
+bool handshakes_are_slow() noexcept;
+// How the library's own waits go.
+struct LibraryWaits {
+    bool rest = false;        // they follow library_wait_policy()
+    bool serve_jobs = false;  // they look after jobs
+};
+
+// After the real MPI_Init_thread.
+// session_came_first: threads may be inside the library. *app_provided: what the program is told.
+// Collective over MPI_COMM_WORLD.
+void start_engine(int app_level, int lib_provided, const LibraryWaits& library_waits,
+                  bool session_came_first, int* app_provided) noexcept;
+// Before the real MPI_Finalize: issues what is queued, joins the thread. The engine still serves
+// the library's callbacks, each call in its caller's thread, by the paths of the ranks that are not
+// in there yet.
+void quiesce_engine() noexcept;
+// After the real MPI_Finalize.
+void stop_engine() noexcept;
+bool engine_runs() noexcept;  // false in a forked child, before start and after stop
+bool engine_has_thread() noexcept;
+int app_thread_level() noexcept;  // what MPI_Query_thread tells the program
+std::string engine_reason();      // why the thread is on or off, one line
+
+}  // namespace vecmpi::offload

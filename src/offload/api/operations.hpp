@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nonblocking calls with their arguments, and blocking ones that run as their nonblocking twins.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "library/api.hpp"
+
+namespace vecmpi::offload {
+
+using IssueFunction = int (*)(const void* arguments, MPI_Request* mpi_request) noexcept;
+constexpr size_t max_argument_bytes = 128;
+
+// No communicator argument: a value that is no communicator's handle, nor MPI_COMM_NULL, which a
+// program may pass.
+constexpr MPI_Comm no_comm_argument = static_cast<MPI_Comm>(0x80000000u);
+
+// What can be said of a call's arguments without asking the library. Absent arguments keep their
+// defaults.
+struct CallFacts {
+    MPI_Comm comm = no_comm_argument;
+    MPI_Count count = 0;  // of the buffer; of the send side where there are two
+    MPI_Count other_count = 0;
+    MPI_Datatype type = MPI_BYTE;
+    MPI_Datatype other_type = MPI_BYTE;
+    int peer = MPI_PROC_NULL;  // destination or source
+    int other_peer = MPI_PROC_NULL;
+    int tag = 0;
+    int other_tag = 0;
+    int root = 0;
+    MPI_Op op = MPI_SUM;
+    const void* sendbuf = nullptr;  // or the only buffer
+    const void* recvbuf = nullptr;
+    bool collective = false;
+    bool reduces = false;      // op is given
+    bool vector_form = false;  // counts come in arrays: not looked at
+    bool type_arrays =
+        false;  // datatypes come in arrays: the mpi_f08 bindings pass copies that end with the call
+};
+
+struct Operation {
+    Call call;
+    IssueFunction issue;
+    const void* arguments;  // copied; trivially copyable
+    uint16_t argument_bytes;
+    CallFacts facts;
+};
+
+template <class Arguments>
+Operation make_operation(Call call, IssueFunction issue, const Arguments& arguments,
+                         const CallFacts& facts) noexcept {
+    static_assert(std::is_trivially_copyable_v<Arguments>);
+    static_assert(sizeof(Arguments) <= max_argument_bytes);
+    return {call, issue, &arguments, sizeof(Arguments), facts};
+}
+
+// Nonblocking call: issues it or puts it on the queue; *app_request is real or virtual
+// (MPI 4.0, 3.7 and 6.12).
+int post(const Operation& operation, MPI_Request* app_request) noexcept;
+
+// Blocking call as its nonblocking twin: returns when it is complete. Waits on the ladder.
+int run_twin(const Operation& operation, MPI_Status* status) noexcept;
+
+// True where a blocking point-to-point call on this communicator may run as its twin; else the
+// caller uses the real blocking function. Declines re-entrant calls, communicators with an error
+// handler of their own, and everything where the library itself waits as well.
+bool twin_serves(MPI_Comm comm) noexcept;
+
+// True where the library surely takes the arguments, judged without asking it. For calls whose
+// parts must not be begun when one of them would be refused. The communicator is one that
+// twin_serves().
+bool library_surely_takes(const Operation& operation) noexcept;
+
+// True where blocking collectives on this communicator run as their nonblocking twins. Equal on all
+// ranks of the communicator: MPI does not match a blocking collective with a nonblocking one
+// (MPI 4.0, 6.12). So also in a callback, where another rank may call outside of one: the library
+// does not hold its lock there. Declines only on the offload thread, which cannot wait for itself.
+bool collective_twin_serves(MPI_Comm comm) noexcept;
+
+}  // namespace vecmpi::offload

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests, real and virtual (MPI 4.0, 3.7.3-3.7.5, 3.8, 3.9, 4.2).
+#pragma once
+
+#include <mpi.h>
+
+#include "library/api.hpp"
+
+namespace vecmpi::offload {
+
+inline bool is_virtual(MPI_Request request) noexcept { return library::is_unused_request(request); }
+
+int wait_one(MPI_Request* request, MPI_Status* status) noexcept;
+int test_one(MPI_Request* request, int* flag, MPI_Status* status) noexcept;
+int wait_any(int count, MPI_Request requests[], int* index, MPI_Status* status) noexcept;
+int test_any(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) noexcept;
+int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept;
+int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept;
+int wait_some(int incount, MPI_Request requests[], int* outcount, int indices[],
+              MPI_Status statuses[]) noexcept;
+int test_some(int incount, MPI_Request requests[], int* outcount, int indices[],
+              MPI_Status statuses[]) noexcept;
+int request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexcept;
+int request_get_status_all(int count, const MPI_Request requests[], int* flag,
+                           MPI_Status statuses[]) noexcept;
+int request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag,
+                           MPI_Status* status) noexcept;
+int request_get_status_some(int incount, const MPI_Request requests[], int* outcount, int indices[],
+                            MPI_Status statuses[]) noexcept;
+int request_is_complete(MPI_Request request) noexcept;  // MPICH's extension
+int request_free(MPI_Request* request) noexcept;
+int cancel(MPI_Request* request) noexcept;
+int start(MPI_Request* request) noexcept;
+int start_all(int count, MPI_Request requests[]) noexcept;
+int pready(int partition, MPI_Request request) noexcept;
+int pready_range(int low, int high, MPI_Request request) noexcept;
+int pready_list(int length, const int partitions[], MPI_Request request) noexcept;
+int parrived(MPI_Request request, int partition, int* flag) noexcept;
+
+// After a real persistent request was made on comm: gives the program a virtual one in its place
+// where the offload thread serves it, else leaves it. op: of a reduction.
+void adopt_persistent(MPI_Comm comm, MPI_Request* app_request, MPI_Op op = MPI_SUM) noexcept;
+
+// From now on there may be requests that only the library's own Waitall takes rightly: generalized
+// ones, those of files among them. MPICH 4.0's Testall frees them twice, and ROMIO's collective
+// calls match only if all ranks make progress with one request after the other.
+void note_generalized_requests() noexcept;
+// From now on the library's progress calls functions of the program (MPIX_Async_start of
+// MPICH 4.1): not on a thread that the program does not know. Nothing where no engine runs.
+void note_poll_functions() noexcept;
+// Such requests and persistent ones may exist from before the engine ran: a session made them.
+void note_earlier_requests() noexcept;
+
+}  // namespace vecmpi::offload
