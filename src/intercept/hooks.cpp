@@ -25,11 +25,11 @@ namespace {
 // for a message polls only where other ranks could have sent it.) Again: from the second poll on
 // the library's lock is seen taken as well.
 offload::LibraryWaits library_waits(int lib_provided) noexcept {
-    MPI_Request never = offload::start_endless_request();
+    MPI_Request never = offload::pending_for_ever();
     int flag;
     library::forget_global_lock();
     for (int look = 0; look < 3; ++look) real.Test(&never, &flag, MPI_STATUS_IGNORE);
-    offload::end_endless_request(&never);
+    offload::end_pending_for_ever();
     library::watch_locks_of_library(false);
     const bool multiple = lib_provided == MPI_THREAD_MULTIPLE;
     const bool rests = library::library_polls_seen();

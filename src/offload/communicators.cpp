@@ -154,7 +154,7 @@ constexpr CommTraits no_communicator{
 
 CommTraits ask_library(MPI_Comm comm) noexcept {
     CommTraits traits = no_communicator;
-    ++this_thread.inside;
+    const Within library(Inside::library);
     int inter = 0;
     if (is_communicator(comm, &inter) && !is_extension(comm)) {
         traits.inter = inter != 0;
@@ -165,7 +165,6 @@ CommTraits ask_library(MPI_Comm comm) noexcept {
         traits.handler = handler_of(comm);
         traits.world_only = comm_in_world(comm, traits.inter, traits.size);
     }
-    --this_thread.inside;
     return traits;
 }
 
@@ -209,8 +208,9 @@ void note_handler(MPI_Comm comm) noexcept {
     const bool served = comm != MPI_COMM_WORLD && window_serves(comm_traits(comm).handler);
     if (served) return;
     // In this order: what is issued is in the window.
-    if (!engine->all_issued() || engine->has_work() || engine->virtual_persistent.load())
-        engine->let_callers_ask();
+    if (!engine->all_issued() || engine->has_work() ||
+        engine->has_seen(RequestKind::virtual_persistent))
+        engine->let_callers_complete();
 }
 
 void note_dynamic_processes() noexcept {

@@ -13,24 +13,26 @@ namespace vecmpi::offload {
 
 namespace {
 
+// The first error of a job that this call of the program completed: raised as the call ends.
+struct JobError {
+    int error = MPI_SUCCESS;
+    MPI_Comm comm = MPI_COMM_NULL;
+};
+thread_local constinit JobError first_job_error __attribute__((tls_model("initial-exec"))) = {};
+
 // A thread that enters a job: inside the library, and computing as the poster would.
 class JobScope {
   public:
     explicit JobScope(const FloatEnvironment& floats) noexcept : own_floats_(float_environment()) {
-        ++this_thread.inside;
-        ++this_thread.inside_job;
         if (own_floats_ != floats) set_float_environment(floats);
     }
-    ~JobScope() {
-        set_float_environment(own_floats_);
-        --this_thread.inside_job;
-        --this_thread.inside;
-    }
+    ~JobScope() { set_float_environment(own_floats_); }
     JobScope(const JobScope&) = delete;
     JobScope& operator=(const JobScope&) = delete;
 
   private:
-    FloatEnvironment own_floats_;
+    const Within within_{Inside::library | Inside::job};
+    const FloatEnvironment own_floats_;
 };
 
 bool look_at(Job& job, const FloatEnvironment& floats) noexcept {
@@ -40,7 +42,7 @@ bool look_at(Job& job, const FloatEnvironment& floats) noexcept {
 
 void run_here(Job& job) noexcept {
     const FloatEnvironment floats = float_environment();
-    engine->run_until(
+    engine->wait_until(
         [&](bool may_call) noexcept {
             if (!may_call) return false;
             if (look_at(job, floats)) return true;
@@ -76,9 +78,9 @@ void complete_stand_in(MPI_Comm comm, int tag, int error) noexcept {
 
 // A slot that is active. The first messages go at once, unless the offload thread is as quick.
 void begin(std::unique_ptr<Job> job, Slot* slot) noexcept {
-    if (!engine->thread_spins() && look_at(*job, float_environment()))
+    if (!engine->thread.spins() && look_at(*job, float_environment()))
         return complete_slot(slot, job->error);
-    if (engine->jobs.add(job, slot)) return engine->wake_for_job();
+    if (engine->jobs.add(job, slot)) return engine->thread.wake();
     run_here(*job);
     complete_slot(slot, job->error);
 }
@@ -162,7 +164,7 @@ bool JobList::add_stand_in(std::unique_ptr<Job>& job, MPI_Request* app_request) 
     if (!record) return false;
     const MPI_Comm comm = stand_in_comm();
     const bool made =
-        comm != MPI_COMM_NULL && record->number <= engine->tag_upper_bound &&
+        comm != MPI_COMM_NULL && record->number <= engine->facts.tag_upper_bound &&
         real.Irecv(nullptr, 0, MPI_BYTE, 0, record->number, comm, app_request) == MPI_SUCCESS;
     if (made) {
         start(record, job, nullptr);
@@ -198,7 +200,7 @@ bool JobList::advance() noexcept {
          record = record->next.load(std::memory_order_acquire))
         any_done |= advance(record, &waits_for_memory);
     // With no job held: the poll may call an operator of the program.
-    if (waits_for_memory && !any_done && !this_thread.library_looks_at_jobs) poll_library();
+    if (waits_for_memory && !any_done && !this_thread.is(Inside::poll)) poll_library();
     return any_done;
 }
 
@@ -232,7 +234,7 @@ bool JobList::advance(JobRecord* record, bool* waits_for_memory) noexcept {
 // program's.
 MPI_Comm JobList::stand_in_comm() noexcept {
     static std::atomic<uint32_t> making{0};
-    const InsideLibrary inside;
+    const Within library(Inside::library);
     while (making.exchange(1, std::memory_order_acquire) != 0) Ladder::give_way();
     if (stand_in_comm_ == MPI_COMM_NULL &&
         real.Comm_split(MPI_COMM_SELF, 0, 0, &stand_in_comm_) != MPI_SUCCESS)
@@ -245,8 +247,8 @@ MPI_Comm JobList::stand_in_comm() noexcept {
 // the library may still write to the buffers of its operations.
 void JobList::end() noexcept {
     using Clock = std::chrono::steady_clock;
-    const InsideLibrary inside;
-    Ladder ladder(engine->wait);
+    const Within library(Inside::library);
+    Ladder ladder(engine->facts.wait);
     const auto limit = Clock::now() + std::chrono::seconds(1);
     while (library::jobs_under_way.load(std::memory_order_relaxed) != 0 && Clock::now() < limit)
         if (!advance()) ladder.rest();
@@ -267,23 +269,20 @@ void JobList::forget_requests() noexcept {
 // ---- the door -----------------------------------------------------------------------------------
 
 bool jobs_are_served() noexcept { return agreement().serves_jobs; }
-bool jobs_are_watched() noexcept { return engine_runs() && engine->thread_spins(); }
+bool jobs_are_watched() noexcept { return engine_runs() && engine->thread.spins(); }
 
 // A poll inside a look at a job: advance() called the library. The engine's loop and its thread
 // look by themselves; the thread may be held up where callers ask.
 library::JobLook job_look_after_poll() noexcept {
-    if (this_thread.inside_job != 0 || this_thread.owns_engine || !engine_runs())
+    if (this_thread.is(Inside::job) || this_thread.is(Inside::engine) || !engine_runs())
         return library::JobLook::none;
-    if (engine->has_thread() && !engine->callers_ask.load(std::memory_order_relaxed))
-        return library::JobLook::none;
-    return engine->library_locks ? library::JobLook::after_unlock : library::JobLook::at_once;
+    if (engine->thread.exists() && !engine->callers_complete()) return library::JobLook::none;
+    return engine->facts.library_locks ? library::JobLook::after_unlock : library::JobLook::at_once;
 }
 
 void advance_jobs_in_library() noexcept {
-    const InsideLibrary inside;
-    const bool outer = std::exchange(this_thread.library_looks_at_jobs, true);
+    const Within poll(Inside::library | Inside::poll);
     advance_jobs();
-    this_thread.library_looks_at_jobs = outer;
 }
 
 int post_job(Call call, std::unique_ptr<Job> job, MPI_Comm comm,
@@ -296,7 +295,7 @@ int post_job(Call call, std::unique_ptr<Job> job, MPI_Comm comm,
         return MPI_SUCCESS;
     }
     if (engine->jobs.add_stand_in(job, app_request)) {
-        engine->wake_for_job();
+        engine->thread.wake();
         return MPI_SUCCESS;
     }
     *app_request = MPI_REQUEST_NULL;
@@ -311,14 +310,7 @@ int run_job(Call, Job& job, MPI_Comm comm) noexcept {
 int run_job_beside(Call call, Job& job, MPI_Comm comm) noexcept {
     {
         const DirectCall scope(call, Reentry::program);
-        const CallerInside inside(*engine);
-        Ladder ladder(engine->wait);
-        while (!job.advance()) {
-            if (engine->look_meanwhile())
-                ladder.reset();
-            else
-                engine->rest(ladder);
-        }
+        engine->wait_beside_owner([&job]() noexcept { return job.advance(); });
     }
     return raised(job, comm);
 }
@@ -341,7 +333,7 @@ void start_job(Slot* slot) noexcept {
     int error = MPI_SUCCESS;
     std::unique_ptr<Job> job;
     {
-        const InsideLibrary inside;
+        const Within library(Inside::library);
         job = slot->maker->make(slot->arguments, &error);
     }
     slot->state.store(SlotState::active, std::memory_order_relaxed);
@@ -359,16 +351,15 @@ void abandon_job(Slot* slot) noexcept {
 }
 
 void note_job_error(MPI_Comm comm, int error) noexcept {
-    if (this_thread.job_error != MPI_SUCCESS) return;
-    this_thread.job_error = error;
-    this_thread.job_comm = comm;
+    if (first_job_error.error != MPI_SUCCESS) return;
+    first_job_error = {error, comm};
 }
 
 int after_job_errors(int rc) noexcept {
-    if (this_thread.job_error == MPI_SUCCESS) [[likely]]
+    if (first_job_error.error == MPI_SUCCESS) [[likely]]
         return rc;
-    const int error = std::exchange(this_thread.job_error, int{MPI_SUCCESS});
-    real.Comm_call_errhandler(this_thread.job_comm, error);
+    const JobError raised = std::exchange(first_job_error, JobError{});
+    real.Comm_call_errhandler(raised.comm, raised.error);
     return rc;
 }
 

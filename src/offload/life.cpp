@@ -52,13 +52,13 @@ bool may_spin(bool crowded) noexcept {
 void apply_wait_policy(bool library_rests) noexcept {
     const auto& [host, plan] = decision();
     const bool crowded = oversubscribed(host, plan);
-    engine->library_may_wait = library_rests || may_spin(crowded);
-    engine->wait = wait_policy(settings().wait, crowded);
-    engine->callers_with_cpu = settings().wait == WaitMode::automatic && !crowded
-                                   ? static_cast<uint32_t>(cpus_of_rank(host))
-                                   : UINT32_MAX;
-    engine->yields_at_once = engine->wait.spins + engine->wait.pauses <= 2;
-    looks_by_itself = std::max(engine->wait.spins, 1u);
+    engine->facts.library_may_wait = library_rests || may_spin(crowded);
+    engine->facts.wait = wait_policy(settings().wait, crowded);
+    engine->facts.callers_with_cpu = settings().wait == WaitMode::automatic && !crowded
+                                         ? static_cast<uint32_t>(cpus_of_rank(host))
+                                         : UINT32_MAX;
+    engine->facts.yields_at_once = engine->facts.wait.spins + engine->facts.wait.pauses <= 2;
+    looks_by_itself = std::max(engine->facts.wait.spins, 1u);
 }
 
 void start_offload_thread(int lib_provided) noexcept {
@@ -73,14 +73,14 @@ void start_offload_thread(int lib_provided) noexcept {
         return;
     }
     if (plan.cpu >= 0) engine->pool.prefer_node(numa_node_of_cpu(plan.cpu));
-    if (!engine->start_thread(plan)) plan.reason = "off: the system refused a thread";
+    if (!engine->thread.start(plan)) plan.reason = "off: the system refused a thread";
 }
 
 void read_tag_upper_bound() noexcept {
     void* value = nullptr;
     int found = 0;
     real.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &found);
-    if (found) engine->tag_upper_bound = *static_cast<int*>(value);
+    if (found) engine->facts.tag_upper_bound = *static_cast<int*>(value);
 }
 
 // moved: the messages of the agreement came by polls. Where this rank has neighbours on the node
@@ -144,56 +144,52 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     apply_wait_policy(library_waits.rest);
     static constexpr library::PollAnswers answers{
         job_look_after_poll, advance_jobs_in_library, []() noexcept {
-            return this_thread.owns_engine || this_thread.loops != 0 || this_thread.inside_job != 0;
+            return this_thread.is(Inside::engine) || this_thread.is(Inside::wait) ||
+                   this_thread.is(Inside::job);
         }};
     library::answer_polls(answers);
-    engine->callers_serve_jobs = library_waits.serve_jobs;
+    engine->facts.callers_serve_jobs = library_waits.serve_jobs;
     library::note_traits_of_version();
-    engine->operators_lock_library = !library::has_trait(library::Trait::free_operators);
-    engine->library_locks = lib_provided == MPI_THREAD_MULTIPLE;
+    engine->facts.operators_lock_library = !library::has_trait(library::Trait::free_operators);
+    engine->facts.library_locks = lib_provided == MPI_THREAD_MULTIPLE;
     read_tag_upper_bound();
     load_profile(kernels::isa_name(kernels::best_isa()), library::library_version);
     adopt_arithmetic(library::bind_real_functions(), session_came_first);
-    engine->reset_window();
+    engine->reset();
     const bool multiple = app_level == MPI_THREAD_MULTIPLE;
     engine->expect_many_producers(multiple);
     start_offload_thread(lib_provided);
-    engine->many_callers = engine->has_thread() || multiple;
-    engine->queues = engine->has_thread() || (multiple && !engine->library_may_wait);
+    engine->facts.many_callers = engine->thread.exists() || multiple;
+    engine->facts.queues = engine->thread.exists() || (multiple && !engine->facts.library_may_wait);
     // Threads that wait for jobs do not wait for each other: the library may call functions of the
     // program in any of them.
-    if (multiple && !engine->queues) {
-        const InsideLibrary inside;
-        engine->blocker();  // which they share: before there are two
-        engine->callers_ask.store(true, std::memory_order_relaxed);
-    }
+    if (multiple && !engine->facts.queues) engine->begin_with_callers();
     // A job on the offload thread makes progress there, and so would run the program's operators.
     OwnMeans means{.has_engine = true};
-    means.serves_jobs =
-        library_waits.serve_jobs || (engine->has_thread() && !engine->operators_lock_library);
+    means.serves_jobs = library_waits.serve_jobs ||
+                        (engine->thread.exists() && !engine->facts.operators_lock_library);
     // After the thread, which the system may have refused: what is agreed on must be true.
     means.wants_twins = library::has_trait(library::Trait::twins) && !library_waits.rest &&
                         oversubscribed(made.host, made.plan);
     const uint64_t events_before = library::library_events;
-    const bool agreed = agree_over_world(means, engine->wait);
+    const bool agreed = agree_over_world(means, engine->facts.wait);
     prove_that_library_wakes(library::library_events != events_before);
     if (!agreed) {
-        engine->stop_thread();
+        engine->thread.stop();
         return;
     }
     running->store(1, std::memory_order_release);
-    set_need(Need::messages, !engine->library_waits_as_well());
-    set_need(Need::queue, engine->queues);
+    set_need(Need::messages, !engine->facts.library_waits_as_well());
+    set_need(Need::queue, engine->facts.queues);
     set_need(Need::twins, agreement().twin_collectives);
     log_line(LogLevel::info, "offload thread %s", made.plan.reason.c_str());
 }
 
 void quiesce_engine() noexcept {
     { DirectCall everything_issued(Call::Finalize); }
-    engine->stop_thread();
+    engine->thread.stop();
     engine->jobs.end();
-    engine->release_blocker();
-    stop_polling();
+    end_pending_for_ever();
 }
 
 void stop_engine() noexcept {
@@ -204,7 +200,7 @@ void stop_engine() noexcept {
 }
 
 bool engine_runs() noexcept { return running && running->load(std::memory_order_relaxed) != 0; }
-bool engine_has_thread() noexcept { return engine_runs() && engine->has_thread(); }
+bool engine_has_thread() noexcept { return engine_runs() && engine->thread.exists(); }
 int app_thread_level() noexcept { return app_level; }
 std::string engine_reason() { return decision().plan.reason; }
 

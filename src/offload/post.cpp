@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a call to an issued or queued operation. Completion is in completion.cpp.
+// From a call to an issued or queued operation. Completion is in complete_one.cpp and its sisters.
 #include <cstring>
 
 #include "engine.hpp"
@@ -35,8 +35,8 @@ int issue_by_library(const Operation& operation, MPI_Request* app_request) noexc
 int issue_owned(const Operation& operation, MPI_Request* app_request) noexcept {
     int rc;
     {
-        OwnerScope scope;
-        if (engine->queues) engine->drain();
+        const Within owner(as_owner);
+        if (engine->facts.queues) engine->drain();
         rc = operation.issue(operation.arguments, app_request);
     }
     engine->leave();
@@ -60,7 +60,7 @@ Counter reason_not_to_queue(const Operation& operation) noexcept {
     if (!library::is_comm_handle(comm)) return Counter::decline_arguments;
     const CommTraits traits = comm_traits(comm);
     if (!window_serves(traits.handler)) return Counter::decline_error_handler;
-    if (!surely_taken(operation.call, facts, traits, engine->tag_upper_bound))
+    if (!surely_taken(operation.call, facts, traits, engine->facts.tag_upper_bound))
         return Counter::decline_arguments;
     return Counter::number_of_counters;
 }
@@ -100,7 +100,7 @@ bool is_small_message(const CallFacts& facts) noexcept {
 // A nonblocking call may be issued by the caller where no thread would do it better. Order is kept:
 // nothing may stand in the queue before it.
 bool may_issue_inline(const Operation& operation) noexcept {
-    if (!engine->has_thread() || engine->thread_stands_back()) return true;
+    if (!engine->thread.exists() || engine->thread.stands_back()) return true;
     return is_small_message(operation.facts) && engine->nothing_queued();
 }
 
@@ -120,22 +120,21 @@ bool window_serves(CommTraits::Handler handler) noexcept {
 
 int post(const Operation& operation, MPI_Request* app_request) noexcept {
     if (!engine_runs()) return operation.issue(operation.arguments, app_request);
-    if (engine->library_waits_as_well()) return issue_by_library(operation, app_request);
+    if (engine->facts.library_waits_as_well()) return issue_by_library(operation, app_request);
     if (operation.facts.reduces) note_op(operation.facts.op);
-    if (engine->queues && engine->alone()) return issue_by_library(operation, app_request);
+    if (engine->facts.queues && engine->alone()) return issue_by_library(operation, app_request);
     if (has_user_handler(comm_of(operation.facts))) {
         count(Counter::decline_error_handler);
         return issue_unowned(operation, app_request);
     }
     if (may_issue_inline(operation)) {
-        if (engine->callers_ask.load(std::memory_order_relaxed))
-            return issue_unowned(operation, app_request);
+        if (engine->callers_complete()) return issue_unowned(operation, app_request);
         if (engine->try_own()) return issue_owned(operation, app_request);
     }
     if (!queue_operation(operation, app_request)) return issue_unowned(operation, app_request);
     // The owner may have left before it saw our command: then it is ours to issue.
-    if (!engine->has_thread() && engine->try_own()) engine->leave();
-    if (engine->thread_stands_back()) engine->wait_until_issued();  // nobody else would
+    if (!engine->thread.exists() && engine->try_own()) engine->leave();
+    if (engine->thread.stands_back()) engine->wait_until_issued();  // nobody else would
     return MPI_SUCCESS;
 }
 
@@ -143,16 +142,16 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept {
     MPI_Request request = MPI_REQUEST_NULL;
     int rc;
     if (operation.facts.reduces) note_op(operation.facts.op);
-    if (engine->queues && engine->alone()) {
+    if (engine->facts.queues && engine->alone()) {
         rc = issue_by_library(operation, &request);
-    } else if (engine->callers_ask.load(std::memory_order_relaxed)) {
+    } else if (engine->callers_complete()) {
         rc = issue_unowned(operation, &request);
     } else if (engine->try_own()) {
-        count(Counter::taken_over, engine->has_thread());
+        count(Counter::taken_over, engine->thread.exists());
         rc = issue_owned(operation, &request);
     } else {
-        CallerInside inside(*engine);  // the offload thread steps aside within a look
-        for (int look = 0; look < 32 && !this_thread.owns_engine; ++look) {
+        const WaitingCaller caller(*engine);  // the offload thread steps aside within a look
+        for (int look = 0; look < 32 && !this_thread.is(Inside::engine); ++look) {
             if (engine->try_own()) {
                 rc = issue_owned(operation, &request);
                 if (rc != MPI_SUCCESS) return rc;
@@ -167,11 +166,11 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept {
     return wait_one(&request, status);
 }
 
-bool is_reentrant() noexcept { return this_thread.inside != 0; }
+bool is_reentrant() noexcept { return this_thread.is(Inside::library); }
 bool is_offload_thread() noexcept { return this_thread.is_offload_thread; }
 
 bool twin_serves(MPI_Comm comm) noexcept {
-    if (is_reentrant() || !engine_runs() || engine->library_waits_as_well()) return false;
+    if (is_reentrant() || !engine_runs() || engine->facts.library_waits_as_well()) return false;
     if (!library::is_comm_handle(comm)) return false;
     if (comm_traits(comm).handler != CommTraits::Handler::user) return true;
     count(Counter::decline_error_handler);
@@ -180,7 +179,7 @@ bool twin_serves(MPI_Comm comm) noexcept {
 
 bool library_surely_takes(const Operation& operation) noexcept {
     return surely_taken(operation.call, operation.facts, comm_traits(comm_of(operation.facts)),
-                        engine->tag_upper_bound);
+                        engine->facts.tag_upper_bound);
 }
 
 bool collective_twin_serves(MPI_Comm comm) noexcept {
@@ -190,19 +189,19 @@ bool collective_twin_serves(MPI_Comm comm) noexcept {
 
 DirectCall::DirectCall(Call call, Reentry reentry) noexcept : marks_inside_(false) {
     if (is_reentrant() || !engine_runs()) return;
-    if (engine->queues && !engine->alone()) engine->wait_until_issued();
+    if (engine->facts.queues && !engine->alone()) engine->wait_until_issued();
     marks_inside_ = reentry == Reentry::library;
-    this_thread.inside += marks_inside_;
+    if (marks_inside_) this_thread.enter(Inside::library);
     count_call(call_index(call), Path::direct, 0);
 }
 
-PartOfCall::PartOfCall() noexcept { ++this_thread.inside; }
-PartOfCall::~PartOfCall() noexcept { --this_thread.inside; }
-
 void issue_what_was_posted() noexcept {
-    if (engine->queues && !engine->all_issued() && !is_reentrant()) engine->wait_until_issued();
+    if (engine->facts.queues && !engine->all_issued() && !is_reentrant())
+        engine->wait_until_issued();
 }
 
-DirectCall::~DirectCall() noexcept { this_thread.inside -= marks_inside_; }
+DirectCall::~DirectCall() noexcept {
+    if (marks_inside_) this_thread.leave(Inside::library);
+}
 
 }  // namespace vecmpi::offload

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a program may do with a request besides completing it: start, free, cancel, look, mark
-// partitions ready. Completion is in completion.cpp.
+// partitions ready. Completion is in complete_one.cpp and its sisters.
 #include "engine.hpp"
 #include "plausible.hpp"
 #include "queueing.hpp"
@@ -19,18 +19,18 @@ Slot* slot_of(MPI_Request request) noexcept {
 // beside him.
 template <class Work>
 int with_library(Work work) noexcept {
-    if (this_thread.owns_engine) {
+    if (this_thread.is(Inside::engine)) {
         engine->drain();
         return work();
     }
     if (!engine->own()) {
         engine->wait_until_issued();
-        const InsideLibrary inside;
+        const Within library(Inside::library);
         return work();
     }
     int rc;
     {
-        OwnerScope scope;
+        const Within owner(as_owner);
         engine->drain();
         rc = work();
     }
@@ -53,37 +53,38 @@ void start_slot(Slot* slot) noexcept {
     slot->error = MPI_SUCCESS;
     slot->floats = float_environment();
     engine->push(slot);
-    if (engine->thread_stands_back()) engine->wait_until_issued();
+    if (engine->thread.stands_back()) engine->wait_until_issued();
 }
 
 }  // namespace
 
 void note_generalized_requests() noexcept {
     if (!engine) return;
-    engine->generalized_requests.store(true, std::memory_order_relaxed);
-    if (engine_runs()) engine->let_callers_ask();  // not for files: their functions wait for nobody
+    engine->note(RequestKind::generalized);
+    if (engine_runs())
+        engine->let_callers_complete();  // not for files: their functions wait for nobody
 }
 
 void note_poll_functions() noexcept {
     note_generalized_requests();
-    if (engine_runs()) engine->let_thread_stand_back();
+    if (engine_runs()) engine->thread.let_stand_back();
 }
 
 void note_op(MPI_Op op) noexcept {
     if (!library::is_op_handle(op) || library::is_builtin_op(op)) return;
-    engine->let_callers_ask();
-    if (engine->operators_lock_library) engine->let_thread_stand_back();
+    engine->let_callers_complete();
+    if (engine->facts.operators_lock_library) engine->thread.let_stand_back();
 }
 
 void note_earlier_requests() noexcept {
     note_generalized_requests();
-    if (engine) engine->persistent_requests.store(true, std::memory_order_relaxed);
+    if (engine) engine->note(RequestKind::persistent);
 }
 
 void adopt_persistent(MPI_Comm comm, MPI_Request* app_request, MPI_Op op) noexcept {
     if (!engine_runs()) return;
     note_op(op);
-    engine->persistent_requests.store(true, std::memory_order_relaxed);
+    engine->note(RequestKind::persistent);
     if (is_reentrant() || !engine_has_thread() || *app_request == MPI_REQUEST_NULL) return;
     if (session_was_opened()) return count(Counter::decline_session);
     if (!window_serves(comm_traits(comm).handler)) return count(Counter::decline_error_handler);
@@ -97,7 +98,7 @@ void adopt_persistent(MPI_Comm comm, MPI_Request* app_request, MPI_Op op) noexce
     slot->is_job = false;
     slot->takes_floats = true;  // the request does not say whether it reduces
     slot->state.store(SlotState::inactive, std::memory_order_release);
-    engine->virtual_persistent.store(true, std::memory_order_relaxed);
+    engine->note(RequestKind::virtual_persistent);
     *app_request = engine->pool.handle(slot);
 }
 

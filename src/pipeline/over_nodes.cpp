@@ -60,7 +60,7 @@ std::optional<int> run_by_leaders(Call call, const node::NodeVector& vector, MPI
     team.reduce_to_first(vector);
     int error = MPI_SUCCESS;
     if (parts->leaders() != MPI_COMM_NULL) {
-        const offload::PartOfCall scope;
+        const offload::Within library(offload::Inside::library);
         error = between(parts->leaders());
     }
     const bool good = team.bcast_from_first(vector.output, vector.bytes(), error == MPI_SUCCESS);

@@ -13,7 +13,7 @@ namespace {
 
 struct GeneralizedRequests {
     GeneralizedRequests() { note_requests_of_files(); }
-    ~GeneralizedRequests() { engine->generalized_requests = false; }
+    ~GeneralizedRequests() { engine->forget_kind(RequestKind::generalized); }
 };
 
 // A virtual request whose operation is complete with this error.

@@ -96,7 +96,7 @@ TEST_CASE("where callers ask, nothing waits for an offload thread that is inside
     FreshLibrary library;
     InterpreterLock lock(InterpreterLock::offload_thread);
     RunningEngine running(Mode::thread, own_cpu, many_producers);
-    engine->let_callers_ask();
+    engine->let_callers_complete();
     MPI_Request stuck = queued(1);
     REQUIRE(eventually([&] { return lock.wanted.load(); }));
     int flag = 1, index = -1, indices[2];
@@ -140,7 +140,7 @@ TEST_CASE("where callers ask, no thread of the program waits for another that is
           "[offload][callbacks]") {
     FreshLibrary library;
     RunningEngine running(Mode::callers);
-    engine->let_callers_ask();
+    engine->let_callers_complete();
     InterpreterLock lock(InterpreterLock::first_thread);
     MPI_Request first = library_request(1, {.looks = 1});
     std::thread waiter([&] { wait_one(&first, MPI_STATUS_IGNORE); });
@@ -175,11 +175,11 @@ TEST_CASE("callers ask from the first operator of the program on, when the owner
     REQUIRE(eventually([&] { return looking != 0; }));
     facts.op = MPI_MAX;
     CHECK(post_fake(2, {.looks = 1}, &requests[0], facts) == MPI_SUCCESS);
-    CHECK_FALSE(engine->callers_ask);
+    CHECK_FALSE(engine->callers_complete());
     REQUIRE(eventually([&] { return looking != 0; }));
     facts.op = static_cast<MPI_Op>(0x98000000u);
     CHECK(post_fake(3, {.looks = 1}, &requests[1], facts) == MPI_SUCCESS);
-    CHECK(engine->callers_ask);
+    CHECK(engine->callers_complete());
     CHECK(looking == 0);
     const int looks = fake::calls_of_testsome();
     fake::complete(1);
@@ -205,7 +205,7 @@ TEST_CASE("callers begin to ask while threads post, wait, test, cancel and free"
                 MPI_Status status = untouched_status();
                 int flag = 0;
                 post_fake(label, plan, &requests[0], i % 4 ? large() : small());
-                if (thread == 0 && i == 100) engine->let_callers_ask();
+                if (thread == 0 && i == 100) engine->let_callers_complete();
                 if (i % 7 == 0) cancel(&requests[0]);
                 if (i % 5 == 0) request_free(&requests[0]);
                 if (i % 5 == 0 || i % 3 == 0) {
@@ -220,7 +220,7 @@ TEST_CASE("callers begin to ask while threads post, wait, test, cancel and free"
         });
     for (std::thread& thread : program) thread.join();
     CHECK(wrong == 0);
-    CHECK(engine->callers_ask);
+    CHECK(engine->callers_complete());
 }
 
 TEST_CASE("direct calls of one thread while others post and wait: nothing is lost, order is kept",
@@ -272,12 +272,12 @@ TEST_CASE("an operator that runs with the library's lock held keeps the offload 
     fake::inside_test = fake::inside_testsome = note;
     RunningEngine running(Mode::thread);
     note_op(users);
-    CHECK_FALSE(engine->thread_stands_back());  // MPICH 4 runs it without
-    engine->operators_lock_library = true;
+    CHECK_FALSE(engine->thread.stands_back());  // MPICH 4 runs it without
+    engine->facts.operators_lock_library = true;
     note_op(MPI_SUM);
-    CHECK_FALSE(engine->thread_stands_back());
+    CHECK_FALSE(engine->thread.stands_back());
     note_op(users);
-    CHECK(engine->thread_stands_back());
+    CHECK(engine->thread.stands_back());
     calls_of_thread = 0;
 
     MPI_Request request = MPI_REQUEST_NULL, persistent = made_persistent(2, {.looks = 5});

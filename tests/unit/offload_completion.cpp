@@ -117,7 +117,7 @@ TEST_CASE("Testany, Testsome: a result that is there already is reported",
     REQUIRE(eventually([slot] {
         if (engine->try_own()) {
             {
-                const OwnerScope scope;
+                const Within owner(as_owner);
                 engine->step();
             }
             engine->leave();
@@ -186,14 +186,14 @@ TEST_CASE("wait_until looks from inside the engine until there is something",
     CHECK(looks.left == 0);
     CHECK(looks.always_inside);
     CHECK_FALSE(is_reentrant());
-    CHECK_FALSE(this_thread.owns_engine);
+    CHECK_FALSE(this_thread.is(Inside::engine));
 }
 
 TEST_CASE("Waitall takes a persistent collective once", "[offload][completion]") {
     const bool mixed = GENERATE(false, true);
     FreshLibrary library;
     RunningEngine running(mixed ? Mode::callers : Mode::alone);
-    engine->persistent_requests = true;
+    engine->note(RequestKind::persistent);
     MPI_Request collective =
         fake::persistent(1, {.looks = 1, .quirk = fake::Quirk::persistent_collective});
     for (int round = 0; round < 2; ++round) {
@@ -229,5 +229,5 @@ TEST_CASE("Waitall beside generalized requests: the library waits for what is it
     CHECK(statuses[1].MPI_ERROR == MPI_SUCCESS);
     CHECK(statuses[2].MPI_ERROR == MPI_SUCCESS);
     CHECK(statuses[3].MPI_ERROR == MPI_ERR_OTHER);
-    engine->generalized_requests = false;
+    engine->forget_kind(RequestKind::generalized);
 }

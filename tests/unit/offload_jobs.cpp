@@ -58,7 +58,7 @@ Raised raised;
 void watch_errors() {
     raised = {};
     real.Comm_call_errhandler = [](MPI_Comm handlers_comm, int error) {
-        raised = {handlers_comm, error, raised.times + 1, this_thread.owns_engine};
+        raised = {handlers_comm, error, raised.times + 1, this_thread.is(Inside::engine)};
         return int{MPI_SUCCESS};
     };
 }
@@ -158,8 +158,8 @@ TEST_CASE("jobs: a request completes after as many looks as its job needs", "[of
 TEST_CASE("jobs: waits are ours even where the library waits as well", "[offload][jobs]") {
     FreshLibrary library;
     RunningEngine running(Mode::alone);
-    engine->library_may_wait = true;
-    REQUIRE(engine->library_waits_as_well());
+    engine->facts.library_may_wait = true;
+    REQUIRE(engine->facts.library_waits_as_well());
     Trace traces[5];
     MPI_Request requests[3] = {posted_job(traces[0], 3), library_request(1, {.looks = 2}),
                                MPI_REQUEST_NULL};
@@ -180,7 +180,7 @@ TEST_CASE("jobs: waits are ours even where the library waits as well", "[offload
     for (flag = 0; !flag;)
         CHECK(test_any(3, requests, &index, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     CHECK(index == 0);
-    engine->library_may_wait = false;
+    engine->facts.library_may_wait = false;
 }
 
 TEST_CASE("jobs: mixtures of jobs, queued operations and real requests", "[offload][jobs]") {
@@ -197,7 +197,7 @@ TEST_CASE("jobs: mixtures of jobs, queued operations and real requests", "[offlo
     for (MPI_Request request : requests) CHECK(request == MPI_REQUEST_NULL);
     CHECK((statuses[0].MPI_SOURCE == 1 && statuses[2].MPI_SOURCE == 2));
     CHECK((is_empty(statuses[1]) && is_empty(statuses[4])));
-    engine->generalized_requests = false;
+    engine->forget_kind(RequestKind::generalized);
 }
 
 TEST_CASE("jobs: with no slot left a request of the library stands in", "[offload][jobs]") {
@@ -265,7 +265,7 @@ TEST_CASE("jobs: persistent ones are made anew at each start", "[offload][jobs]"
     const Mode mode = GENERATE(Mode::alone, Mode::callers, Mode::thread);
     FreshLibrary library;
     RunningEngine running(mode);
-    engine->library_may_wait = mode == Mode::alone;
+    engine->facts.library_may_wait = mode == Mode::alone;
     Trace traces[2], nothing;
     MPI_Request requests[3] = {persistent_job(traces[0], 3), persistent_job(traces[1], 5),
                                persistent_job(nothing, 0)};
@@ -287,7 +287,7 @@ TEST_CASE("jobs: persistent ones are made anew at each start", "[offload][jobs]"
     for (MPI_Request& request : requests) CHECK(request_free(&request) == MPI_SUCCESS);
     CHECK(engine->pool.find(handle) == nullptr);
     CHECK_FALSE((traces[0].outside || nothing.outside));
-    engine->library_may_wait = false;
+    engine->facts.library_may_wait = false;
 }
 
 TEST_CASE("jobs: nothing to do but an error", "[offload][jobs]") {
@@ -343,8 +343,8 @@ TEST_CASE("jobs: where callers ask, an owner that does not come back holds up no
           "[offload][jobs]") {
     FreshLibrary library;
     RunningEngine running(Mode::callers);
-    engine->let_callers_ask();
-    REQUIRE(engine->callers_ask);
+    engine->let_callers_complete();
+    REQUIRE(engine->callers_complete());
     REQUIRE(engine->try_own());  // as if another thread were stuck in an operator
     Trace traces[4];
     MPI_Request requests[3] = {posted_job(traces[0], 20), library_request(1, {.looks = 2}),
@@ -361,11 +361,11 @@ TEST_CASE("jobs: looks from a wait of the library", "[offload][jobs]") {
     FreshLibrary library;
     RunningEngine running(Mode::alone);
     CHECK(job_look_after_poll() == library::JobLook::at_once);
-    engine->library_locks = true;
+    engine->facts.library_locks = true;
     CHECK(job_look_after_poll() == library::JobLook::after_unlock);
-    engine->library_locks = false;
+    engine->facts.library_locks = false;
     {
-        const OwnerScope scope;
+        const Within owner(as_owner);
         CHECK(job_look_after_poll() == library::JobLook::none);
     }
     Trace trace;
@@ -410,7 +410,7 @@ TEST_CASE("jobs: many threads, many jobs, one thread at a time in each", "[offlo
     const bool asks = GENERATE(false, true);
     FreshLibrary library;
     RunningEngine running(mode);
-    if (asks) engine->let_callers_ask();
+    if (asks) engine->let_callers_complete();
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (int thread = 0; thread < 4; ++thread)

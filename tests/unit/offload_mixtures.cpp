@@ -44,7 +44,7 @@ Mixture random_mixture(std::mt19937& random, int count, int* next_label) {
                 request = library_request(label, plan);
                 break;
             default:
-                request = engine->queues ? queued(label, plan) : library_request(label, plan);
+                request = engine->facts.queues ? queued(label, plan) : library_request(label, plan);
         }
         mixture.requests.push_back(request);
         mixture.labels.push_back(active ? label : never_reported);

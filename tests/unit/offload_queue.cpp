@@ -44,7 +44,7 @@ void post_many(int thread, int batches, unsigned seed, int* failures) {
 
 // Its argument: where to tell whether the calling thread holds the engine.
 int issue_and_tell_owner(const void* arguments, MPI_Request* request) noexcept {
-    **static_cast<bool* const*>(arguments) = this_thread.owns_engine;
+    **static_cast<bool* const*>(arguments) = this_thread.is(Inside::engine);
     return fake::issue(1, {.looks = 1}, request);
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("what is posted while another thread leaves the engine is issued", "[o
     // The waiting thread has drained the queue and looks at its own request: now a second thread
     // posts.
     fake::inside_test = [&late] {
-        if (late != MPI_REQUEST_NULL || !this_thread.owns_engine) return;
+        if (late != MPI_REQUEST_NULL || !this_thread.is(Inside::engine)) return;
         std::thread([&late] { post_fake(2, {}, &late); }).join();
     };
     MPI_Request request = library_request(1, {.looks = 3});
@@ -180,7 +180,7 @@ TEST_CASE("a communicator with an error handler of its own is served on the call
     fake::facts_of(comm).handler = fake::user_handler;
     bool was_owner = true;
     fake::inside_issue = [&was_owner](int label) {
-        if (label == 2) was_owner = this_thread.owns_engine;
+        if (label == 2) was_owner = this_thread.is(Inside::engine);
     };
     RunningEngine running(mode);
     MPI_Request first = MPI_REQUEST_NULL, second = MPI_REQUEST_NULL;
@@ -253,7 +253,7 @@ TEST_CASE("a callback inside the library may call MPI", "[offload][queue]") {
     MPI_Request inner = MPI_REQUEST_NULL;
     fake::inside_issue = [&](int label) {
         if (label != 1) return;
-        held = this_thread.owns_engine;
+        held = this_thread.is(Inside::engine);
         reentrant = is_reentrant();
         { const DirectCall scope(Call::Comm_dup); }
         inner = library_request(2, {.looks = 3});

@@ -15,7 +15,7 @@ SlotState state_of(MPI_Request request) { return engine->pool.find(request)->sta
 void look_as_owner() {
     engine->own();
     {
-        const OwnerScope scope;
+        const Within owner(as_owner);
         engine->step();
     }
     engine->leave();
@@ -251,7 +251,7 @@ TEST_CASE("with poll functions the thread stands back, and asking makes no progr
     MPI_Request before = queued(1), after = MPI_REQUEST_NULL;
     REQUIRE(eventually([] { return fake::is_active(1); }));
     note_poll_functions();
-    CHECK(engine->thread_stands_back());
+    CHECK(engine->thread.stands_back());
     looks = 0;
     for (int i = 0; i < 10; ++i) CHECK(request_is_complete(before) == 0);
     fake::complete(1);
@@ -277,10 +277,10 @@ TEST_CASE("what was queued for the thread is issued when it stands back", "[offl
     requests[1] = queued(2);
     requests[2] = queued(3);
     std::thread release([&] {
-        eventually([] { return engine->thread_stands_back(); });
+        eventually([] { return engine->thread.stands_back(); });
         hold = false;
     });
-    engine->let_thread_stand_back();
+    engine->thread.let_stand_back();
     release.join();
     CHECK((fake::is_active(2) && fake::is_active(3)));
     CHECK(fake::thread_of(fake::What::issue, 3) == std::this_thread::get_id());

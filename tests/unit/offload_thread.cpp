@@ -103,7 +103,7 @@ TEST_CASE("the thread does not park while a command is between queue and window"
     engine->own();
     post_fake(1, {.looks = 3}, &request);
     {
-        const OwnerScope scope;
+        const Within owner(as_owner);
         engine->drain();
     }
     engine->leave();
@@ -139,7 +139,7 @@ TEST_CASE("MPI_Finalize issues what is queued and ends the thread", "[offload][t
         post_fake(2, {.no_request = true}, &freed);
         quiesce_engine();
         CHECK(fake::has_event(fake::What::issue, 2));
-        CHECK_FALSE(engine->has_thread());
+        CHECK_FALSE(engine->thread.exists());
         CHECK(engine_runs());  // for the library's callbacks
         CHECK(wait_one(&freed, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     }

@@ -21,7 +21,7 @@ bool step_as_owner() {
     engine->own();
     bool moved;
     {
-        const OwnerScope scope;
+        const Within owner(as_owner);
         moved = engine->step();
     }
     engine->leave();
@@ -150,10 +150,10 @@ TEST_CASE("a communicator that gets another handler than MPI_COMM_WORLD while so
     };
     set_handler(MPI_ERRORS_RETURN);
     set_handler(MPI_ERRORS_ARE_FATAL);
-    CHECK_FALSE(engine->callers_ask);  // nothing was pending
+    CHECK_FALSE(engine->callers_complete());  // nothing was pending
     MPI_Request request = persistent ? made_persistent(1) : queued(1);
     set_handler(change.handler);
-    CHECK(engine->callers_ask == change.asks);
+    CHECK(engine->callers_complete() == change.asks);
     if (persistent) CHECK(start(&request) == MPI_SUCCESS);
     REQUIRE(eventually([] { return fake::is_active(1); }));
     fake::complete(1, MPI_ERR_TRUNCATE);

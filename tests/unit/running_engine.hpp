@@ -25,16 +25,16 @@ class RunningEngine {
         offload::start_engine(MPI_THREAD_SERIALIZED, MPI_THREAD_SERIALIZED, {}, false, nullptr);
         REQUIRE(offload::engine_runs());
         offload::engine->expect_many_producers(many_producers);
-        offload::engine->wait = yielding;
-        offload::engine->yields_at_once = true;
-        offload::engine->library_may_wait = false;  // it spins, and more ranks than CPUs wait
+        offload::engine->facts.wait = yielding;
+        offload::engine->facts.yields_at_once = true;
+        offload::engine->facts.library_may_wait = false;  // it spins, and more ranks than CPUs wait
         if (mode == Mode::thread) {
             OffloadPlan plan;
             plan.own_thread = true;
             plan.own_cpu = own_cpu;
-            REQUIRE(offload::engine->start_thread(plan));
+            REQUIRE(offload::engine->thread.start(plan));
         }
-        offload::engine->queues = offload::engine->many_callers = mode != Mode::alone;
+        offload::engine->facts.queues = offload::engine->facts.many_callers = mode != Mode::alone;
     }
     ~RunningEngine() {
         vecmpi::offload::quiesce_engine();
@@ -101,7 +101,7 @@ inline int run_fake(int label, const fake::Plan& plan, MPI_Status* status,
 // then.
 inline MPI_Request queued(int label, const fake::Plan& plan = {}) {
     MPI_Request request = MPI_REQUEST_NULL;
-    const bool has_thread = vecmpi::offload::engine->has_thread();
+    const bool has_thread = vecmpi::offload::engine->thread.exists();
     if (!has_thread) vecmpi::offload::engine->own();
     const int rc = post_fake(label, plan, &request);
     if (!has_thread) vecmpi::offload::engine->leave();
@@ -126,7 +126,7 @@ inline MPI_Request made_persistent(int label, const fake::Plan& plan = {}) {
 
 // As ROMIO, inside the library: such requests of files call no function of the program.
 inline void note_requests_of_files() {
-    const vecmpi::offload::InsideLibrary romio;
+    const vecmpi::offload::Within romio(vecmpi::offload::Inside::library);
     vecmpi::offload::note_generalized_requests();
 }
 

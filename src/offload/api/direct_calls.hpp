@@ -3,6 +3,7 @@
 #pragma once
 
 #include "library/api.hpp"
+#include "offload/api/thread_state.hpp"
 
 namespace vecmpi::offload {
 
@@ -26,13 +27,7 @@ class DirectCall {
 
 // For a call of the library's that is a part of a path of ours: comes back to MPI as a DirectCall
 // does, but orders nothing and counts nothing.
-class PartOfCall {
-  public:
-    PartOfCall() noexcept;
-    ~PartOfCall() noexcept;
-    PartOfCall(const PartOfCall&) = delete;
-    PartOfCall& operator=(const PartOfCall&) = delete;
-};
+//     const Within library(Inside::library);
 
 // For a call that runs without the library: it comes after all that this thread posted before.
 void issue_what_was_posted() noexcept;

@@ -8,19 +8,19 @@
 
 namespace vecmpi::offload {
 
-// A real request that stays pending until it is ended: who tests it makes the library poll.
-// MPI_REQUEST_NULL where the library refuses one.
-MPI_Request start_endless_request() noexcept;
-void end_endless_request(MPI_Request* request) noexcept;
+// A request of the library that is never complete, made by the first call, inside a DirectCall or
+// as the engine's owner: who tests it makes the library poll. Beside it, Testall looks at requests
+// and takes none. MPI_REQUEST_NULL where the library refuses one.
+MPI_Request pending_for_ever() noexcept;
+void end_pending_for_ever() noexcept;  // before MPI_Finalize
 
 // Calls look(context), which may call the library, until it returns true, resting on the ladder
 // between.
 void wait_until(bool (*look)(void* context), void* context) noexcept;
 
-// Before the first of the next three and of a job that waits for memory, inside a DirectCall.
-void prepare_to_poll() noexcept;
 // Returns once look() says so, which calls no MPI and is cheap: others change memory that this
-// process shares with them. First by itself, then on the ladder; the library and jobs go on then.
+// process shares with them. After the first pending_for_ever(), as the next. First by itself, then
+// on the ladder; the library and jobs go on then.
 extern uint32_t looks_by_itself;  // at least 1
 void wait_for_memory_on_ladder(bool (*look)(const void* context), const void* context) noexcept;
 template <class Look>

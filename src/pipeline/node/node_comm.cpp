@@ -127,7 +127,7 @@ std::unique_ptr<NodeComm> make_of(int rank, std::vector<BoxOfRank> boxes) noexce
 // Who lies where? 3. Could everyone map everyone? Null on all ranks where one of them could not.
 std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
     const NoCancellation scope;
-    offload::prepare_to_poll();
+    offload::pending_for_ever();
     constexpr int most_ranks = 1 << Box::butterfly_lines;
     std::vector<Card> cards;
     std::vector<BoxOfRank> boxes;

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One look at requests of which some are virtual.
+#include "mixture.hpp"
+
+#include "statuses.hpp"
+
+namespace vecmpi::offload {
+
+// Place of a virtual handle that is not in use, or -1.
+int Mixture::stale() const noexcept {
+    for (int i = 0; i < count_; ++i)
+        if (is_virtual(requests_[i]) && !slot(i)) return i;
+    return -1;
+}
+
+bool Mixture::virtuals_inactive() const noexcept {
+    for (int i = 0; i < count_; ++i)
+        if (is_virtual(requests_[i]) && readiness(slot(i)) != Readiness::inactive) return false;
+    return true;
+}
+
+// Testall over the real ones, which takes them if all requests are complete or one of them failed.
+// Also while a virtual one is pending: the library polls files only when it is asked about them,
+// and an error is due at once. Then the one that is never complete keeps it from taking anything
+// else.
+bool Mixture::test_reals(bool take, int* flag) noexcept {
+    int size = reals_.size;
+    if (!take) {
+        reals_.handles()[size] = pending_for_ever();
+        if (reals_.handles()[size] == MPI_REQUEST_NULL) return false;
+        ++size;  // there is room, since some request is virtual
+    }
+    real_rc_ = real.Testall(size, reals_.handles(), flag, reals_.statuses());
+    return true;
+}
+
+bool Mixture::look_at_all(bool may_call, int* rc) noexcept {
+    bool pending = false, failed = false;
+    for (int i = 0; i < count_; ++i) {
+        if (!is_virtual(requests_[i])) continue;
+        Slot* looked_at = slot(i);
+        const Readiness found = ask_for(looked_at, may_call);
+        pending |= found == Readiness::pending;
+        failed |= found == Readiness::complete && looked_at->error != MPI_SUCCESS;
+    }
+    int flag = reals_.size == 0;
+    if (reals_.size != 0 && (!may_call || !test_reals(failed || !pending, &flag))) return false;
+    *rc = real_rc_;
+    reals_taken_ = flag != 0 || real_rc_ == MPI_ERR_IN_STATUS;
+    all_complete_ = flag != 0 && !pending;
+    return all_complete_ || failed || real_rc_ != MPI_SUCCESS;
+}
+
+// What is not complete beside a failed one says so (MPI 4.0, 3.7.5).
+int Mixture::report_all(MPI_Status statuses[]) noexcept {
+    ErrorCollector errors(statuses);
+    int next_real = 0;
+    for (int i = 0; i < count_; ++i) {
+        MPI_Status* status = status_at(statuses, i);
+        if (next_real < reals_.size && reals_.place(next_real) == i) {
+            errors.add(i, report_real(next_real++, status));
+            continue;
+        }
+        Slot* virtual_slot = slot(i);
+        const Readiness found =
+            virtual_slot ? readiness(virtual_slot) : Readiness::inactive;  // or null
+        if (found == Readiness::complete) {
+            errors.add(i, consume(virtual_slot, &requests_[i], status));
+        } else if (found == Readiness::pending) {
+            errors.add(i, MPI_ERR_PENDING);
+        } else {
+            set_empty(status);
+            errors.add(i, MPI_SUCCESS);
+        }
+    }
+    return errors.result();
+}
+
+int Mixture::report_real(int index, MPI_Status* status) noexcept {
+    if (!reals_taken_) return MPI_ERR_PENDING;
+    return reals_.give_back(index, real_rc_, requests_, status);
+}
+
+bool Mixture::find_any(bool may_call, int* index, MPI_Status* status, int* rc) noexcept {
+    for (int i = 0; i < count_; ++i)
+        if (Slot* candidate = slot(i);
+            candidate && ask_for(candidate, may_call) == Readiness::complete) {
+            *index = i;
+            *rc = consume(candidate, &requests_[i], status);
+            return true;
+        }
+    *index = MPI_UNDEFINED;
+    if (reals_.size == 0) {
+        set_empty(status);
+        return virtuals_inactive();
+    }
+    if (!may_call) return false;
+    int flag = 0, found = MPI_UNDEFINED;
+    *rc = real.Testany(reals_.size, reals_.handles(), &found, &flag, status);
+    if (*rc == MPI_SUCCESS && !flag) return false;
+    if (found == MPI_UNDEFINED) return *rc != MPI_SUCCESS || virtuals_inactive();
+    *index = reals_.place(found);
+    requests_[*index] = reals_.handles()[found];
+    return true;
+}
+
+bool Mixture::find_some(bool may_call, int* outcount, int indices[], MPI_Status statuses[],
+                        int* rc) noexcept {
+    ErrorCollector errors(statuses);
+    int found = 0;
+    bool reals_inactive = reals_.size == 0;
+    for (int i = 0; i < count_; ++i)
+        if (Slot* candidate = slot(i);
+            candidate && ask_for(candidate, may_call) == Readiness::complete) {
+            indices[found] = i;
+            errors.add(found, consume(candidate, &requests_[i], status_at(statuses, found)));
+            ++found;
+        }
+    if (may_call && reals_.size > 0) {
+        int more = 0;
+        int* places = indices + found;
+        real_rc_ = real.Testsome(reals_.size, reals_.handles(), &more, places, reals_.statuses());
+        reals_inactive = more == MPI_UNDEFINED;
+        for (int i = 0; i < more && !reals_inactive; ++i) {
+            const MPI_Status& real_status = reals_.statuses()[i];
+            const int place = reals_.place(places[i]);
+            requests_[place] = reals_.handles()[places[i]];
+            if (once_) reals_.handles()[places[i]] = MPI_REQUEST_NULL;
+            places[i] = place;
+            copy_status(real_status, status_at(statuses, found));
+            errors.add(found++, real_rc_ == MPI_SUCCESS ? MPI_SUCCESS : real_status.MPI_ERROR);
+        }
+    }
+    *rc = errors.result();
+    const bool refused = real_rc_ != MPI_SUCCESS && real_rc_ != MPI_ERR_IN_STATUS;
+    if (refused && *rc == MPI_SUCCESS) *rc = real_rc_;
+    const bool none_left = found == 0 && !refused && reals_inactive && virtuals_inactive();
+    *outcount = none_left ? MPI_UNDEFINED : found;
+    return found > 0 || none_left || real_rc_ != MPI_SUCCESS;
+}
+
+int refuse_stale(MPI_Request* request) noexcept {
+    int flag;
+    return real.Test(request, &flag, MPI_STATUS_IGNORE);
+}
+
+}  // namespace vecmpi::offload

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The window: requests of the library that are active, and whose they are. Asks the library
+// nothing; the engine does.
+#pragma once
+
+#include "slots.hpp"
+
+namespace vecmpi::offload {
+
+// Requests that one Testsome looks at. More wait their turn; the window rotates.
+constexpr unsigned testsome_window = 64;
+
+// Request i belongs to slot i. Read by the engine's owner, changed with the right to issue
+// (Engine::IssueScope); the count is released after what it counts, so that the owner may be in the
+// library's Testsome while another thread adds to the end.
+class Window {
+  public:
+    uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
+    bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }
+
+    void add(Slot* slot, uint32_t slot_index) noexcept {
+        const uint32_t place = size_.load(std::memory_order_relaxed);
+        slot->window_index = place;
+        requests_[place] = slot->mpi_request;
+        slots_[place] = static_cast<uint16_t>(slot_index);
+        slot->state.store(SlotState::active, std::memory_order_release);
+        size_.store(place + 1, std::memory_order_release);  // pairs with size()
+    }
+    // The last one takes its place.
+    void remove(const Slot* slot, SlotPool& pool) noexcept {
+        const uint32_t last = size_.load(std::memory_order_relaxed) - 1;
+        const uint32_t place = slot->window_index;
+        requests_[place] = requests_[last];
+        slots_[place] = slots_[last];
+        pool.at(slots_[place])->window_index = place;
+        size_.store(last, std::memory_order_relaxed);
+    }
+    void reset() noexcept {
+        size_.store(0, std::memory_order_relaxed);
+        cursor_ = 0;
+    }
+
+    // What one look looks at: the next testsome_window requests.
+    struct Part {
+        int count;
+        MPI_Request* requests;
+        const uint16_t* slots;  // indices in the pool
+    };
+    Part next_part() noexcept {
+        const uint32_t active = size();
+        if (cursor_ >= active) cursor_ = 0;
+        const uint32_t base = cursor_, count = std::min(active - base, testsome_window);
+        cursor_ = base + count;
+        return {static_cast<int>(count), requests_ + base, slots_ + base};
+    }
+
+  private:
+    std::atomic<uint32_t> size_{0};
+    uint32_t cursor_ = 0;  // the owner's
+    MPI_Request requests_[slot_count];
+    uint16_t slots_[slot_count];
+};
+
+}  // namespace vecmpi::offload
