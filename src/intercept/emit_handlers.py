@@ -400,7 +400,7 @@ def ask_intranode(function):
     if function.intranode == "":
         return ""
     first = f"Call::{function.short_name}{request_behind(function)}"
-    return ask_paths(function, "pipeline::node::intranode_", function.intranode, first)
+    return ask_paths(function, "pipeline::node::", function.intranode, first)
 
 
 def ask_pipeline(function):
@@ -409,7 +409,7 @@ def ask_pipeline(function):
         return ""
     kind = f"pipeline::CollectiveForm::Kind::{FORMS[function.kind]}"
     form = f"pipeline::CollectiveForm{{Call::{function.short_name}, {kind}{request_behind(function)}}}"
-    return ask_paths(function, "pipeline::pipeline_", function.pipeline, form)
+    return ask_paths(function, "pipeline::", function.pipeline, form)
 
 
 # The library's own calls (ROMIO) are its own on all ranks alike.

@@ -225,7 +225,7 @@ void Engine::finish(Slot* slot, const MPI_Status& status, int error) noexcept {
 
 // Those that the library refuses are complete with its error, so that nobody waits for them for
 // ever.
-bool Engine::test_one_by_one(const Window::Part& part) noexcept {
+bool Engine::test_one_by_one(const RequestWindow::Part& part) noexcept {
     bool moved = false;
     for (int i = part.count - 1; i >= 0; --i) {
         Slot* slot = pool.at(part.slots[i]);
@@ -279,7 +279,7 @@ bool Engine::poll() noexcept {
     if (window_.size() == 0 || is_polling()) return false;
     if (callers_complete()) [[unlikely]]
         return progress_only();
-    const Window::Part part = window_.next_part();
+    const RequestWindow::Part part = window_.next_part();
     int completed = 0;
     int indices[testsome_window];
     MPI_Status statuses[testsome_window];

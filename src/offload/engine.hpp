@@ -8,8 +8,8 @@
 #include "jobs.hpp"
 #include "offload/api/thread_state.hpp"
 #include "offload_thread.hpp"
+#include "request_window.hpp"
 #include "sleeping_wait.hpp"
-#include "window.hpp"
 
 namespace vecmpi::offload {
 
@@ -220,7 +220,7 @@ class Engine {
                issuing_.exchange(1, std::memory_order_acquire) == 0;  // pairs with ~IssueScope()
     }
     void issue_left_over() noexcept;
-    bool test_one_by_one(const Window::Part& part) noexcept;
+    bool test_one_by_one(const RequestWindow::Part& part) noexcept;
     void finish(Slot* slot, const MPI_Status& status, int error) noexcept;
     void issue(Slot* slot) noexcept;
     bool poll() noexcept;
@@ -241,7 +241,7 @@ class Engine {
     // Program threads in a blocking call; the offload thread leaves the engine to them.
     alignas(64) std::atomic<uint32_t> callers_{0};
     OwnerAt owner_at_ = OwnerAt::loop;  // a callback of the library's enters us from the Testsome
-    alignas(64) Window window_;
+    alignas(64) RequestWindow window_;
     CommandQueue queue_;
 };
 

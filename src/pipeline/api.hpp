@@ -29,38 +29,35 @@ struct CollectiveForm {
 // Barrier and a small Allreduce are served from callbacks, too, outside of which other ranks may
 // make the same call.
 
-std::optional<int> pipeline_barrier(const CollectiveForm& form, MPI_Comm comm) noexcept;
+std::optional<int> barrier(const CollectiveForm& form, MPI_Comm comm) noexcept;
 
-std::optional<int> pipeline_allreduce(const CollectiveForm& form, const void* sendbuf,
-                                      void* recvbuf, MPI_Count count, MPI_Datatype datatype,
-                                      MPI_Op op, MPI_Comm comm) noexcept;
+std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                             MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                             MPI_Comm comm) noexcept;
 
-std::optional<int> pipeline_reduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
-                                   MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                                   MPI_Comm comm) noexcept;
+std::optional<int> reduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                          MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                          MPI_Comm comm) noexcept;
 
-std::optional<int> pipeline_reduce_scatter(const CollectiveForm& form, const void* sendbuf,
-                                           void* recvbuf, offload::RankArray recvcounts,
-                                           MPI_Datatype datatype, MPI_Op op,
-                                           MPI_Comm comm) noexcept;
+std::optional<int> reduce_scatter(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                                  offload::RankArray recvcounts, MPI_Datatype datatype, MPI_Op op,
+                                  MPI_Comm comm) noexcept;
 
-std::optional<int> pipeline_reduce_scatter_block(const CollectiveForm& form, const void* sendbuf,
-                                                 void* recvbuf, MPI_Count recvcount,
-                                                 MPI_Datatype datatype, MPI_Op op,
-                                                 MPI_Comm comm) noexcept;
+std::optional<int> reduce_scatter_block(const CollectiveForm& form, const void* sendbuf,
+                                        void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                                        MPI_Op op, MPI_Comm comm) noexcept;
 
-std::optional<int> pipeline_bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
-                                  MPI_Datatype datatype, int root, MPI_Comm comm) noexcept;
+std::optional<int> bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
+                         MPI_Datatype datatype, int root, MPI_Comm comm) noexcept;
 
-std::optional<int> pipeline_allgather(const CollectiveForm& form, const void* sendbuf,
-                                      MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                                      MPI_Count recvcount, MPI_Datatype recvtype,
-                                      MPI_Comm comm) noexcept;
+std::optional<int> allgather(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
+                             MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                             MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
-std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* sendbuf,
-                                       MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                                       offload::RankArray recvcounts, offload::RankArray displs,
-                                       MPI_Datatype recvtype, MPI_Comm comm) noexcept;
+std::optional<int> allgatherv(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
+                              MPI_Datatype sendtype, void* recvbuf, offload::RankArray recvcounts,
+                              offload::RankArray displs, MPI_Datatype recvtype,
+                              MPI_Comm comm) noexcept;
 
 struct PrivateCommEntry;
 }  // namespace vecmpi::pipeline

@@ -321,13 +321,13 @@ std::optional<int> scheduled_allgather(const CollectiveForm& form, const void* s
 
 }  // namespace
 
-std::optional<int> pipeline_barrier(const CollectiveForm& form, MPI_Comm comm) noexcept {
+std::optional<int> barrier(const CollectiveForm& form, MPI_Comm comm) noexcept {
     return barrier_over_nodes(form.call, comm);
 }
 
-std::optional<int> pipeline_allreduce(const CollectiveForm& form, const void* sendbuf,
-                                      void* recvbuf, MPI_Count count, MPI_Datatype datatype,
-                                      MPI_Op op, MPI_Comm comm) noexcept {
+std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                             MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                             MPI_Comm comm) noexcept {
     Decline decline;
     const bool is_blocking = form.kind == Kind::blocking;
     std::optional<int> rc;
@@ -341,9 +341,9 @@ std::optional<int> pipeline_allreduce(const CollectiveForm& form, const void* se
     return decline.count_unless(rc);
 }
 
-std::optional<int> pipeline_reduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
-                                   MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                                   MPI_Comm comm) noexcept {
+std::optional<int> reduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                          MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                          MPI_Comm comm) noexcept {
     Decline decline;
     auto rc = scheduled_reduce(form, sendbuf, recvbuf, count, datatype, op, root, comm, decline);
     if (!rc && form.kind == Kind::blocking)
@@ -351,10 +351,9 @@ std::optional<int> pipeline_reduce(const CollectiveForm& form, const void* sendb
     return decline.count_unless(rc);
 }
 
-std::optional<int> pipeline_reduce_scatter(const CollectiveForm& form, const void* sendbuf,
-                                           void* recvbuf, offload::RankArray recvcounts,
-                                           MPI_Datatype datatype, MPI_Op op,
-                                           MPI_Comm comm) noexcept {
+std::optional<int> reduce_scatter(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                                  offload::RankArray recvcounts, MPI_Datatype datatype, MPI_Op op,
+                                  MPI_Comm comm) noexcept {
     Decline decline;
     if (recvcounts.missing()) return std::nullopt;
     const auto count_of = [=](int rank) noexcept { return recvcounts[rank]; };
@@ -366,10 +365,9 @@ std::optional<int> pipeline_reduce_scatter(const CollectiveForm& form, const voi
     return decline.count_unless(rc);
 }
 
-std::optional<int> pipeline_reduce_scatter_block(const CollectiveForm& form, const void* sendbuf,
-                                                 void* recvbuf, MPI_Count recvcount,
-                                                 MPI_Datatype datatype, MPI_Op op,
-                                                 MPI_Comm comm) noexcept {
+std::optional<int> reduce_scatter_block(const CollectiveForm& form, const void* sendbuf,
+                                        void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                                        MPI_Op op, MPI_Comm comm) noexcept {
     Decline decline;
     const auto count_of = [=](int) noexcept { return recvcount; };
     auto rc =
@@ -380,8 +378,8 @@ std::optional<int> pipeline_reduce_scatter_block(const CollectiveForm& form, con
     return decline.count_unless(rc);
 }
 
-std::optional<int> pipeline_bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
-                                  MPI_Datatype datatype, int root, MPI_Comm comm) noexcept {
+std::optional<int> bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
+                         MPI_Datatype datatype, int root, MPI_Comm comm) noexcept {
     Decline decline;
     auto rc = scheduled_bcast(form, buffer, count, datatype, root, comm, decline);
     if (!rc && form.kind == Kind::blocking)
@@ -389,10 +387,9 @@ std::optional<int> pipeline_bcast(const CollectiveForm& form, void* buffer, MPI_
     return decline.count_unless(rc);
 }
 
-std::optional<int> pipeline_allgather(const CollectiveForm& form, const void* sendbuf,
-                                      MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                                      MPI_Count recvcount, MPI_Datatype recvtype,
-                                      MPI_Comm comm) noexcept {
+std::optional<int> allgather(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
+                             MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                             MPI_Datatype recvtype, MPI_Comm comm) noexcept {
     Decline decline;
     const auto traits =
         traits_to_schedule(form, Collective::allgather, comm, recvtype, recvcount, decline);
@@ -412,10 +409,10 @@ std::optional<int> pipeline_allgather(const CollectiveForm& form, const void* se
     return decline.count_unless(rc);
 }
 
-std::optional<int> pipeline_allgatherv(const CollectiveForm& form, const void* sendbuf,
-                                       MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
-                                       offload::RankArray recvcounts, offload::RankArray displs,
-                                       MPI_Datatype recvtype, MPI_Comm comm) noexcept {
+std::optional<int> allgatherv(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
+                              MPI_Datatype sendtype, void* recvbuf, offload::RankArray recvcounts,
+                              offload::RankArray displs, MPI_Datatype recvtype,
+                              MPI_Comm comm) noexcept {
     Decline decline;
     const auto traits = traits_to_schedule(form, Collective::allgather, comm, recvtype, 0, decline);
     if (!traits || recvcounts.missing() || displs.missing())

@@ -158,33 +158,32 @@ std::optional<int> asked_on_node(Call call) noexcept {
 
 namespace pipeline::node {
 
-std::optional<int> intranode_barrier(Call call, MPI_Comm) noexcept { return asked_on_node(call); }
-std::optional<int> intranode_allreduce(Call call, const void*, void*, MPI_Count, MPI_Datatype,
-                                       MPI_Op, MPI_Comm) noexcept {
+std::optional<int> barrier(Call call, MPI_Comm) noexcept { return asked_on_node(call); }
+std::optional<int> allreduce(Call call, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op,
+                             MPI_Comm) noexcept {
     return asked_on_node(call);
 }
-std::optional<int> intranode_iallreduce(Call call, MPI_Request*, const void*, void*, MPI_Count,
-                                        MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
+std::optional<int> iallreduce(Call call, MPI_Request*, const void*, void*, MPI_Count, MPI_Datatype,
+                              MPI_Op, MPI_Comm) noexcept {
     return asked_on_node(call);
 }
-std::optional<int> intranode_reduce(Call call, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op,
-                                    int, MPI_Comm) noexcept {
+std::optional<int> reduce(Call call, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int,
+                          MPI_Comm) noexcept {
     return asked_on_node(call);
 }
-std::optional<int> intranode_reduce_scatter(Call call, const void*, void*, offload::RankArray,
-                                            MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
+std::optional<int> reduce_scatter(Call call, const void*, void*, offload::RankArray, MPI_Datatype,
+                                  MPI_Op, MPI_Comm) noexcept {
     return asked_on_node(call);
 }
-std::optional<int> intranode_reduce_scatter_block(Call call, const void*, void*, MPI_Count,
-                                                  MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
+std::optional<int> reduce_scatter_block(Call call, const void*, void*, MPI_Count, MPI_Datatype,
+                                        MPI_Op, MPI_Comm) noexcept {
     return asked_on_node(call);
 }
-std::optional<int> intranode_allgather(Call call, const void*, MPI_Count, MPI_Datatype, void*,
-                                       MPI_Count, MPI_Datatype, MPI_Comm) noexcept {
+std::optional<int> allgather(Call call, const void*, MPI_Count, MPI_Datatype, void*, MPI_Count,
+                             MPI_Datatype, MPI_Comm) noexcept {
     return asked_on_node(call);
 }
-std::optional<int> intranode_bcast(Call call, void*, MPI_Count, MPI_Datatype, int,
-                                   MPI_Comm) noexcept {
+std::optional<int> bcast(Call call, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) noexcept {
     return asked_on_node(call);
 }
 
@@ -192,39 +191,36 @@ std::optional<int> intranode_bcast(Call call, void*, MPI_Count, MPI_Datatype, in
 
 namespace pipeline {
 
-std::optional<int> pipeline_barrier(const pipeline::CollectiveForm& form, MPI_Comm) noexcept {
+std::optional<int> barrier(const pipeline::CollectiveForm& form, MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_allreduce(const pipeline::CollectiveForm& form, const void*, void*,
-                                      MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
+std::optional<int> allreduce(const pipeline::CollectiveForm& form, const void*, void*, MPI_Count,
+                             MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_reduce(const pipeline::CollectiveForm& form, const void*, void*,
-                                   MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm) noexcept {
+std::optional<int> reduce(const pipeline::CollectiveForm& form, const void*, void*, MPI_Count,
+                          MPI_Datatype, MPI_Op, int, MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_reduce_scatter(const pipeline::CollectiveForm& form, const void*, void*,
-                                           offload::RankArray, MPI_Datatype, MPI_Op,
-                                           MPI_Comm) noexcept {
+std::optional<int> reduce_scatter(const pipeline::CollectiveForm& form, const void*, void*,
+                                  offload::RankArray, MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_reduce_scatter_block(const pipeline::CollectiveForm& form, const void*,
-                                                 void*, MPI_Count, MPI_Datatype, MPI_Op,
-                                                 MPI_Comm) noexcept {
+std::optional<int> reduce_scatter_block(const pipeline::CollectiveForm& form, const void*, void*,
+                                        MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_bcast(const pipeline::CollectiveForm& form, void*, MPI_Count,
-                                  MPI_Datatype, int, MPI_Comm) noexcept {
+std::optional<int> bcast(const pipeline::CollectiveForm& form, void*, MPI_Count, MPI_Datatype, int,
+                         MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_allgather(const pipeline::CollectiveForm& form, const void*, MPI_Count,
-                                      MPI_Datatype, void*, MPI_Count, MPI_Datatype,
-                                      MPI_Comm) noexcept {
+std::optional<int> allgather(const pipeline::CollectiveForm& form, const void*, MPI_Count,
+                             MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm) noexcept {
     return asked_in(form);
 }
-std::optional<int> pipeline_allgatherv(const pipeline::CollectiveForm& form, const void*, MPI_Count,
-                                       MPI_Datatype, void*, offload::RankArray, offload::RankArray,
-                                       MPI_Datatype, MPI_Comm) noexcept {
+std::optional<int> allgatherv(const pipeline::CollectiveForm& form, const void*, MPI_Count,
+                              MPI_Datatype, void*, offload::RankArray, offload::RankArray,
+                              MPI_Datatype, MPI_Comm) noexcept {
     return asked_in(form);
 }
 

@@ -65,32 +65,32 @@ std::vector<Row> blocking_collectives(float* send, float* receive) {
     return {
         {"Allreduce",
          [=](MPI_Count n) {
-             return pipeline_allreduce(form(Call::Allreduce), send, receive, n, MPI_FLOAT, MPI_SUM,
-                                       MPI_COMM_WORLD);
+             return pipeline::allreduce(form(Call::Allreduce), send, receive, n, MPI_FLOAT, MPI_SUM,
+                                        MPI_COMM_WORLD);
          }},
         {"Reduce",
          [=](MPI_Count n) {
-             return pipeline_reduce(form(Call::Reduce), send, receive, n, MPI_FLOAT, MPI_SUM, 0,
-                                    MPI_COMM_WORLD);
+             return pipeline::reduce(form(Call::Reduce), send, receive, n, MPI_FLOAT, MPI_SUM, 0,
+                                     MPI_COMM_WORLD);
          }},
         {"Reduce_scatter",
          [=](MPI_Count n) {
-             return pipeline_reduce_scatter(form(Call::Reduce_scatter), send, receive,
-                                            same_for_all(n), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+             return pipeline::reduce_scatter(form(Call::Reduce_scatter), send, receive,
+                                             same_for_all(n), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
          }},
         {"Reduce_scatter_block",
          [=](MPI_Count n) {
-             return pipeline_reduce_scatter_block(form(Call::Reduce_scatter_block), send, receive,
-                                                  n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+             return pipeline::reduce_scatter_block(form(Call::Reduce_scatter_block), send, receive,
+                                                   n, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
          }},
         {"Bcast",
          [=](MPI_Count n) {
-             return pipeline_bcast(form(Call::Bcast), receive, n, MPI_FLOAT, 0, MPI_COMM_WORLD);
+             return pipeline::bcast(form(Call::Bcast), receive, n, MPI_FLOAT, 0, MPI_COMM_WORLD);
          }},
         {"Allgather",
          [=](MPI_Count n) {
-             return pipeline_allgather(form(Call::Allgather), send, n, MPI_FLOAT, receive, n,
-                                       MPI_FLOAT, MPI_COMM_WORLD);
+             return pipeline::allgather(form(Call::Allgather), send, n, MPI_FLOAT, receive, n,
+                                        MPI_FLOAT, MPI_COMM_WORLD);
          }},
     };
 }

@@ -20,36 +20,34 @@ namespace vecmpi::pipeline::node {
 // demands to be equal. Parameters as in the MPI standard. Also for calls from a callback, which
 // other ranks may make outside of one.
 
-std::optional<int> intranode_barrier(Call call, MPI_Comm comm) noexcept;
+std::optional<int> barrier(Call call, MPI_Comm comm) noexcept;
 
-std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* recvbuf,
-                                       MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                                       MPI_Comm comm) noexcept;
+std::optional<int> allreduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
+                             MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
 
 // Nonblocking: the request completes with a job of the engine's. The library's own calls stay with
 // it: ROMIO makes some when this rank happens to test a request, in another order on each rank.
-std::optional<int> intranode_iallreduce(Call call, MPI_Request* request, const void* sendbuf,
-                                        void* recvbuf, MPI_Count count, MPI_Datatype datatype,
-                                        MPI_Op op, MPI_Comm comm) noexcept;
+std::optional<int> iallreduce(Call call, MPI_Request* request, const void* sendbuf, void* recvbuf,
+                              MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                              MPI_Comm comm) noexcept;
 
-std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
-                                    MPI_Datatype datatype, MPI_Op op, int root,
-                                    MPI_Comm comm) noexcept;
+std::optional<int> reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
+                          MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) noexcept;
 
-std::optional<int> intranode_bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype datatype,
-                                   int root, MPI_Comm comm) noexcept;
+std::optional<int> bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+                         MPI_Comm comm) noexcept;
 
-std::optional<int> intranode_reduce_scatter(Call call, const void* sendbuf, void* recvbuf,
-                                            offload::RankArray recvcounts, MPI_Datatype datatype,
-                                            MPI_Op op, MPI_Comm comm) noexcept;
+std::optional<int> reduce_scatter(Call call, const void* sendbuf, void* recvbuf,
+                                  offload::RankArray recvcounts, MPI_Datatype datatype, MPI_Op op,
+                                  MPI_Comm comm) noexcept;
 
-std::optional<int> intranode_reduce_scatter_block(Call call, const void* sendbuf, void* recvbuf,
-                                                  MPI_Count recvcount, MPI_Datatype datatype,
-                                                  MPI_Op op, MPI_Comm comm) noexcept;
+std::optional<int> reduce_scatter_block(Call call, const void* sendbuf, void* recvbuf,
+                                        MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
+                                        MPI_Comm comm) noexcept;
 
-std::optional<int> intranode_allgather(Call call, const void* sendbuf, MPI_Count sendcount,
-                                       MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                                       MPI_Datatype recvtype, MPI_Comm comm) noexcept;
+std::optional<int> allgather(Call call, const void* sendbuf, MPI_Count sendcount,
+                             MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                             MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
 // True once after a collective of this thread's above declined and has counted why: the paths that
 // are asked next do not count the call again.

@@ -230,7 +230,7 @@ std::optional<int> reduce_scatter_on_node(Call call, const void* sendbuf, void* 
 
 }  // namespace
 
-std::optional<int> intranode_barrier(Call call, MPI_Comm comm) noexcept {
+std::optional<int> barrier(Call call, MPI_Comm comm) noexcept {
     const NodeSite site = node_site(comm);
     if (site.declined()) return std::nullopt;
     NodeComm* const node = node_comm_for(site, call, comm, 0);
@@ -240,9 +240,8 @@ std::optional<int> intranode_barrier(Call call, MPI_Comm comm) noexcept {
     return served(call, 0, comm);
 }
 
-std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* recvbuf,
-                                       MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                                       MPI_Comm comm) noexcept {
+std::optional<int> allreduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
+                             MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
     const Element element = element_of(op, datatype);
     const size_t bytes = bytes_of_reduction(count, element);
     if (!is_ours_or_line(settings().allreduce, bytes)) return std::nullopt;
@@ -269,9 +268,9 @@ std::optional<int> intranode_allreduce(Call call, const void* sendbuf, void* rec
     return served(call, bytes, comm);
 }
 
-std::optional<int> intranode_iallreduce(Call call, MPI_Request* request, const void* sendbuf,
-                                        void* recvbuf, MPI_Count count, MPI_Datatype datatype,
-                                        MPI_Op op, MPI_Comm comm) noexcept {
+std::optional<int> iallreduce(Call call, MPI_Request* request, const void* sendbuf, void* recvbuf,
+                              MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                              MPI_Comm comm) noexcept {
     const Element element = element_of(op, datatype);
     const size_t bytes = bytes_of_reduction(count, element);
     if (!is_ours(settings().allreduce, bytes) || element.gaps != 0 || !offload::jobs_are_served())
@@ -294,9 +293,8 @@ std::optional<int> intranode_iallreduce(Call call, MPI_Request* request, const v
     return offload::run_job(call, now, comm);
 }
 
-std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
-                                    MPI_Datatype datatype, MPI_Op op, int root,
-                                    MPI_Comm comm) noexcept {
+std::optional<int> reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
+                          MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) noexcept {
     const Element element = element_of(op, datatype);
     const size_t bytes = bytes_of_reduction(count, element);
     if (!is_ours_or_line(settings().reduce, bytes)) return std::nullopt;
@@ -326,9 +324,9 @@ std::optional<int> intranode_reduce(Call call, const void* sendbuf, void* recvbu
     return served(call, bytes, comm);
 }
 
-std::optional<int> intranode_reduce_scatter(Call call, const void* sendbuf, void* recvbuf,
-                                            offload::RankArray recvcounts, MPI_Datatype datatype,
-                                            MPI_Op op, MPI_Comm comm) noexcept {
+std::optional<int> reduce_scatter(Call call, const void* sendbuf, void* recvbuf,
+                                  offload::RankArray recvcounts, MPI_Datatype datatype, MPI_Op op,
+                                  MPI_Comm comm) noexcept {
     if (recvcounts.missing()) return std::nullopt;
     const NodeSite site = node_site(comm);
     if (site.declined()) return std::nullopt;
@@ -344,9 +342,9 @@ std::optional<int> intranode_reduce_scatter(Call call, const void* sendbuf, void
                                   });
 }
 
-std::optional<int> intranode_reduce_scatter_block(Call call, const void* sendbuf, void* recvbuf,
-                                                  MPI_Count recvcount, MPI_Datatype datatype,
-                                                  MPI_Op op, MPI_Comm comm) noexcept {
+std::optional<int> reduce_scatter_block(Call call, const void* sendbuf, void* recvbuf,
+                                        MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
+                                        MPI_Comm comm) noexcept {
     const NodeSite site = node_site(comm);
     if (site.declined() || recvcount <= 0 || recvcount > PTRDIFF_MAX / site.ranks)
         return std::nullopt;
@@ -358,8 +356,8 @@ std::optional<int> intranode_reduce_scatter_block(Call call, const void* sendbuf
 }
 
 // Only the number of bytes is the same on all ranks.
-std::optional<int> intranode_bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype datatype,
-                                   int root, MPI_Comm comm) noexcept {
+std::optional<int> bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
+                         MPI_Comm comm) noexcept {
     const MovedData data(buffer, count, datatype, comm);
     if (!is_ours_or_line(settings().bcast, data.bytes())) return std::nullopt;
     const NodeSite site = node_site(comm);
@@ -381,9 +379,9 @@ std::optional<int> intranode_bcast(Call call, void* buffer, MPI_Count count, MPI
     return served(call, data.bytes(), comm, error);
 }
 
-std::optional<int> intranode_allgather(Call call, const void* sendbuf, MPI_Count sendcount,
-                                       MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                                       MPI_Datatype recvtype, MPI_Comm comm) noexcept {
+std::optional<int> allgather(Call call, const void* sendbuf, MPI_Count sendcount,
+                             MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                             MPI_Datatype recvtype, MPI_Comm comm) noexcept {
     const NodeSite site = node_site(comm);
     if (site.declined() || recvcount <= 0 || recvcount > PTRDIFF_MAX / site.ranks)
         return std::nullopt;

@@ -13,7 +13,7 @@ constexpr unsigned testsome_window = 64;
 // Request i belongs to slot i. Read by the engine's owner, changed with the right to issue
 // (Engine::IssueScope); the count is released after what it counts, so that the owner may be in the
 // library's Testsome while another thread adds to the end.
-class Window {
+class RequestWindow {
   public:
     uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
     bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Handlers of blocking messages whose twin is more than one operation, and of generalized requests.
+#include "intercept/mpi_handlers.hpp"
+#include "offload/api.hpp"
+#include "offload/api/mpi_operations.hpp"
+
+namespace vecmpi::intercept {
+
+namespace {
+
+// ---- Sendrecv: both sides posted, then completed ------------------------------------------------
+
+// Where one side is refused the other must not have taken a message: both are looked at first.
+// MPICH 4.0's Irecv from MPI_PROC_NULL leaves an empty status, so that case is the library's.
+bool may_exchange(const offload::Operation& receive, const offload::Operation& send) noexcept {
+    return receive.facts.peer != MPI_PROC_NULL && offload::library_surely_takes(receive) &&
+           offload::library_surely_takes(send);
+}
+
+int exchange(const offload::Operation& receive, const offload::Operation& send,
+             MPI_Status* status) noexcept {
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int rc = offload::post(receive, &requests[0]);
+    if (rc != MPI_SUCCESS) return rc;
+    const int send_rc = offload::post(send, &requests[1]);
+    if (send_rc != MPI_SUCCESS) {
+        offload::cancel(&requests[0]);
+        offload::wait_one(&requests[0], MPI_STATUS_IGNORE);
+        return send_rc;
+    }
+    rc = offload::wait_one(&requests[0], status);
+    const int wait_rc = offload::wait_one(&requests[1], MPI_STATUS_IGNORE);
+    return rc != MPI_SUCCESS ? rc : wait_rc;
+}
+
+offload::CallFacts message_facts(const void* buffer, MPI_Comm comm, MPI_Count count,
+                                 MPI_Datatype type, int peer, int tag) noexcept {
+    offload::CallFacts facts;
+    facts.sendbuf = buffer;
+    facts.comm = comm;
+    facts.count = count;
+    facts.type = type;
+    facts.peer = peer;
+    facts.tag = tag;
+    return facts;
+}
+
+struct Twin {
+    Call call;
+    offload::IssueFunction issue;
+};
+
+template <class Receive, class Send, class ByLibrary>
+int exchange_or(const Twin& receive_twin, const Receive& receive, const Twin& send_twin,
+                const Send& send, MPI_Status* status, ByLibrary by_library) noexcept {
+    if (!offload::twin_serves(send.comm)) return by_library();
+    const offload::Operation posted_receive =
+        offload::make_operation(receive_twin.call, receive_twin.issue, receive,
+                                message_facts(receive.buf, receive.comm, receive.count,
+                                              receive.datatype, receive.source, receive.tag));
+    const offload::Operation posted_send = offload::make_operation(
+        send_twin.call, send_twin.issue, send,
+        message_facts(send.buf, send.comm, send.count, send.datatype, send.dest, send.tag));
+    if (!may_exchange(posted_receive, posted_send)) return by_library();
+    return exchange(posted_receive, posted_send, status);
+}
+
+// ---- Probe: looks until there is a message ------------------------------------------------------
+
+struct ProbeLook {
+    int source, tag;
+    MPI_Comm comm;
+    MPI_Message* message;  // null for MPI_Probe
+    MPI_Status* status;
+    int rc;
+};
+
+bool look_for_message(void* context) noexcept {
+    auto& look = *static_cast<ProbeLook*>(context);
+    int found = 0;
+    look.rc = look.message ? real.Improbe(look.source, look.tag, look.comm, &found, look.message,
+                                          look.status)
+                           : real.Iprobe(look.source, look.tag, look.comm, &found, look.status);
+    return found != 0 || look.rc != MPI_SUCCESS;
+}
+
+int probe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) noexcept {
+    ProbeLook look{source, tag, comm, message, status, MPI_SUCCESS};
+    offload::wait_until(look_for_message, &look);
+    return look.rc;
+}
+
+}  // namespace
+
+int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                   void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                   MPI_Comm comm, MPI_Status* status) noexcept {
+    const offload::IrecvArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
+    const offload::IsendArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
+    return exchange_or(
+        {Call::Irecv, offload::issue_Irecv}, receive, {Call::Isend, offload::issue_Isend}, send,
+        status, [=]() noexcept {
+            const offload::DirectCall scope(Call::Sendrecv, offload::Reentry::program);
+            return real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                 recvtype, source, recvtag, comm, status);
+        });
+}
+
+int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
+                     int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                     int source, int recvtag, MPI_Comm comm, MPI_Status* status) noexcept {
+    const offload::Irecv_cArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
+    const offload::Isend_cArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
+    return exchange_or(
+        {Call::Irecv_c, offload::issue_Irecv_c}, receive, {Call::Isend_c, offload::issue_Isend_c},
+        send, status, [=]() noexcept {
+            const offload::DirectCall scope(Call::Sendrecv_c, offload::Reentry::program);
+            return real.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                   recvtype, source, recvtag, comm, status);
+        });
+}
+
+int serve_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
+    if (!offload::twin_serves(comm)) {
+        offload::DirectCall scope(Call::Probe, offload::Reentry::program);
+        return real.Probe(source, tag, comm, status);
+    }
+    return probe(source, tag, comm, nullptr, status);
+}
+
+int serve_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) noexcept {
+    offload::DirectCall scope(Call::Iprobe, offload::Reentry::program);
+    const int rc = real.Iprobe(source, tag, comm, flag, status);
+    if (rc == MPI_SUCCESS && !*flag) offload::rest_after_failing_look();
+    return rc;
+}
+
+int serve_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
+                  MPI_Status* status) noexcept {
+    offload::DirectCall scope(Call::Improbe, offload::Reentry::program);
+    const int rc = real.Improbe(source, tag, comm, flag, message, status);
+    if (rc == MPI_SUCCESS && !*flag) offload::rest_after_failing_look();
+    return rc;
+}
+
+int serve_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
+                 MPI_Status* status) noexcept {
+    if (!offload::twin_serves(comm) || !message) {
+        offload::DirectCall scope(Call::Mprobe, offload::Reentry::program);
+        return real.Mprobe(source, tag, comm, message, status);
+    }
+    return probe(source, tag, comm, message, status);
+}
+
+// ---- generalized requests (MPI 4.0, 13.2) -------------------------------------------------------
+// Those of MPI_File_iread and its sisters among them: ROMIO makes them by these calls too.
+
+int serve_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn,
+                         MPI_Grequest_cancel_function* cancel_fn, void* extra_state,
+                         MPI_Request* request) noexcept {
+    offload::note_generalized_requests();
+    return real.Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
+}
+
+int serve_X_Grequest_start(MPI_Grequest_query_function* query_fn,
+                           MPI_Grequest_free_function* free_fn,
+                           MPI_Grequest_cancel_function* cancel_fn,
+                           MPIX_Grequest_poll_function* poll_fn,
+                           MPIX_Grequest_wait_function* wait_fn, void* extra_state,
+                           MPI_Request* request) noexcept {
+    offload::note_generalized_requests();
+    return real.X_Grequest_start(query_fn, free_fn, cancel_fn, poll_fn, wait_fn, extra_state,
+                                 request);
+}
+
+int serve_X_Grequest_class_allocate(MPIX_Grequest_class greq_class, void* extra_state,
+                                    MPI_Request* request) noexcept {
+    offload::note_generalized_requests();
+    return real.X_Grequest_class_allocate(greq_class, extra_state, request);
+}
+
+}  // namespace vecmpi::intercept
