@@ -2,8 +2,6 @@
 // The engine's ownership, queue and window.
 #include "engine.hpp"
 
-#include <cstring>
-
 namespace vecmpi::offload {
 
 thread_local constinit ThreadState this_thread;

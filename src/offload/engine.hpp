@@ -191,6 +191,10 @@ class Engine {
     }
     bool somebody_waits() const noexcept { return callers_.load(std::memory_order_relaxed) != 0; }
 
+  private:
+    friend class WaitingCaller;
+    enum class OwnerAt : uint8_t { loop, testsome };
+
     // The right to take from the queue and to change the window. The owner's, but while it is in
     // the library's Testsome another thread may issue, which only adds to the window's end. Nests.
     class IssueScope {
@@ -205,10 +209,6 @@ class Engine {
         const bool nested_;
         const Within within_{Inside::issuing};
     };
-
-  private:
-    friend class WaitingCaller;
-    enum class OwnerAt : uint8_t { loop, testsome };
 
     bool waits_for_node(WaitsFor waits_for) const noexcept;
     bool can_be_woken(WaitsFor waits_for) const noexcept;

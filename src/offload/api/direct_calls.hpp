@@ -25,10 +25,6 @@ class DirectCall {
     bool marks_inside_;
 };
 
-// For a call of the library's that is a part of a path of ours: comes back to MPI as a DirectCall
-// does, but orders nothing and counts nothing.
-//     const Within library(Inside::library);
-
 // For a call that runs without the library: it comes after all that this thread posted before.
 void issue_what_was_posted() noexcept;
 

@@ -36,7 +36,9 @@ struct ThreadState {
 };
 extern thread_local constinit ThreadState this_thread __attribute__((tls_model("initial-exec")));
 
-// This thread is inside that, to the end of the scope.
+// This thread is inside that, to the end of the scope. For a call of the library's that is a part
+// of a path of ours, Inside::library: comes back to MPI as a DirectCall does, but orders nothing
+// and counts nothing.
 class Within {
   public:
     explicit Within(Inside what) noexcept : Within(static_cast<uint8_t>(what)) {}
