@@ -11,8 +11,11 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <cstring>
 #include <memory>
+#include <utility>
 
+#include "base/api/memory.hpp"
 #include "kernels/api.hpp"
 #include "library/api.hpp"
 
@@ -100,10 +103,11 @@ class PackableBuffer {
     bool shifted_ = false;
 };
 
-// A blocking collective of ours uses the type until this ends. Another thread may free it as soon
-// as the collective has surely begun, and "any communication that is currently using this datatype
-// will complete normally" (MPI 4.0, 5.1.9): then the handle is given back at the end, and not
-// before.
+// ---- buffers of collectives --------------------------------------------------------------------
+
+// While it lives, a blocking collective of ours uses the type. The program may free the type
+// meanwhile in another thread, and "any communication that is currently using this datatype will
+// complete normally" (MPI 4.0, 5.1.9). Then the destructor gives the handle back.
 class TypeInUse {
   public:
     explicit TypeInUse(MPI_Datatype type) noexcept;
@@ -117,6 +121,70 @@ class TypeInUse {
 };
 // MPI_Type_free of it: true where a TypeInUse will do it.
 bool free_after_use(MPI_Datatype type) noexcept;
+
+// A handle of our own for the program's type, which the program may free: for a collective that
+// goes on after its call. It has no attributes, so that none of the program's functions is called.
+class TypeReference {
+  public:
+    explicit TypeReference(MPI_Datatype of) noexcept;
+    TypeReference(TypeReference&& other) noexcept
+        : type_(std::exchange(other.type_, MPI_DATATYPE_NULL)) {}
+    TypeReference& operator=(TypeReference&&) = delete;
+    ~TypeReference();
+    MPI_Datatype get() const noexcept { return type_; }  // MPI_DATATYPE_NULL: out of memory
+
+  private:
+    MPI_Datatype type_;
+};
+
+// A program's buffer of any datatype, in a collective of ours, which moves packed bytes. A buffer
+// of a predefined type holds these itself; others are packed as MPI_Pack and MPI_Unpack do it, by a
+// plan or by the library. MPI_BOTTOM may be the buffer. Functions return MPI error codes.
+class PackedBuffer {
+  public:
+    // The type must stay valid: the caller holds it (TypeInUse).
+    PackedBuffer(const void* buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm) noexcept;
+    // The library packs it: plans belong to handles that the program holds.
+    PackedBuffer(const void* buffer, MPI_Count count, const TypeReference& type,
+                 MPI_Comm comm) noexcept;
+
+    // 0 also where the arguments are wrong, more than PTRDIFF_MAX, or MPI_Pack_c is missing: such a
+    // buffer is the library's to serve.
+    MPI_Count bytes() const noexcept { return bytes_; }
+    bool is_dense() const noexcept { return is_dense_; }  // holds its packed bytes itself
+
+    // Where pack() and unpack() have the packed bytes: in the buffer itself, or in memory that the
+    // first call allocates. Null: out of memory.
+    unsigned char* place() noexcept {
+        if (is_dense_) return buffer_;
+        if (!memory_) memory_ = base::allocate<unsigned char>(static_cast<size_t>(bytes_));
+        return memory_.get();
+    }
+    int pack() const noexcept { return is_dense_ ? MPI_SUCCESS : pack_to(memory_.get()); }
+    int unpack() const noexcept { return is_dense_ ? MPI_SUCCESS : unpack_from(memory_.get()); }
+
+    // The same with memory of the caller, of bytes() bytes.
+    int pack_to(void* to) const noexcept {
+        if (!is_dense_) return move(kernels::Direction::pack, to);
+        std::memcpy(to, buffer_, static_cast<size_t>(bytes_));
+        return MPI_SUCCESS;
+    }
+    int unpack_from(const void* from) const noexcept {
+        if (!is_dense_) return move(kernels::Direction::unpack, const_cast<void*>(from));
+        std::memcpy(buffer_, from, static_cast<size_t>(bytes_));
+        return MPI_SUCCESS;
+    }
+
+  private:
+    int move(kernels::Direction direction, void* packed) const noexcept;
+
+    unsigned char* buffer_;
+    MPI_Count count_, bytes_ = 0;
+    MPI_Datatype type_;
+    MPI_Comm comm_;
+    bool is_dense_, may_use_plan_;
+    base::Buffer<unsigned char> memory_;
+};
 
 // ---- messages ----------------------------------------------------------------------------------
 // MPICH's ch4:ucx has UCX call functions of its own for messages of datatypes with gaps. Ours stand

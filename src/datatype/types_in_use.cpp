@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Datatypes that a blocking collective of ours is still to pack or unpack, while another thread may
-// free them. Knows nothing of plans but that they go with their handles.
+// Datatypes that a collective of ours has still to pack or unpack, while the program may free them.
+// Knows nothing of plans but that they go with their handles.
 #include <algorithm>
 #include <mutex>
 #include <new>
@@ -71,6 +71,15 @@ bool free_after_use(MPI_Datatype type) noexcept {
     if (use == uses().end() || use->is_freed) return false;
     use->is_freed = true;
     return true;
+}
+
+TypeReference::TypeReference(MPI_Datatype of) noexcept : type_(MPI_DATATYPE_NULL) {
+    if (real.Type_contiguous(1, of, &type_) != MPI_SUCCESS) type_ = MPI_DATATYPE_NULL;
+    if (type_ != MPI_DATATYPE_NULL) real.Type_commit(&type_);
+}
+
+TypeReference::~TypeReference() {
+    if (type_ != MPI_DATATYPE_NULL) real.Type_free(&type_);
 }
 
 }  // namespace vecmpi::datatype

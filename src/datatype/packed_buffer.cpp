@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Buffers of collectives: packed as the program's own MPI_Pack and MPI_Unpack would do it.
+#include <limits>
+
+#include "datatype/api.hpp"
+#include "offload/api.hpp"
+
+namespace vecmpi::datatype {
+
+namespace {
+
+// By the library. MPI_Pack refuses MPI_BOTTOM: its type has absolute addresses, so it is shifted to
+// count from an anchor.
+int move_by_library(const PackCall& call, MPI_Count* position) noexcept {
+    const auto moved = [&](void* memory, MPI_Count count, MPI_Datatype type) noexcept {
+        return call.direction == kernels::Direction::pack
+                   ? real.Pack_c(memory, count, type, call.packed, call.packed_bytes, position,
+                                 call.comm)
+                   : real.Unpack_c(call.packed, call.packed_bytes, position, memory, count, type,
+                                   call.comm);
+    };
+    if (call.memory != MPI_BOTTOM || call.count == 0)
+        return moved(call.memory, call.count, call.type);
+    char anchor = 0;
+    const MPI_Count shift = -static_cast<MPI_Count>(reinterpret_cast<intptr_t>(&anchor));
+    MPI_Datatype shifted = MPI_DATATYPE_NULL;
+    real.Type_create_hindexed_c(1, &call.count, &shift, call.type, &shifted);
+    real.Type_commit(&shifted);
+    const int error = moved(&anchor, 1, shifted);
+    real.Type_free(&shifted);
+    return error;
+}
+
+}  // namespace
+
+// A call from a callback may be there because the handle goes: no plan is looked for.
+PackedBuffer::PackedBuffer(const void* buffer, MPI_Count count, MPI_Datatype type,
+                           MPI_Comm comm) noexcept
+    : buffer_(static_cast<unsigned char*>(const_cast<void*>(buffer))),
+      count_(count),
+      type_(type),
+      comm_(comm),
+      is_dense_(library::is_builtin_type(type)),
+      may_use_plan_(!is_dense_ && buffer != MPI_BOTTOM && !offload::is_reentrant()) {
+    if (count <= 0 || !library::is_type_handle(type) || !real.Pack_c) return;
+    const MPI_Count element = offload::size_of(type);
+    if (element > 0 && count <= std::numeric_limits<ptrdiff_t>::max() / element)
+        bytes_ = count * element;
+}
+
+PackedBuffer::PackedBuffer(const void* buffer, MPI_Count count, const TypeReference& type,
+                           MPI_Comm comm) noexcept
+    : PackedBuffer(buffer, count, type.get(), comm) {
+    may_use_plan_ = false;
+}
+
+int PackedBuffer::move(kernels::Direction direction, void* packed) const noexcept {
+    const PackCall call{.direction = direction,
+                        .memory = buffer_,
+                        .count = count_,
+                        .type = type_,
+                        .packed = packed,
+                        .packed_bytes = bytes_,
+                        .position = 0,
+                        .comm = comm_};
+    MPI_Count position = 0;
+    uint64_t timed_since_ns = 0;
+    if (may_use_plan_ && pack_by_plan(call, &position, &timed_since_ns)) {
+        count(Counter::plan_buffers);
+        return MPI_SUCCESS;
+    }
+    const int error = move_by_library(call, &position);
+    if (error == MPI_SUCCESS && may_use_plan_)
+        note_packed_by_library(call, position, timed_since_ns);
+    return error;
+}
+
+}  // namespace vecmpi::datatype
