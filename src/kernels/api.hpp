@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Door of src/kernels: the arithmetic and the copying. No MPI, no threads. docs/kernels.md tells
-// how it works.
+// Door of src/kernels: arithmetic and copying. No MPI, no threads. How it works: docs/kernels.md
+// and docs/datatypes.md.
 #pragma once
 
 #include <cstddef>
@@ -18,26 +18,26 @@ void copy_bytes(void* to, const void* from, size_t bytes) noexcept;
 
 // ---- lines -----------------------------------------------------------------------------------
 
-// A cache line that carries data and the flag that tells of it (Mohamed El Maarouf et al.,
-// Combining reduction with synchronization barrier on multi-core processors, CCPE 35, 2023): who
-// sees the flag sees the data. The data stand right before the flag, so that little data and the
-// flag are one small store.
+// A cache line that carries data, and behind them a flag: who sees the flag sees the data (Mohamed
+// El Maarouf et al., Combining reduction with synchronization barrier on multi-core processors,
+// CCPE 35, 2023). The data stand right before the flag, so that few data and the flag are one small
+// store.
 constexpr size_t line_data_bytes = 56;
 struct alignas(64) Line {
     unsigned char data[line_data_bytes];
     uint64_t flag;
 };
 
-// The widest single store of which no other CPU sees a part without the rest. Wider lines are
-// stored in pieces, the flag's last.
+// The widest store that other CPUs see as a whole. Wider lines are stored in pieces, the flag's
+// last.
 enum class LineWidth : uint8_t { bytes8 = 8, bytes16 = 16, bytes32 = 32, bytes64 = 64 };
 
-// Stores the last data bytes and the flag of *from into *to, which others look at.
+// Stores the last data bytes and the flag of *from into *to, which other CPUs read.
 using StoreLine = void (*)(Line* to, const Line* from) noexcept;
-// For `bytes` of data, at most line_data_bytes. A width that this CPU has no store for counts as
-// the next narrower one.
+// For `bytes` of data, at most line_data_bytes. A width that this CPU lacks counts as the next
+// narrower one.
 StoreLine line_store(LineWidth width, size_t bytes) noexcept;
-// The width that the architecture promises; above it, it is for a test to say.
+// The width that the architecture promises. A test must show that a wider one holds.
 LineWidth promised_line_width() noexcept;
 LineWidth widest_line_width() noexcept;
 
@@ -63,8 +63,8 @@ enum class ReduceOp : uint8_t {
 };
 constexpr size_t number_of_reduce_ops = 12;
 
-// What lies in memory, not how a language calls it: MPI_INT, MPI_INTEGER and MPI_INT32_T are all
-// i32.
+// As values lie in memory, whatever a language calls them: MPI_INT, MPI_INTEGER and MPI_INT32_T are
+// all i32.
 enum class ElementType : uint8_t {
     i8,
     u8,
@@ -97,22 +97,22 @@ enum class ElementType : uint8_t {
     f80_i32,
     f32_f32,
     f64_f64,
-    // As f64 but for MAX and MIN under DAZ, where MPICH's MPI_DOUBLE flushes a subnormal result and
-    // its MPI_DOUBLE_PRECISION and MPI_REAL8 do not.
+    // As f64, but for MAX and MIN under DAZ. There MPICH's MPI_DOUBLE flushes a subnormal result,
+    // and its MPI_DOUBLE_PRECISION and MPI_REAL8 do not.
     f64_fortran,
-    // As f32 but for MAX and MIN under DAZ, where MPICH from 4.3 on flushes a subnormal result.
+    // As f32, but for MAX and MIN under DAZ. There MPICH from 4.3 on flushes a subnormal result.
     f32_flushed
 };
 constexpr size_t number_of_element_types = 29;
 
 // inout = inout op in, element by element, as MPI_Reduce_local. No pointer need be aligned. `in`
-// and `inout` may be the same; otherwise they must not overlap. Padding of inout keeps its bytes.
+// and `inout` may be the same, or must not overlap. The padding of inout keeps its bytes.
 using ReduceInto = void (*)(const void* in, void* inout, size_t count) noexcept;
-// out = the value that ReduceInto gives, padding as in inout. out may be in or inout; otherwise it
-// must not overlap.
+// out = the value that ReduceInto gives, padding as in inout. out may be `in` or `inout`, or must
+// not overlap them.
 using ReduceTo = void (*)(const void* in, const void* inout, void* out, size_t count) noexcept;
 
-// Pairs of op and type whose kernels are written alike.
+// Pairs of op and type with kernels of one kind.
 enum class ReduceFamily : uint8_t { arithmetic, half, logical, complex, pairs };
 ReduceFamily reduce_family(ReduceOp op, ElementType type) noexcept;
 
@@ -122,26 +122,25 @@ struct ReduceKernel {
     Isa isa = Isa::scalar;  // what it is written in; may be below the cap
 };
 
-// The kernel to use on this CPU, at most `cap`. A cap of another architecture caps nothing.
+// The kernel for this CPU, no wider than `cap`. A cap of another architecture caps nothing.
 ReduceKernel reduce_kernel(ReduceOp op, ElementType type, Isa cap) noexcept;
 
-// The widest instruction set that this CPU and its system allow and that kernels exist for.
+// The widest instruction set that has kernels, and that this CPU and its system allow.
 Isa best_isa() noexcept;
 
-// "avx2"; the words that VECMPI_ISA takes.
+// A word that VECMPI_ISA takes: "avx2".
 const char* isa_name(Isa isa) noexcept;
 
 // Distance of two elements in memory, padding included.
 size_t element_bytes(ElementType type) noexcept;
 
 // ---- scattered blocks ------------------------------------------------------------------------
-// Blocks of bytes that lie apart in memory, and a packed stream in which one follows the other.
-// docs/datatypes.md tells how it works.
+// Blocks of bytes that lie apart in memory, and a packed stream in which they follow each other.
+// Stream and memory must not overlap. Making a copier may throw std::bad_alloc; copying never
+// throws.
 //
-// Whatever the way, bytes between the blocks are never written, and none is read outside of the
-// span from the first to the last of the blocks that a call copies, nor in a gap of a page or more.
-// The stream and the memory must not overlap. Making a copier may throw std::bad_alloc; copying
-// never does.
+// Bytes between blocks are never written. They are read only between the first and the last block
+// of a call, and never in a gap of a page or more.
 
 enum class Direction : uint8_t { pack, unpack };
 
@@ -160,16 +159,16 @@ struct Block {
     bool operator==(const Block&) const = default;
 };
 
-// The instruction sets and ways that may be used: at most this set; one way where it can do it.
+// The instruction sets and ways that may be used.
 struct PackLimits {
     Isa isa = Isa::scalar;
-    bool any_way = true;
+    bool any_way = true;  // false: by `only` where that can do it, else by blocks
     PackWay only = PackWay::block;
-    PackTable table{};  // with any_way: what this host's profile says
+    PackTable table{};  // this host's profile, for any_way
 };
 
-// Pure. Is this kernel used where it can do it? First what the user named, then this host's table,
-// then what is built in for such a layout on this CPU.
+// Pure. Is this kernel used for blocks that it can move? The user's word comes first, then this
+// host's table, then what is built in for this CPU.
 bool is_chosen(const PackLimits& limits, PackKernel kernel, int64_t block_bytes, int64_t distance,
                bool built_in) noexcept;
 
@@ -180,15 +179,15 @@ struct TablesDeleter {
     void operator()(Shuffle* tables) const noexcept;
 };
 
-// Records at a distance of `stride` bytes, which may be negative; each has the same few blocks of
-// at least one byte, in the order of the stream.
+// Records at a distance of `stride` bytes, which may be negative. Each has the same few blocks, in
+// the order of the stream, none of them empty.
 class RecordCopier {
   public:
     RecordCopier(std::vector<Block> blocks, int64_t stride, const PackLimits& limits);
-    // Records [0, records); memory: where record 0 stands.
+    // Records [0, records); record 0 stands at `memory`.
     void copy(Direction direction, char* packed, char* memory, size_t records) const noexcept;
 
-    // The same in each of `rows` rows, which are `row_stride` bytes apart.
+    // The same in each of `rows` rows, `row_stride` bytes apart.
     void copy_rows(Direction direction, char* packed, char* memory, size_t records, size_t rows,
                    int64_t row_stride) const noexcept;
 
@@ -229,12 +228,12 @@ class RecordCopier {
     size_t number_of_shuffles_ = 0;
 };
 
-// Many blocks at places of a table, all of one length or each of its own.
+// Many blocks at offsets of a table, all of one length or each of its own.
 class TableCopier {
   public:
     TableCopier(const std::vector<int64_t>& offsets, size_t bytes, const PackLimits& limits);
     TableCopier(const std::vector<Block>& blocks, const PackLimits& limits);
-    // Bytes [first, first + bytes) of the stream of the table, which `packed` begins with.
+    // Bytes [first, first + bytes) of the table's stream; `packed` begins with byte `first`.
     void copy(Direction direction, char* packed, char* memory, size_t first,
               size_t bytes) const noexcept;
 
@@ -257,15 +256,15 @@ class TableCopier {
     Isa isa_;
 };
 
-// Columns of a matrix: column i stands at i * column_stride and has `rows` blocks of `bytes` bytes
-// at a distance of row_stride; the stream has one column after the other. Several columns at a
-// time, so that a line of memory is touched once.
+// Columns of a matrix: column i stands at i * column_stride and has `rows` blocks of `bytes` bytes,
+// row_stride apart. In the stream column follows column. Several columns are moved at a time, so
+// that a line of memory is touched once.
 struct Grid {
     size_t columns, rows;
     int64_t column_stride, row_stride;
     size_t bytes;
 };
-// Squares of the grid's elements are transposed in registers.
+// Are squares of the grid's elements transposed in registers?
 bool is_transposed_in_registers(const Grid& grid, Isa cap) noexcept;
 void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid, Isa cap) noexcept;
 

@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace vecmpi::kernels::HWY_NAMESPACE {
 namespace {
 
-// (inout > in) ? inout : in. A NaN on either side, or zeros of either sign, give `in`.
+// (inout > in) ? inout : in. So a NaN on either side, or zeros of different signs, give `in`.
 struct Max {
     template <class D, class V>
     HWY_INLINE V operator()(D, V inout, V in) const {
@@ -35,9 +35,9 @@ struct Min {
     }
 };
 
-// The same by MAXPD and MINPD, which is what MPICH has for MPI_DOUBLE on x86, and from 4.3 on by
-// MAXPS and MINPS for MPI_FLOAT: of these operands in this order it returns what the selection
-// does, but under DAZ a subnormal one as zero. Arm's FMAX treats NaNs and zeros otherwise.
+// The same by MAXPD and MINPD. MPICH has these on x86 for MPI_DOUBLE, and from 4.3 on MAXPS and
+// MINPS for MPI_FLOAT. They return what the selection does, but under DAZ a subnormal result as
+// zero. Arm's FMAX treats NaNs and zeros otherwise.
 struct MaxInstruction {
     template <class D, class V>
     HWY_INLINE V operator()(D d, V inout, V in) const {
@@ -63,8 +63,8 @@ struct Sum {
     }
 };
 
-// No instruction set multiplies bytes: as 16-bit lanes, once for the lower byte of each and once
-// for the upper, which the other factor's lower byte has been shifted out of.
+// No instruction set multiplies bytes. They are multiplied as 16-bit lanes: once for the lower byte
+// of each, and once for the upper byte, with the other factor's lower byte shifted out.
 template <class D, class V>
 HWY_INLINE V multiply_bytes(D d, V inout, V in) {
     if constexpr (!HWY_HAVE_SCALABLE && hn::MaxLanes(D()) == 1) {  // half a 16-bit lane

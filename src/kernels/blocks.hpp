@@ -23,7 +23,7 @@ struct StridedCopy {
 };
 using CopyStrided = void (*)(const StridedCopy& copy) noexcept;
 
-// For blocks of that length. Baseline code, and what is faster with AVX-512 (null: nothing is).
+// For blocks of that length: in baseline code, and what is faster with AVX-512 (null: nothing is).
 CopyStrided strided_copy_baseline(size_t bytes) noexcept;
 CopyStrided strided_copy_avx512(size_t bytes) noexcept;
 CopyStrided strided_copy(size_t bytes, Isa isa) noexcept;
@@ -61,7 +61,7 @@ inline Window window_of(const Permutation& tables) noexcept {
             tables.records};
 }
 
-// Groups [0, groups) of `tables`; every window lies within memory that may be read.
+// Groups [0, groups) of `tables`. Every window lies within memory that may be read.
 using CopyGroups = void (*)(const Permutation& tables, char* packed, size_t packed_step,
                             char* memory, int64_t memory_step, size_t groups) noexcept;
 CopyGroups copy_groups_avx512(Direction direction, size_t lines) noexcept;
@@ -72,13 +72,13 @@ void copy_group_part_avx512(Direction direction, const Permutation& tables, char
                             char* memory, size_t bytes) noexcept;
 
 // ---- shuffles ----------------------------------------------------------------------------------
-// What every vector unit has, permutes 16 bytes. None of them stores under a mask by byte, so they
-// pack only. What is stored behind the bytes of a group is overwritten by the next group.
+// Every vector unit permutes 16 bytes. Such a register is stored whole, since there are no masks by
+// byte. So shuffles pack only: the next group overwrites what is stored behind a group.
 
 constexpr size_t short_register_bytes = 16;
 
 struct Shuffle {
-    // By line of the window; byte i of the stream is byte index[i] of the line that has it.
+    // By line of the window: byte i of the stream is byte index[i] of the line that has it.
     alignas(short_register_bytes) uint8_t index[most_lines][short_register_bytes];
     static constexpr uint8_t elsewhere = 0x80;  // in the index: another line has it
     size_t lines;
@@ -91,10 +91,10 @@ inline Window window_of(const Shuffle& tables) noexcept {
             tables.records};
 }
 
-// Groups [0, groups); every window and every register of the stream lies within the buffers.
+// Groups [0, groups). Every window and every register of the stream lies within the buffers.
 using ShuffleGroups = void (*)(const Shuffle& tables, char* packed, size_t packed_step,
                                const char* memory, int64_t memory_step, size_t groups) noexcept;
-// Null: this instruction set has none.
+// Null: none in this instruction set.
 ShuffleGroups shuffle_groups(Isa isa, size_t lines) noexcept;
 
 // ---- tables and grids --------------------------------------------------------------------------
@@ -104,12 +104,12 @@ void gather_table_avx512(Direction direction, char* packed, char* memory, const 
                          size_t bytes, size_t count) noexcept;
 bool can_gather(size_t bytes, Isa isa) noexcept;
 
-// Blocks of any lengths up to a register's, masked: no branch on the length.
+// `count` blocks of any lengths, by masked moves: no branch on the length.
 void copy_short_blocks_avx512(Direction direction, char* packed, char* memory,
                               const int64_t* offsets, const int64_t* starts, size_t count) noexcept;
 
-// `count` squares of elements, each transposed in registers: row r of the square is a register at
-// from + r * from_stride and becomes its column r. The next square is a step further.
+// `count` squares of elements, each transposed in registers. Row r of a square is a register at
+// from + r * from_stride; it becomes column r. The next square is a step further.
 struct Tiles {
     char* to;
     ptrdiff_t to_stride, to_step;

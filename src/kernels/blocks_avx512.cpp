@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scattered blocks with AVX-512. Written in its own intrinsics: Highway 1.0 has no permutation of
-// the bytes of a whole register and no masks by byte. Empty elsewhere than on x86-64.
-#include <algorithm>
+// Scattered blocks with AVX-512, in its own intrinsics: Highway 1.0 has no masks by byte. Elsewhere
+// than on x86-64 these functions offer nothing.
 #include <cstring>
 
 #include "blocks.hpp"
-#include "cpu.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -23,7 +21,7 @@ inline void move_register(char* to, const char* from) noexcept {
     _mm512_storeu_si512(to, _mm512_loadu_si512(from));
 }
 
-// 33 to 64 bytes: the first half register and the last one, which may overlap.
+// 33 to 64 bytes: the first and the last half register, which may overlap.
 void copy_medium(const StridedCopy& copy) noexcept {
     char* to = copy.to;
     const char* from = copy.from;
@@ -44,8 +42,8 @@ inline void move_half(char* to, const char* from) noexcept {
                         _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 }
 
-// 65 to 127 bytes: half registers, of which fewer cross a line. 80 bytes, 32 KiB, GB/s with halves
-// and with whole ones: 25 and 15.
+// 65 to 127 bytes: half registers, of which fewer cross a line. 80 bytes within 32 KiB: 25 GB/s
+// with halves, 15 with whole registers.
 void copy_long(const StridedCopy& copy) noexcept {
     char* to = copy.to;
     const char* from = copy.from;
@@ -59,8 +57,8 @@ void copy_long(const StridedCopy& copy) noexcept {
 }
 
 // 128 bytes or more: the first and the last register as they lie, those between aligned where they
-// are stored. 1 KiB out of 2 KiB, GB/s with this and with memcpy: in the L1 68 and 70, 32 KiB 31
-// and 28, into blocks 31 and 22.
+// are stored. 1 KiB out of 2 KiB, GB/s with this and with memcpy: 68 and 70 in the first-level
+// cache; 31 and 28 within 32 KiB, 31 and 22 into blocks.
 void copy_very_long(const StridedCopy& copy) noexcept {
     char* to = copy.to;
     const char* from = copy.from;
@@ -78,8 +76,8 @@ void copy_very_long(const StridedCopy& copy) noexcept {
 
 // ---- blocks at offsets of a table --------------------------------------------------------------
 
-// The last few one by one: GCC 12 may store half a register under a mask by VEXTRACTI32X8, which
-// faults on what the mask leaves out.
+// The last few are moved one by one. GCC 12 may store half a register under a mask by
+// VEXTRACTI32X8, which faults on what the mask leaves out.
 template <bool packing, size_t Bytes>
 void copy_rest(char* packed, char* memory, const int64_t* offsets, size_t from,
                size_t count) noexcept {
@@ -209,99 +207,6 @@ void transpose_tiles(const Tiles& where) noexcept {
 }  // namespace N_AVX3
 #pragma GCC pop_options
 
-// ---- permutations of bytes: VBMI ---------------------------------------------------------------
-
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi")
-namespace N_AVX3 {
-namespace {
-
-inline __mmask64 first_bytes(size_t bytes) noexcept {
-    return ~uint64_t{0} >> (register_bytes - bytes);
-}
-
-template <size_t lines>
-void pack_groups(const Permutation& tables, char* packed, size_t packed_step, char* memory,
-                 int64_t memory_step, size_t groups) noexcept {
-    __m512i index[lines];
-    __mmask64 mask[lines];
-    for (size_t line = 0; line < lines; ++line) {
-        index[line] = _mm512_load_si512(tables.pack[line].index);
-        mask[line] = tables.pack[line].mask;
-    }
-    const char* from = memory + tables.window_offset;
-    char* to = packed + tables.packed_offset;
-    const __mmask64 stored = first_bytes(tables.packed_bytes);
-    for (; groups != 0; --groups) {
-        __m512i out = _mm512_maskz_permutexvar_epi8(mask[0], index[0], _mm512_loadu_si512(from));
-        for (size_t line = 1; line < lines; ++line)
-            out = _mm512_mask_permutexvar_epi8(out, mask[line], index[line],
-                                               _mm512_loadu_si512(from + line * register_bytes));
-        _mm512_mask_storeu_epi8(to, stored, out);
-        from += memory_step;
-        to += packed_step;
-    }
-}
-
-template <size_t lines>
-void unpack_groups(const Permutation& tables, char* packed, size_t packed_step, char* memory,
-                   int64_t memory_step, size_t groups) noexcept {
-    __m512i index[lines];
-    __mmask64 mask[lines];
-    for (size_t line = 0; line < lines; ++line) {
-        index[line] = _mm512_load_si512(tables.unpack[line].index);
-        mask[line] = tables.unpack[line].mask;
-    }
-    const char* from = packed + tables.packed_offset;
-    char* to = memory + tables.window_offset;
-    const __mmask64 loaded = first_bytes(tables.packed_bytes);
-    for (; groups != 0; --groups) {
-        const __m512i in = _mm512_maskz_loadu_epi8(loaded, from);
-        for (size_t line = 0; line < lines; ++line)
-            _mm512_mask_storeu_epi8(to + line * register_bytes, mask[line],
-                                    _mm512_permutexvar_epi8(index[line], in));
-        from += packed_step;
-        to += memory_step;
-    }
-}
-
-void copy_part(Direction direction, const Permutation& tables, char* packed, char* memory,
-               size_t bytes) noexcept {
-    char* const in_stream = packed + tables.packed_offset;
-    char* in_memory = memory + tables.window_offset;
-    const __mmask64 streamed = first_bytes(bytes);
-    const __m512i end = _mm512_set1_epi8(static_cast<char>(bytes));
-    __m512i stream = _mm512_setzero_si512();
-    if (direction == Direction::unpack) stream = _mm512_maskz_loadu_epi8(streamed, in_stream);
-    for (size_t line = 0; line < tables.lines; ++line, in_memory += register_bytes) {
-        const ByteChoice& unpacking = tables.unpack[line];
-        const __m512i index = _mm512_load_si512(unpacking.index);
-        const __mmask64 blocks = _mm512_mask_cmplt_epu8_mask(unpacking.mask, index, end);
-        // Under an empty mask a page that was never touched costs a microcode assist.
-        if (blocks == 0) continue;
-        if (direction == Direction::unpack) {
-            _mm512_mask_storeu_epi8(in_memory, blocks, _mm512_permutexvar_epi8(index, stream));
-        } else {
-            const ByteChoice& packing = tables.pack[line];
-            stream =
-                _mm512_mask_permutexvar_epi8(stream, packing.mask, _mm512_load_si512(packing.index),
-                                             _mm512_maskz_loadu_epi8(blocks, in_memory));
-        }
-    }
-    if (direction == Direction::pack) _mm512_mask_storeu_epi8(in_stream, streamed, stream);
-}
-
-constexpr CopyGroups packs[most_lines] = {pack_groups<1>, pack_groups<2>, pack_groups<3>,
-                                          pack_groups<4>, pack_groups<5>, pack_groups<6>,
-                                          pack_groups<7>, pack_groups<8>};
-constexpr CopyGroups unpacks[most_lines] = {unpack_groups<1>, unpack_groups<2>, unpack_groups<3>,
-                                            unpack_groups<4>, unpack_groups<5>, unpack_groups<6>,
-                                            unpack_groups<7>, unpack_groups<8>};
-
-}  // namespace
-}  // namespace N_AVX3
-#pragma GCC pop_options
-
 // ---- what is chosen at run time --------------------------------------------------------------
 
 CopyStrided strided_copy_avx512(size_t bytes) noexcept {
@@ -309,17 +214,6 @@ CopyStrided strided_copy_avx512(size_t bytes) noexcept {
     if (bytes <= 32 || bytes > longest) return nullptr;
     if (bytes <= register_bytes) return N_AVX3::copy_medium;
     return bytes < 2 * register_bytes ? N_AVX3::copy_long : N_AVX3::copy_very_long;
-}
-
-CopyGroups copy_groups_avx512(Direction direction, size_t lines) noexcept {
-    return (direction == Direction::pack ? N_AVX3::packs : N_AVX3::unpacks)[lines - 1];
-}
-
-bool bytes_can_be_permuted(Isa isa) noexcept { return isa == Isa::avx512 && has_vbmi(); }
-
-void copy_group_part_avx512(Direction direction, const Permutation& tables, char* packed,
-                            char* memory, size_t bytes) noexcept {
-    N_AVX3::copy_part(direction, tables, packed, memory, bytes);
 }
 
 bool can_gather(size_t bytes, Isa isa) noexcept {
@@ -356,11 +250,8 @@ Transposer transposer_avx512(size_t bytes) noexcept {
 
 namespace vecmpi::kernels {
 
-bool bytes_can_be_permuted(Isa) noexcept { return false; }
 bool can_gather(size_t, Isa) noexcept { return false; }
 CopyStrided strided_copy_avx512(size_t) noexcept { return nullptr; }
-CopyGroups copy_groups_avx512(Direction, size_t) noexcept { return nullptr; }
-void copy_group_part_avx512(Direction, const Permutation&, char*, char*, size_t) noexcept {}
 void gather_table_avx512(Direction, char*, char*, const int64_t*, size_t, size_t) noexcept {}
 void copy_short_blocks_avx512(Direction, char*, char*, const int64_t*, const int64_t*,
                               size_t) noexcept {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// See c99_product.hpp. A file of its own so that it is compiled for the baseline and no wider.
+// A file of its own, so that it is compiled for the baseline and no wider.
 #include "c99_product.hpp"
 
 #include "scalar_ops.hpp"

@@ -6,9 +6,9 @@
 
 namespace vecmpi::kernels {
 
-// inout[i] *= in[i] for `count` complex numbers, each re, im, by C's operator on _Complex: where
-// NaNs come out naively, infinities are recovered (C11 annex G; the compiler's __mulsc3). inout is
-// the first operand.
+// inout[i] *= in[i] for `count` complex numbers, each re, im, by C's operator on _Complex. Where
+// the plain product is NaN, infinities are recovered (C11 annex G; the compiler's __mulsc3). inout
+// is the first operand.
 void multiply_c99(const float* in, float* inout, size_t count) noexcept;
 void multiply_c99(const double* in, double* inout, size_t count) noexcept;
 

@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace vecmpi::kernels::HWY_NAMESPACE {
 namespace {
 
-// Which operand comes first, and so which of two NaNs survives, is what MPICH 4.0.2's machine code
-// has (Debian 12, MPI_Reduce_local on all pairs of NaNs): `in` in sums of Fortran's and C++'s
+// Which operand comes first decides which of two NaNs survives. It is as in MPICH 4.0.2's machine
+// code (Debian 12, MPI_Reduce_local on all pairs of NaNs): `in` in sums of Fortran's and C++'s
 // types, `inout` in those of C's.
 struct ComplexSum {
     template <class D, class V>
@@ -32,8 +32,8 @@ struct ComplexSumC99 {
     }
 };
 
-// (in.re*re - im*in.im, im*in.re + re*in.im) of inout = (re, im), each operation rounded and with
-// its operands in this order: MPICH's, as above.
+// inout = (re, im) becomes (in.re*re - im*in.im, im*in.re + re*in.im). Each operation is rounded,
+// and has its operands in this order: MPICH's, as above.
 struct ComplexProd {
     template <class D, class V>
     HWY_INLINE V operator()(D d, V inout, V in) const {
@@ -44,9 +44,9 @@ struct ComplexProd {
     }
 };
 
-// C's product. Where a NaN comes out the element is the C operator's to compute: two of them may be
-// an infinity that the rules of annex G recover, and which NaN survives is its choice. Rare, and
-// then slow: two stores, a call and a load a vector.
+// C's product. An element that comes out as NaN is left to the C operator: the rules of annex G may
+// recover an infinity, and which NaN survives is the compiler's choice. That is rare, and then
+// slow: two stores, a call and a load for each vector.
 struct ComplexProdC99 {
     template <class D, class V>
     HWY_INLINE V operator()(D d, V inout, V in) const {

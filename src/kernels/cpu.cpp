@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CPU test. Not Highway's, which lies in a shared library, and not __builtin_cpu_supports,
-// which brings a constructor into every process that preloads us.
+// What this CPU can run. Highway's test lies in a shared library, and __builtin_cpu_supports brings
+// a constructor into every process that preloads us: so neither is used.
 #include "cpu.hpp"
 
 #include <atomic>
@@ -20,8 +20,8 @@ bool is_of_x86(Isa isa) noexcept {
 
 bool bit(uint64_t word, int number) noexcept { return (word >> number & 1) != 0; }
 
-// Intel's Sapphire Rapids: the one model on which gathers were measured. On Zen 4 and 5 a gather is
-// microcode and slower than the loads that it stands for.
+// Intel's Sapphire Rapids, the only model on which gathers were measured to win. On Zen 4 and 5 a
+// gather is microcode, and slower than single loads.
 bool was_measured_to_gather(const CpuidWords& words) noexcept {
     constexpr uint32_t intel = 0x756e6547;  // "Genu"
     constexpr uint32_t extended_family = 0xff00000, family_and_model = 0xf0ff0;
@@ -56,7 +56,7 @@ CpuFeatures features_of(const CpuidWords& words) noexcept {
 Isa usable_isa(const CpuFeatures& cpu) noexcept {
     if (cpu.sve) return Isa::sve;
     if (cpu.asimd) return Isa::neon;
-    // Each target enables all of the one below, so the chain must not have a hole: Xeon Phi has
+    // Each target enables all of the one below, so the chain must have no hole: Xeon Phi has
     // AVX-512F without BW, VL and DQ, and some virtual machines hide single features.
     if (!(cpu.ssse3 && cpu.sse41 && cpu.sse42)) return Isa::scalar;
     if (!(cpu.avx && cpu.avx2 && cpu.f16c)) return Isa::sse4;
@@ -123,11 +123,11 @@ CpuFeatures this_cpu() noexcept { return {}; }
 
 namespace {
 
-// What the copiers of blocks ask about, a bit each.
+// The features that copiers of blocks ask for, a bit each.
 constexpr uint8_t vbmi = 1, fast_gather = 2;
 
 uint8_t found_once() noexcept {
-    // Threads that come here at once find the same; no order is needed.
+    // Threads that come here at once find the same, so no order is needed.
     constexpr uint8_t unknown = UINT8_MAX;
     static std::atomic<uint8_t> known{unknown};
     uint8_t found = known.load(std::memory_order_relaxed);

@@ -8,8 +8,8 @@
 
 namespace vecmpi::kernels {
 
-// What the targets of the kernels' sources enable, as the CPU has it and the system saves it. Not
-// the whole of what a CPU can do.
+// Only the features that the targets of the kernels' sources enable: those that the CPU has and the
+// system saves.
 struct CpuFeatures {
     bool ssse3 = false, sse41 = false, sse42 = false;
     bool avx = false, avx2 = false, f16c = false;  // only where the system saves 256-bit registers
@@ -32,17 +32,17 @@ struct CpuidWords {
 // Pure.
 CpuFeatures features_of(const CpuidWords& words) noexcept;
 
-// Pure: the widest set all of whose parts are there.
+// Pure: the widest set whose parts are all there.
 Isa usable_isa(const CpuFeatures& features) noexcept;
 
-// Pure: the widest set of `best`'s architecture that is not above the cap. A cap of another
-// architecture caps nothing.
+// Pure: the widest set of `best`'s architecture up to the cap. A cap of another architecture caps
+// nothing.
 Isa capped_isa(Isa best, Isa cap) noexcept;
 
 // Pure: the next narrower set of the same architecture; scalar below the narrowest.
 Isa next_narrower(Isa isa) noexcept;
 
-// Asks the CPU: some thousand cycles under a hypervisor, so ask once.
+// Asks the CPU, once: that takes some thousand cycles under a hypervisor.
 CpuFeatures this_cpu() noexcept;
 
 // Of this CPU, asked once.

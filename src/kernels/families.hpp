@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The families of kernels, one source file each, and their common signature. Each is compiled for
-// every instruction set; what is declared here is baseline code.
+// The families of kernels, one source file each, and their common signature. Each source is
+// compiled for every instruction set; what is declared here is baseline code.
 #pragma once
 
 #include "kernels/api.hpp"
@@ -21,8 +21,8 @@ extern const FamilyLookup logical_by_isa[number_of_isas];     // LAND BAND LOR B
 extern const FamilyLookup complex_by_isa[number_of_isas];     // SUM PROD
 extern const FamilyLookup pairs_by_isa[number_of_isas];       // MINLOC MAXLOC
 
-// Plain loops in baseline code, for every legal pair: what runs where no vectors may be used, and
-// long double everywhere.
+// Plain loops in baseline code for every legal pair: used where no vectors may be, and for long
+// double.
 ReduceKernel scalar_kernel(ReduceOp op, ElementType type) noexcept;
 
 }  // namespace vecmpi::kernels

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Columns of a matrix, one after the other in the stream: a transposition. Baseline code: the
-// vectors are elsewhere.
+// Columns of a matrix, one after the other in the stream: a transposition. Baseline code: vector
+// code is elsewhere.
 #include <algorithm>
 #include <cstdlib>
 
@@ -11,7 +11,7 @@ namespace vecmpi::kernels {
 
 namespace {
 
-// Rows of a tile: with 64 bytes of each row, 4 KiB of memory and as much of the stream.
+// Rows of a tile. With 64 bytes of each row, it has 4 KiB of memory and as much of the stream.
 constexpr size_t tile_rows = 64;
 
 char* place_of(char* memory, const Grid& grid, size_t column, size_t row) noexcept {
@@ -42,16 +42,16 @@ void copy_by_tiles(Direction direction, char* packed, char* memory, const Grid& 
     }
 }
 
-// Elements up to the next multiple of a register's bytes; none where elements cross these anyway.
+// Elements up to the next multiple of a register's bytes; 0 where elements cross these anyway.
 size_t before_register(const char* address, size_t bytes, size_t most, size_t row_bytes) noexcept {
     const size_t past = reinterpret_cast<uintptr_t>(address) % row_bytes;
     if (past % bytes != 0) return 0;
     return std::min((row_bytes - past) % row_bytes / bytes, most);
 }
 
-// What no second-level cache holds is moved column by column, where the rows of a column do not
-// fall on the same few lines of it: 724 x 724 doubles, 4 MiB, GB/s column by column 5.6 and by
-// tiles 2.5; 1024 x 1024 floats, whose rows do, 0.4 and 5.
+// Is a grid to be moved column by column? Yes, where it exceeds the second-level cache, and the
+// rows of a column do not fall on the same few lines of that. GB/s by column and by tiles: 724 x
+// 724 doubles (4 MiB) 5.6 and 2.5; 1024 x 1024 floats, whose rows do fall so, 0.4 and 5.
 bool goes_by_columns(const Grid& grid) noexcept {
     constexpr size_t large = size_t{2} << 20;
     constexpr int64_t collides = 1024;
@@ -72,15 +72,15 @@ void copy_by_columns(Direction direction, char* packed, char* memory, const Grid
     }
 }
 
-// None: columns are no neighbours, or have no elements that registers transpose.
+// None where columns are no neighbours, or registers do not transpose such elements.
 Transposer transposer_of(const Grid& grid, Isa isa) noexcept {
     if (grid.column_stride != static_cast<int64_t>(grid.bytes)) return {};
     const Transposer wide = isa == Isa::avx512 ? transposer_avx512(grid.bytes) : Transposer{};
     return wide.transpose != nullptr ? wide : transposer_short(grid.bytes, isa);
 }
 
-// The number of columns and of rows are multiples of a tile's. In squares of 8 x 8 tiles: of the
-// widest registers 32 KiB of memory and as much of the stream, on 64 pages each at most.
+// Columns and rows are multiples of a tile's. They are moved in squares of 8 x 8 tiles: 32 KiB of
+// memory with the widest registers, and as much of the stream, each on 64 pages at most.
 void copy_tiles(Direction direction, char* packed, char* memory, const Grid& grid,
                 ptrdiff_t packed_stride, const Transposer& transposer) noexcept {
     const size_t side = transposer.row_bytes / grid.bytes, square = 8 * side;
@@ -110,8 +110,7 @@ bool is_transposed_in_registers(const Grid& grid, Isa cap) noexcept {
     return transposer_of(grid, capped_isa(best_isa(), cap)).transpose != nullptr;
 }
 
-// 1. Columns and rows before the first whole registers. 2. Whole tiles in registers. 3. What is
-// left.
+// 1. Columns and rows before the first whole register. 2. Whole tiles, in registers. 3. The rest.
 void copy_grid(Direction direction, char* packed, char* memory, const Grid& grid,
                Isa cap) noexcept {
     const Isa isa = capped_isa(best_isa(), cap);

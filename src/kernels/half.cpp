@@ -17,7 +17,8 @@ namespace {
 constexpr uint16_t infinity_f16 = 0x7C00;
 constexpr uint16_t infinity_bf16 = 0x7F80;
 
-// Max and Min compare bits and return one of them unchanged; bits above those of infinity are NaNs.
+// Max and Min compare bits, and return one operand unchanged. Bits above those of infinity are
+// NaNs.
 template <class D, class V>
 HWY_INLINE auto magnitude(D, V bits) {
     const hn::RebindToSigned<D> di;
@@ -59,10 +60,10 @@ struct HalfMin {
     }
 };
 
-// Sum and product as floats, rounded once more to nearest even. Of two float16 that is the
-// correctly rounded result: a float has more than twice its bits. Of two NaNs that of `in`
-// survives, as in MPICH 4.0.2 with MPIR_CVAR_ENABLE_YAKSA_REDUCTION=0; by default its
-// MPIX_C_FLOAT16 aborts.
+// Sum and product are computed as floats, and rounded to nearest even once more. For float16 that
+// is the correctly rounded result, since a float has more than twice its bits. Of two NaNs that of
+// `in` survives, as in MPICH 4.0.2 with MPIR_CVAR_ENABLE_YAKSA_REDUCTION=0; without that setting
+// its MPIX_C_FLOAT16 aborts.
 struct Float16 {
     using Memory = hwy::float16_t;
     template <class D, class V>
@@ -83,7 +84,7 @@ struct BFloat16 {
         const hn::Rebind<uint32_t, D> du;
         return hn::BitCast(df, hn::ShiftLeft<16>(hn::PromoteTo(du, v)));
     }
-    // A NaN that came of widened operands is zero in its lower half, so rounding leaves it.
+    // A NaN from widened operands is zero in its lower half, so rounding keeps it.
     template <class D, class V>
     HWY_INLINE static auto narrow(D d, V v) {
         const hn::Rebind<uint32_t, D> du;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stores of a line that others look at: in pieces of one width, the piece with the flag last.
+// Stores of a line that other CPUs read: in pieces of one width, the piece with the flag last.
 #include <atomic>
 
 #include "cpu.hpp"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t line_words = sizeof(Line) / sizeof(uint64_t);
 
-// Data words relaxed, then the flag with release: pairs with the acquire of whoever looks at it.
+// Data words relaxed, then the flag with release: pairs with the reader's acquire.
 template <size_t DataWords>
 void store_words(Line* to, const Line* from) noexcept {
     auto* const there = reinterpret_cast<uint64_t*>(to);
@@ -30,7 +30,7 @@ void store_words(Line* to, const Line* from) noexcept {
 }
 
 #if !defined(VECMPI_LINES_OF_WORDS)
-// x86-64 shows stores in program order: between two pieces only the compiler must be held.
+// x86-64 keeps stores in program order, so only the compiler must be held between two pieces.
 inline void in_this_order() noexcept { asm volatile("" ::: "memory"); }
 
 template <int Pieces>

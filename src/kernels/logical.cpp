@@ -62,7 +62,7 @@ struct LogicalXor {
     }
 };
 
-// MPICH takes C's floats for LXOR too, though the standard does not.
+// MPICH allows LXOR of C's floats, though the standard does not.
 ReduceKernel exclusive_or(ElementType type) noexcept {
     switch (type) {
         case ElementType::f32:

@@ -21,12 +21,12 @@
 
 #include "families.hpp"
 
-// Highway insists on compiling a scalar target as well; ours are written without it.
+// Highway compiles a scalar target as well, which our sources leave empty.
 #undef VECMPI_VECTOR_TARGET
 #define VECMPI_VECTOR_TARGET (HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128)
 
-// An array of FamilyLookup, given the name that each target's namespace defines. For the last pass
-// of a source, when all of them exist.
+// An array of FamilyLookup by target. For the last pass of a source, when the code of all targets
+// exists; the name is defined in each target's namespace.
 #undef VECMPI_BY_ISA
 #if HWY_ARCH_X86
 #define VECMPI_BY_ISA(name) \
@@ -46,8 +46,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D>
 using Lane = hn::TFromD<D>;
 
-// Of vectors shorter than 16 bytes of floats Highway loads and stores a single float, which the
-// language wants aligned; of integers it copies bytes.
+// For vectors of floats shorter than 16 bytes Highway loads and stores a single float, which the
+// language wants aligned. For integers it copies bytes.
 template <class D>
 constexpr bool is_loaded_as_bits = hwy::IsFloat<Lane<D>>() && !HWY_HAVE_SCALABLE
                                    && hn::MaxLanes(D()) * sizeof(Lane<D>) < 16;
@@ -78,7 +78,7 @@ HWY_INLINE hn::Vec<D> combine(D d, const Lane<D>* in, const Lane<D>* inout) {
     return Op()(d, load(d, inout), load(d, in));
 }
 
-// Two vectors of results, of neighbours. (Vectors of SVE have no size: no struct can hold them.)
+// Two neighbouring vectors of results. (Vectors of SVE have no size, so no struct can hold them.)
 template <class Op, class D, class V>
 HWY_INLINE void combine_two(D d, const Lane<D>* in, const Lane<D>* inout, V& result0, V& result1) {
     const size_t lanes = hn::Lanes(d);
@@ -91,17 +91,17 @@ HWY_INLINE void combine_two(D d, const Lane<D>* in, const Lane<D>* inout, V& res
     }
 }
 
-// How many of the first `lanes` lanes to leave to the first vector, so that stores at and after
-// them are aligned; 1 to lanes. All where the output is not aligned to its own lanes.
+// How many lanes, 1 to `lanes`, the first vector takes, so that later stores are aligned. All where
+// the output is not aligned to its own lanes.
 template <size_t granule, class T>
 HWY_INLINE size_t lanes_to_alignment(const T* out, size_t lanes) {
     const size_t past = reinterpret_cast<uintptr_t>(out) % (lanes * sizeof(T));
     return past % (granule * sizeof(T)) == 0 ? lanes - past / sizeof(T) : lanes;
 }
 
-// Output that is no input and does not fit the cache is written past it: the lines need not be read
-// first. Zen 5 with 32 MiB of third-level cache, SUM of float, GB/s with and without: 16 MiB 27 and
-// 18, read afterwards 13 and 10; 4 MiB 40 and 39, read afterwards 17 and 24.
+// Output that is no input and exceeds the cache is written past it, so that its lines need not be
+// read first. Zen 5 with 32 MiB of third-level cache, SUM of float, GB/s with and without: 16 MiB
+// 27 and 18, read afterwards 13 and 10; 4 MiB 40 and 39, read afterwards 17 and 24.
 constexpr size_t stream_from_bytes = size_t{16} << 20;
 
 template <bool stream, class V, class D, class T = Lane<D>>
@@ -121,11 +121,10 @@ HWY_INLINE bool is_to_be_streamed(D, const T* in, const T* inout, const T* out, 
     return is_possible && n >= stream_from_bytes / sizeof(T) && is_apart && can_be_aligned;
 }
 
-// Two vectors or more. First and last vector are computed before anything is stored, and stored
-// when all else is: so they may overlap their neighbours, even where the output is an input,
-// without an element being reduced twice. Between them:
-// four vectors an iteration, loaded before the first of them is stored, to have the loads of four
-// in flight; then single ones.
+// Two vectors or more. The first and the last vector are computed before anything is stored, and
+// stored after all else. So they may overlap their neighbours without an element being reduced
+// twice, even where the output is an input. Between them come four vectors an iteration, loaded
+// before the first of them is stored: so the loads of four are in flight. Then come single ones.
 template <class Op, size_t granule, bool stream, class D, class T = Lane<D>>
 HWY_INLINE void reduce_long(D d, const T* in, const T* inout, T* out, size_t n) {
     constexpr size_t worth_aligning = 16;  // vectors; below, the extra vector costs more
@@ -170,8 +169,8 @@ HWY_INLINE void reduce_short(D d, const T* in, const T* inout, T* out, size_t n)
 
 #else
 
-// Fewer than two vectors: the first and the last, which overlap, both computed before the first is
-// stored. Fewer than one: the same with vectors half as long, down to one element.
+// Fewer than two vectors: the first and the last, which overlap. Both are computed before the first
+// is stored. Fewer than one: the same with half vectors, down to one element.
 template <class Op, size_t granule, class D, class T = Lane<D>>
 HWY_INLINE void reduce_short(D d, const T* in, const T* inout, T* out, size_t n) {
     constexpr size_t lanes = hn::MaxLanes(D());
@@ -204,7 +203,7 @@ HWY_NOINLINE void reduce(const void* in, const void* inout, void* out, size_t n)
         reduce_long<Op, granule, false>(d, in_lanes, inout_lanes, out_lanes, n);
 }
 
-// The two forms of a kernel; `scale` lanes are an element.
+// Both forms of a kernel; an element has `scale` lanes.
 template <class Op, size_t granule, size_t scale, class D>
 struct Forms {
     static void into(const void* in, void* inout, size_t count) noexcept {
@@ -227,14 +226,14 @@ constexpr Isa this_isa = Isa::neon;
 constexpr Isa this_isa = Isa::sve;
 #endif
 
-// `scale` lanes of type T an element; the Op sees lanes singly, so any cut will do.
+// An element has `scale` lanes of type T. The Op sees lanes singly, so elements may be cut.
 template <class Op, class T, size_t scale = 1>
 constexpr ReduceKernel by_lane() {
     using D = hn::ScalableTag<T>;
     return {Forms<Op, 1, scale, D>::into, Forms<Op, 1, scale, D>::to, this_isa};
 }
 
-// Two lanes of type T an element, which the Op must see together.
+// An element has two lanes of type T, which the Op must see together.
 template <class Op, class T>
 constexpr ReduceKernel by_two_lanes() {
     using D = hn::ScalableTag<T>;

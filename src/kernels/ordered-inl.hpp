@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sums, differences and products of floats with a fixed order of operands. Included once per
-// instruction set; see loop-inl.hpp.
+// instruction set, as loop-inl.hpp.
 //
-// Where both operands are NaN, x86 returns the first one. To the compiler + and * commute: it swaps
-// the operands of the intrinsics at will, most often to fold a load, and the result differs in the
-// NaN's payload from one build to the next. MPICH 4.0.2 as Debian builds it has inout first in sums
-// and products of float and double, under all their names. An instruction written as such also
-// cannot be contracted to a fused multiply-add.
+// Of two NaNs x86 returns the first operand. To the compiler + and * commute: it swaps the operands
+// of intrinsics, mostly to fold a load, so that the NaN's payload changes from build to build.
+// MPICH 4.0.2 as Debian builds it has inout first in sums and products of float and double, under
+// all their names. So instructions are written as such here. These cannot be contracted to a fused
+// multiply-add either.
 #if defined(VECMPI_KERNELS_ORDERED) == defined(HWY_TARGET_TOGGLE)
 #ifdef VECMPI_KERNELS_ORDERED
 #undef VECMPI_KERNELS_ORDERED
@@ -76,8 +76,8 @@ HWY_INLINE V multiply_ordered(V a, V b) {
     return r;
 }
 
-// a - b in even lanes, a + b in odd ones. On x86 nothing besides: an operation whose result nobody
-// wants could raise an exception that the program traps.
+// a - b in even lanes, a + b in odd ones. On x86 nothing else is computed: an operation whose
+// result nobody wants could raise an exception that the program traps.
 #if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2
 template <class V>
 HWY_INLINE V subtract_add_ordered(V a, V b) {

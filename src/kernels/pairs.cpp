@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MINLOC and MAXLOC of pairs (value, index), two lanes of 32 or 64 bits. Two vectors of pairs
-// become one of values and one of indices, and back: 120 GB/s where comparing values and indices
-// where they lie gave 60 to 90 (AVX-512, 256 KiB).
+// become one of values and one of indices, and back. That gives 120 GB/s, where comparing in place
+// gave 60 to 90 (AVX-512, 256 KiB).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pairs.cpp"
 #include <hwy/foreach_target.h>
@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace vecmpi::kernels::HWY_NAMESPACE {
 namespace {
 
-// How a pair lies in its two lanes of type T: what to compare lanes as, how many bits to shift out
-// the padding above (signed integers keep their order), and how many bits the data has.
+// How a pair lies in its two lanes of type T: the type that lanes are compared as, how far the
+// padding above is shifted out (signed integers keep their order), and the bits that data have.
 template <class Lane_, class Value_, int value_bits_, class Index_, int index_bits_>
 struct Layout {
     using T = Lane_;
@@ -126,8 +126,8 @@ HWY_INLINE auto is_better(V inout, V in) {
         return hn::Lt(inout, in);
 }
 
-// (inout < in) ? inout : in, of indices as floats. As MPICH's code has it on x86: MINPS, which
-// under DAZ returns a subnormal number as zero, where everything else in these ops only copies.
+// (inout < in) ? inout : in, of indices as floats. MPICH's code has MINPS there on x86, which under
+// DAZ returns a subnormal number as zero. All else in these ops only copies.
 template <class D, class V>
 HWY_INLINE V smaller_float(D d, V inout, V in) {
     const hn::RebindToFloat<D> df;
@@ -159,8 +159,8 @@ HWY_INLINE V with_padding_of(D d, V before, V changed) {
         return hn::IfVecThenElse(lower_bits<bits>(d), changed, before);
 }
 
-// inout = the better value with its index; of equal values the smaller index, and inout's value (a
-// zero keeps its sign). Where a value is NaN nothing is better or equal: inout stays.
+// inout = the better value with its index. Of equal values it is the smaller index with inout's
+// value, so a zero keeps its sign. A NaN is neither better nor equal: inout stays.
 template <class L, bool want_min>
 struct Locate {
     template <class D, class V>

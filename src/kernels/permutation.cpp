@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables of permutations. A record of at most half a register shares its group with others; a
-// longer one is cut into parts of a register each.
+// A record of at most half a register shares its group with others; a longer one is cut into parts
+// of a register each.
 #include "permutation.hpp"
 
 #include <algorithm>
@@ -10,8 +10,7 @@
 namespace vecmpi::kernels {
 namespace {
 
-// Where bytes [first, first + bytes) of the stream of records lie, from where the first record
-// stands.
+// Where bytes [first, first + bytes) of the stream of records lie, relative to the first record.
 struct Places {
     int64_t at[register_bytes];
     size_t bytes = 0;
@@ -48,8 +47,8 @@ size_t lines_of(const Places& places, size_t bytes, size_t line_bytes) noexcept 
     return (static_cast<size_t>(span.high - span.low) + line_bytes - 1) / line_bytes;
 }
 
-// How many of the bytes, from the first one on, are near each other, with none that comes twice:
-// then no table could say where it comes from.
+// How many bytes from the first on lie near each other, and none of them twice: a byte that came
+// twice would need two sources.
 size_t distinct_bytes(const Places& places) noexcept {
     constexpr int64_t most_distance = int64_t{most_lines * register_bytes};
     std::bitset<2 * most_distance> seen;  // by distance from the first, in both directions
@@ -63,8 +62,8 @@ size_t distinct_bytes(const Places& places) noexcept {
     return places.bytes;
 }
 
-// The window ends where the part does when records go down: what it covers beyond is then of
-// records to come, as it is with records that go up.
+// Where records go down, the window ends where the part does. So what it covers beyond belongs to
+// later records, as it does where records go up.
 Window window_over(const Places& places, int64_t stride, size_t records,
                    size_t line_bytes) noexcept {
     const Span span = span_of(places, places.bytes);
@@ -73,7 +72,7 @@ Window window_over(const Places& places, int64_t stride, size_t records,
     return {stride >= 0 ? span.low : span.high - bytes, bytes, records};
 }
 
-// `first`: of the places, in the stream of the record.
+// `first`: where the places begin in the stream of the record.
 void fill(const Places& places, size_t first, int64_t stride, size_t records,
           Permutation& tables) noexcept {
     const Window window = window_over(places, stride, records, register_bytes);
@@ -108,8 +107,8 @@ void fill(const Places& places, size_t first, int64_t stride, size_t records,
     }
 }
 
-// A window may reach past the last block of its group, never onto a page without any block: that
-// page may not be mapped.
+// A window may reach past the last block of its group, but never onto a page without any block:
+// that page may not be mapped.
 bool has_no_page_between(std::span<const Block> blocks, int64_t stride) noexcept {
     constexpr int64_t page_bytes = 4096;
     int64_t low = blocks[0].offset, high = low;
@@ -127,8 +126,8 @@ int64_t bytes_of(std::span<const Block> blocks) noexcept {
     return bytes;
 }
 
-// Loads and stores that a block takes by itself (strided_copy): pieces of 16, 32 or 64 bytes, and
-// as many as the rest has bits.
+// Moves that strided_copy takes for the blocks: pieces of 16, 32 or 64 bytes, and as many as the
+// rest has bits.
 size_t moves_of(std::span<const Block> blocks) noexcept {
     size_t moves = 0;
     for (const Block& block : blocks) {
@@ -158,7 +157,7 @@ size_t begin_of(size_t part, size_t bytes, const Registers& registers) noexcept 
     return registers.are_stored_whole ? std::min(begin, bytes - registers.bytes) : begin;
 }
 
-// As many records as fit a register and a window; nothing where that gains nothing.
+// As many records as fit a register and a window; 0 where that gains nothing.
 size_t records_of_group(std::span<const Block> blocks, int64_t stride, size_t bytes,
                         const Registers& registers) noexcept {
     const Places places = places_of(blocks, stride, 0, registers.bytes / bytes * bytes);
@@ -192,7 +191,7 @@ PermutationChoice choose(std::span<const Block> blocks, int64_t stride,
     return gains ? PermutationChoice{parts, 1} : PermutationChoice{};
 }
 
-// Of a group of records, or of the parts of one.
+// Tables for a group of records, or for the parts of one.
 template <class Tables>
 void make(std::span<const Block> blocks, int64_t stride, const PermutationChoice& choice,
           const Registers& registers, Tables* tables) noexcept {
@@ -233,8 +232,8 @@ void make_permutations(std::span<const Block> blocks, int64_t stride,
             choice.number == 1 ? choice.records * moves : moves * register_bytes / bytes;
 }
 
-// Unaligned registers cross lines of the cache: a store under a mask costs about what two or three
-// small ones cost, a load and its permutation about one and a half.
+// Unaligned registers cross cache lines. So a masked store costs about as much as two or three
+// small ones, and a load with its permutation about one and a half.
 bool is_faster(Direction direction, size_t lines, size_t moves) noexcept {
     return direction == Direction::pack ? 3 * lines < 2 * moves : 2 * lines < moves;
 }
@@ -245,7 +244,7 @@ size_t groups_within(const Window& window, int64_t stride, int64_t low, int64_t 
     const size_t groups = records / window.records;
     const auto last = static_cast<int64_t>(records - 1);
     const int64_t step = stride * static_cast<int64_t>(window.records);
-    // Only the far end can be passed: group g's window ends at g * step + window.
+    // A window can only pass the far end: group g's window ends at g * step + window.
     const int64_t room = stride >= 0 ? last * stride + high - (window.offset + window.bytes)
                                      : window.offset - (last * stride + low);
     if (room < 0) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Records of a few blocks each, to and from a packed stream. Baseline code: the vectors are
+// Records of a few blocks each, to and from a packed stream. Baseline code: vector code is
 // elsewhere.
 #include <algorithm>
 #include <cstdlib>
@@ -23,7 +23,7 @@ std::unique_ptr<Tables[], TablesDeleter> allocate_tables(size_t number) {
     return std::unique_ptr<Tables[], TablesDeleter>(static_cast<Tables*>(memory));
 }
 
-// What all tables of a record take together.
+// Of all tables of a record.
 struct Cost {
     size_t lines = 0, moves = 0;
 };
@@ -36,8 +36,7 @@ Cost cost_of(std::span<const Permutation> tables) noexcept {
     return cost;
 }
 
-// A tile of records is gone through once for each block, so it should stay in the first-level
-// cache.
+// A tile of records is passed once for each block, so it should stay in the first-level cache.
 constexpr int64_t tile_bytes = 16 << 10;
 
 size_t records_of_tile(size_t records, int64_t stride, size_t blocks) noexcept {
@@ -135,8 +134,8 @@ void RecordCopier::copy_blocks(Direction direction, char* packed, char* memory,
     }
 }
 
-// Whole groups, at most so many, whose windows may be read; function_of(lines) copies those of one
-// table. Returns how many records that were.
+// Copies whole groups, at most `most`, whose windows may be read. function_of(lines) copies the
+// groups of one table. Returns the number of records copied.
 template <class Tables, class FunctionOf>
 size_t RecordCopier::copy_groups(std::span<const Tables> tables, size_t most, char* packed,
                                  char* memory, size_t records,
@@ -147,7 +146,7 @@ size_t RecordCopier::copy_groups(std::span<const Tables> tables, size_t most, ch
     const size_t records_of_group = tables[0].records;
     const auto memory_step = static_cast<int64_t>(records_of_group) * stride_;
     const size_t packed_step = records_of_group * packed_bytes_;
-    // The parts of a long record one by one, through a tile that stays in the cache.
+    // The parts of a long record are copied one by one, through a tile that stays in the cache.
     const size_t tile = tables.size() == 1 ? groups : records_of_tile(groups, memory_step, 2);
     for (size_t first = 0; first < groups; first += tile)
         for (const Tables& one : tables)
@@ -157,7 +156,7 @@ size_t RecordCopier::copy_groups(std::span<const Tables> tables, size_t most, ch
     return groups * records_of_group;
 }
 
-// 1. Groups whose windows may be read. 2. The others byte for byte.
+// 1. Groups whose windows may be read. 2. The other records, byte for byte.
 void RecordCopier::permute_whole(Direction direction, char* packed, char* memory,
                                  size_t records) const noexcept {
     const std::span<const Permutation> tables(permutations_.get(), number_of_permutations_);
@@ -168,7 +167,7 @@ void RecordCopier::permute_whole(Direction direction, char* packed, char* memory
                   memory + static_cast<int64_t>(done) * stride_, records - done);  // 2
 }
 
-// Group by group, the last of them not whole, byte for byte.
+// Byte for byte, group by group; the last group may be incomplete.
 void RecordCopier::permute_parts(Direction direction, char* packed, char* memory,
                                  size_t records) const noexcept {
     const size_t records_of_group = permutations_[0].records;
@@ -181,8 +180,8 @@ void RecordCopier::permute_parts(Direction direction, char* packed, char* memory
     }
 }
 
-// Where the windows of all groups lie alike in their lines, a few records are done before, so that
-// no window crosses more lines than it must.
+// Where all groups' windows have the same place within their lines, a few records are done first,
+// so that windows begin with a line and cross no more lines than they must.
 void RecordCopier::permute(Direction direction, char* packed, char* memory,
                            size_t records) const noexcept {
     constexpr size_t groups_worth_it = 8;
@@ -205,8 +204,8 @@ void RecordCopier::permute(Direction direction, char* packed, char* memory,
     permute_whole(direction, packed, memory, records);
 }
 
-// 1. Groups whose windows may be read and whose registers fit into the stream. 2. The others block
-// by block.
+// 1. Groups whose windows may be read and whose registers fit into the stream. 2. The other
+// records, block by block.
 void RecordCopier::shuffle(char* packed, char* memory, size_t records) const noexcept {
     const std::span<const Shuffle> tables(shuffles_.get(), number_of_shuffles_);
     const size_t packed_end = records * packed_bytes_;
@@ -231,8 +230,8 @@ void RecordCopier::copy(Direction direction, char* packed, char* memory,
         permute(direction, packed, memory, records);
 }
 
-// What follows a row within a page is mapped if the next row is, and ends no earlier than the
-// windows of this one, which may reach over by a register's bytes less one.
+// May the windows of a row reach over its end? The memory up to a page behind it is mapped if the
+// next row is. That row ends no earlier than the windows, which reach over by less than a register.
 bool RecordCopier::rows_may_be_read_over(size_t records, int64_t row_stride) const noexcept {
     constexpr int64_t page_bytes = 4096;
     const auto sign = [](int64_t value) { return value < 0; };
@@ -244,8 +243,8 @@ bool RecordCopier::rows_may_be_read_over(size_t records, int64_t row_stride) con
            std::abs(row_stride) - row_bytes < page_bytes;
 }
 
-// 1. All rows but the last: whole groups at once, what is left of a row byte for byte. 2. The last,
-// or where rows are far apart each, within its bounds.
+// 1. All rows but the last: whole groups at once, the rest of a row byte for byte. 2. The last row,
+// and every row where they are far apart: within its bounds.
 void RecordCopier::copy_rows(Direction direction, char* packed, char* memory, size_t records,
                              size_t rows, int64_t row_stride) const noexcept {
     const size_t row_bytes = records * packed_bytes_;

@@ -2,6 +2,7 @@
 // Chooses the kernel for an op and a type. Baseline code only.
 #include <array>
 #include <atomic>
+#include <iterator>
 
 #include "cpu.hpp"
 #include "families.hpp"
@@ -9,24 +10,12 @@
 namespace vecmpi::kernels {
 namespace {
 
-const FamilyLookup* lookups_of(Family family) noexcept {
-    switch (family) {
-        case Family::arithmetic:
-            return arithmetic_by_isa;
-        case Family::half:
-            return half_by_isa;
-        case Family::logical:
-            return logical_by_isa;
-        case Family::complex:
-            return complex_by_isa;
-        case Family::pairs:
-            return pairs_by_isa;
-    }
-    return nullptr;
-}
+// In the order of enum ReduceFamily.
+constexpr const FamilyLookup* lookups_of_family[] = {arithmetic_by_isa, half_by_isa, logical_by_isa,
+                                                     complex_by_isa, pairs_by_isa};
 
-// Where a wider vector was measured to lose against the next narrower one: a row says so, with the
-// figures beside it. None so far.
+// Where a wider vector was measured to lose against the next narrower one, with the figures. None
+// so far.
 struct Loses {
     Family family;
     Isa isa;
@@ -40,21 +29,10 @@ bool is_to_be_used(Family family, Isa isa) noexcept {
 }
 
 }  // namespace
+
 ReduceFamily reduce_family(ReduceOp op, ElementType type) noexcept {
-    switch (op) {
-        case ReduceOp::land:
-        case ReduceOp::lor:
-        case ReduceOp::lxor:
-        case ReduceOp::band:
-        case ReduceOp::bor:
-        case ReduceOp::bxor:
-            return ReduceFamily::logical;
-        case ReduceOp::minloc:
-        case ReduceOp::maxloc:
-            return ReduceFamily::pairs;
-        default:
-            break;
-    }
+    if (op >= ReduceOp::minloc) return ReduceFamily::pairs;
+    if (op >= ReduceOp::land) return ReduceFamily::logical;
     if (type == ElementType::f16 || type == ElementType::bf16) return ReduceFamily::half;
     const bool is_complex = type >= ElementType::c32 && type <= ElementType::c80_c99;
     return is_complex ? ReduceFamily::complex : ReduceFamily::arithmetic;
@@ -62,7 +40,7 @@ ReduceFamily reduce_family(ReduceOp op, ElementType type) noexcept {
 
 ReduceKernel reduce_kernel(ReduceOp op, ElementType type, Isa cap) noexcept {
     const Family family = reduce_family(op, type);
-    const FamilyLookup* lookups = lookups_of(family);
+    const FamilyLookup* lookups = lookups_of_family[static_cast<size_t>(family)];
     for (Isa isa = capped_isa(best_isa(), cap); isa != Isa::scalar; isa = next_narrower(isa)) {
         const FamilyLookup lookup = lookups[static_cast<size_t>(isa)];
         if (lookup == nullptr || !is_to_be_used(family, isa)) continue;
@@ -73,7 +51,7 @@ ReduceKernel reduce_kernel(ReduceOp op, ElementType type, Isa cap) noexcept {
 }
 
 Isa best_isa() noexcept {
-    // Threads that come here at once find the same; no order is needed.
+    // Threads that come here at once find the same, so no order is needed.
     constexpr uint8_t unknown = UINT8_MAX;
     static std::atomic<uint8_t> found{unknown};
     uint8_t isa = found.load(std::memory_order_relaxed);
@@ -85,62 +63,22 @@ Isa best_isa() noexcept {
 }
 
 const char* isa_name(Isa isa) noexcept {
-    switch (isa) {
-        case Isa::scalar:
-            return "scalar";
-        case Isa::sse4:
-            return "sse4";
-        case Isa::avx2:
-            return "avx2";
-        case Isa::avx512:
-            return "avx512";
-        case Isa::neon:
-            return "neon";
-        case Isa::sve:
-            return "sve";
-    }
-    return "?";
+    static constexpr const char* names[number_of_isas] = {"scalar", "sse4", "avx2",
+                                                          "avx512", "neon", "sve"};
+    return names[static_cast<size_t>(isa)];
 }
 
 size_t element_bytes(ElementType type) noexcept {
-    switch (type) {
-        case ElementType::i8:
-        case ElementType::u8:
-            return 1;
-        case ElementType::i16:
-        case ElementType::u16:
-        case ElementType::f16:
-        case ElementType::bf16:
-            return 2;
-        case ElementType::i32:
-        case ElementType::u32:
-        case ElementType::f32:
-        case ElementType::f32_flushed:
-            return 4;
-        case ElementType::i64:
-        case ElementType::u64:
-        case ElementType::f64:
-        case ElementType::f64_fortran:
-        case ElementType::c32:
-        case ElementType::c32_c99:
-        case ElementType::i32_i32:
-        case ElementType::f32_i32:
-        case ElementType::i16_i32:
-        case ElementType::f32_f32:
-            return 8;
-        case ElementType::f80:
-        case ElementType::c64:
-        case ElementType::c64_c99:
-        case ElementType::i64_i32:
-        case ElementType::f64_i32:
-        case ElementType::f64_f64:
-            return 16;
-        case ElementType::c80:
-        case ElementType::c80_c99:
-        case ElementType::f80_i32:
-            return 32;
-    }
-    return 0;
+    static constexpr uint8_t bytes[] = {
+        1, 1,  2,  2,  4,  4,  8, 8,   // i8 to u64
+        2, 2,  4,  8,  16,             // f16, bf16, f32, f64, f80
+        8, 16, 32,                     // c32, c64, c80
+        8, 16, 32,                     // of C99
+        8, 8,  16, 16, 8,  32, 8, 16,  // i32_i32 to f64_f64
+        8, 4                           // f64_fortran, f32_flushed
+    };
+    static_assert(std::size(bytes) == number_of_element_types);
+    return bytes[static_cast<size_t>(type)];
 }
 
 }  // namespace vecmpi::kernels

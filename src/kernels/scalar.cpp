@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every kernel as a plain loop in baseline code. What the vector kernels must equal bit for bit.
+// Every kernel as a plain loop in baseline code. The vector kernels must equal these bit for bit.
 #include <cstring>
 
 #include "families.hpp"
@@ -33,8 +33,8 @@ void into(const void* in, void* inout, size_t count) noexcept {
     to<Op, Element>(in, inout, inout, count);
 }
 
-// Pairs of long double and int, whose values are slow to store: only what changes is written.
-// (Written back each time they run at 0.6 of MPICH's rate.)
+// Pairs of long double and int. Their values are slow to store, so only those that change are
+// written. Written each time, they run at 0.6 of MPICH's rate.
 template <class Op>
 void into_where_changed(const void* in, void* inout, size_t count) noexcept {
     using Index = Plain<int32_t>;
@@ -126,45 +126,27 @@ ReduceKernel of_number(ElementType type) noexcept {
     }
 }
 
-ReduceKernel sum(ElementType type) noexcept {
+template <class Op, class OfComplex, class OfComplexC99>
+ReduceKernel of_any_number(ElementType type) noexcept {
     switch (type) {
         case ElementType::c32:
-            return kernel<ComplexSum, Complex<Plain<float>>>();
+            return kernel<OfComplex, Complex<Plain<float>>>();
         case ElementType::c64:
-            return kernel<ComplexSum, Complex<Plain<double>>>();
+            return kernel<OfComplex, Complex<Plain<double>>>();
         case ElementType::c80:
-            return kernel<ComplexSum, Complex<LongDouble>>();
+            return kernel<OfComplex, Complex<LongDouble>>();
         case ElementType::c32_c99:
-            return kernel<ComplexSumC99, Complex<Plain<float>>>();
+            return kernel<OfComplexC99, Complex<Plain<float>>>();
         case ElementType::c64_c99:
-            return kernel<ComplexSumC99, Complex<Plain<double>>>();
+            return kernel<OfComplexC99, Complex<Plain<double>>>();
         case ElementType::c80_c99:
-            return kernel<ComplexSumC99, Complex<LongDouble>>();
+            return kernel<OfComplexC99, Complex<LongDouble>>();
         default:
-            return of_number<Sum>(type);
+            return of_number<Op>(type);
     }
 }
 
-ReduceKernel prod(ElementType type) noexcept {
-    switch (type) {
-        case ElementType::c32:
-            return kernel<ComplexProd, Complex<Plain<float>>>();
-        case ElementType::c64:
-            return kernel<ComplexProd, Complex<Plain<double>>>();
-        case ElementType::c80:
-            return kernel<ComplexProd, Complex<LongDouble>>();
-        case ElementType::c32_c99:
-            return kernel<ComplexProdC99, Complex<Plain<float>>>();
-        case ElementType::c64_c99:
-            return kernel<ComplexProdC99, Complex<Plain<double>>>();
-        case ElementType::c80_c99:
-            return kernel<ComplexProdC99, Complex<LongDouble>>();
-        default:
-            return of_number<Prod>(type);
-    }
-}
-
-// MPICH takes C's floats for LXOR too, though the standard does not.
+// MPICH allows LXOR of C's floats, though the standard does not.
 ReduceKernel exclusive_or(ElementType type) noexcept {
     switch (type) {
         case ElementType::f32:
@@ -216,9 +198,9 @@ ReduceKernel scalar_kernel(ReduceOp op, ElementType type) noexcept {
         case ReduceOp::min:
             return extremum<Min, SelectMin, InstructionMin>(type);
         case ReduceOp::sum:
-            return sum(type);
+            return of_any_number<Sum, ComplexSum, ComplexSumC99>(type);
         case ReduceOp::prod:
-            return prod(type);
+            return of_any_number<Prod, ComplexProd, ComplexProdC99>(type);
         case ReduceOp::land:
             return of_integer<LogicalAnd>(type);
         case ReduceOp::lor:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the scalar kernels see an element in memory: load, store, and what padding lies around it.
-// Nothing is assumed to be aligned.
+// How scalar kernels load and store an element, and where its padding is. Nothing is assumed to be
+// aligned.
 #pragma once
 
 #include <bit>
@@ -27,7 +27,7 @@ struct Plain {
     static void copy_padding(const unsigned char*, unsigned char*) noexcept {}
 };
 
-// An 80-bit float occupies 16 bytes; a load and a store of the type touch 10 of them.
+// An 80-bit float occupies 16 bytes, of which a load or a store touches 10.
 struct LongDouble {
     using Value = long double;
     using Unaligned __attribute__((aligned(1), may_alias)) = long double;
@@ -98,14 +98,14 @@ struct PairOf {
     }
 };
 
-// IEEE binary16 in 16 bits. Rounds to nearest even whatever the mode, as the vector instruction.
+// IEEE binary16. Rounds to nearest even whatever the mode, as the vector instruction does.
 struct ScalarFloat16 {
     static float widen(uint16_t half) noexcept;
     static uint16_t narrow(float wide) noexcept;
 };
 
-// The upper half of a binary32; rounds to nearest even. Narrows only what came of widened operands,
-// so that the lower half of a NaN is zero.
+// The upper half of a binary32; rounds to nearest even. It narrows only results of widened
+// operands, so the lower half of a NaN is zero.
 struct ScalarBFloat16 {
     static float widen(uint16_t half) noexcept;
     static uint16_t narrow(float wide) noexcept;

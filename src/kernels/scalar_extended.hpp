@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Long doubles that an op only compares or asks for zero: they are copied and made as integers,
-// since x86's 80-bit unit takes 4 ns for two loads and a store, and 2 ns where another stores.
+// Long doubles that an op only compares, or only asks for zero. They are copied and made as
+// integers: x86's 80-bit unit takes 4 ns for two loads and a store, and 2 ns where only other units
+// store.
 #pragma once
 
 #include <cfloat>
@@ -52,7 +53,7 @@ struct LongDoubleBits : LongDouble {
     }
 };
 
-// 1 where just one of them is not zero, else 0. What the unit refuses is not zero to it.
+// 1 where exactly one of them is not zero, else 0. What the unit refuses is not zero to it.
 struct ExtendedXor {
     static bool is_true(ExtendedBits a) noexcept {
         return (a.mantissa | (a.sign_exponent & 0x7fff)) != 0;

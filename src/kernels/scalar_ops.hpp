@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the scalar kernels do with one element: structs that take (inout, in) and return the new
-// inout. Only for scalar.cpp and c99_product.cpp, which are compiled as baseline code.
+// inout. Only for scalar.cpp and c99_product.cpp, which are baseline code.
 #pragma once
 
 #include <cfloat>
@@ -30,8 +30,8 @@ struct Min {
     }
 };
 
-// One instruction with `a` as its first operand, which is the one that survives of two NaNs; see
-// ordered-inl.hpp. The 80-bit unit takes the larger of two NaNs in whatever order.
+// One instruction with `a` as its first operand, which survives of two NaNs (ordered-inl.hpp). The
+// 80-bit unit takes the larger of two NaNs, whatever their order.
 #if defined(__x86_64__)
 #define VECMPI_ORDERED(name, instruction, sign)          \
     inline float name(float a, float b) noexcept {       \
@@ -131,7 +131,7 @@ struct BitXor {
     }
 };
 
-// Floats that are compared as such but returned as bits: no NaN is quieted, no subnormal flushed.
+// Floats that are compared as such and returned as bits: no NaN is quieted, no subnormal flushed.
 template <class Format>
 struct SelectMax {
     template <class Word>
@@ -147,8 +147,8 @@ struct SelectMin {
     }
 };
 
-// (a < b) ? a : b, of indices of pairs, of MPI_DOUBLE and of MPI_FLOAT: see pairs.cpp and
-// arithmetic.cpp for what the instructions have of their own.
+// (a < b) ? a : b, of indices of pairs, of MPI_DOUBLE and of MPI_FLOAT. pairs.cpp and
+// arithmetic.cpp say what is special about the instructions.
 inline int32_t smaller(int32_t a, int32_t b) noexcept { return a < b ? a : b; }
 #if defined(__x86_64__)
 inline float smaller(float a, float b) noexcept {
@@ -218,7 +218,7 @@ struct ComplexProd {
     }
 };
 
-// C's product. What g++ makes of it is what gcc does: the naive one, then __mulsc3 on a NaN.
+// C's product. g++ makes the same of it as gcc: the plain product, then __mulsc3 on a NaN.
 inline __complex__ float c_product(__complex__ float a, __complex__ float b) noexcept {
     return a * b;
 }

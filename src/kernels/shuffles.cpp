@@ -39,8 +39,8 @@ constexpr ShuffleGroups by_lines[most_lines] = {
     shuffle_lines<1>, shuffle_lines<2>, shuffle_lines<3>, shuffle_lines<4>,
     shuffle_lines<5>, shuffle_lines<6>, shuffle_lines<7>, shuffle_lines<8>};
 
-// n rows of n elements. In each round, rows i and i + n / 2 are interleaved to rows 2 i and 2 i +
-// 1; after log2(n) of them every element is where it belongs.
+// n rows of n elements. Each round interleaves rows i and i + n / 2 to rows 2 i and 2 i + 1. After
+// log2(n) rounds every element is in its place.
 template <class T>
 void transpose_tiles(const Tiles& where) noexcept {
     constexpr size_t side = short_register_bytes / sizeof(T);

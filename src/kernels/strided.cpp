@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks of one length at a distance, one after the other. Baseline code: what every CPU has.
+// Blocks of one length at a distance. Baseline code, which every CPU runs.
 #include <array>
 #include <cstring>
 #include <utility>
@@ -9,7 +9,7 @@
 namespace vecmpi::kernels {
 namespace {
 
-// Lengths with a loop of their own, in which a block is a few moves and no call.
+// Lengths with a loop of their own: a block is a few moves and no call.
 constexpr size_t most_fixed_bytes = 64;
 
 template <size_t Bytes>

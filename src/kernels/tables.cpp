@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many blocks at places of a table, to and from a packed stream. Baseline code: the vectors are
+// Many blocks at offsets of a table, to and from a packed stream. Baseline code: vector code is
 // elsewhere.
 #include <algorithm>
 #include <array>
@@ -44,7 +44,7 @@ constexpr std::array<CopyTable, sizeof...(bytes)> fixed_copies(std::index_sequen
 }
 constexpr auto by_bytes = fixed_copies(std::make_index_sequence<most_fixed_bytes + 1>());
 
-// Of a block from the next, in whatever order the table has them.
+// The mean distance of neighbours in memory, whatever the order of the table.
 int64_t mean_distance(const std::vector<int64_t>& offsets) {
     if (offsets.empty()) return 0;
     const auto [low, high] = std::minmax_element(offsets.begin(), offsets.end());
@@ -81,7 +81,7 @@ TableCopier::TableCopier(const std::vector<int64_t>& offsets, size_t bytes,
         ways_[static_cast<size_t>(Direction::unpack)] = PackWay::gather;
 }
 
-// Masked moves are none of the ways that can be asked for.
+// The user cannot ask for masked moves.
 TableCopier::TableCopier(const std::vector<Block>& blocks, const PackLimits& limits)
     : isa_(isa_of_masked_moves(blocks, limits)) {
     offsets_.reserve(blocks.size());
@@ -102,7 +102,7 @@ size_t TableCopier::block_at(size_t first) const noexcept {
     return static_cast<size_t>(after - starts_.begin()) - 1;
 }
 
-// 1. What is left of a block that an earlier call began. 2. Whole blocks. 3. The beginning of one.
+// 1. The rest of a block that an earlier call began. 2. Whole blocks. 3. The beginning of one.
 void TableCopier::copy(Direction direction, char* packed, char* memory, size_t first,
                        size_t bytes) const noexcept {
     const size_t end = first + bytes;
