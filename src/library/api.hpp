@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Door of src/library: all that is known of the inside of an MPI library and of UCX. Everything
-// else asks here by what it wants to know, and names no symbol and no version.
+// Door of src/library: all that is known of the inside of an MPI library and of UCX. Other folders
+// ask here for what they want to know, and name no symbol and no version.
 //
 // Glossary
 //   real function   the MPI library's own PMPI_X, found by bind_real_functions()

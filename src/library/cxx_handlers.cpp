@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Interposes MPII_Errhandler_set_cxx, by which the C++ bindings of MPI 2 in MPICH's family tell the
-// library, for each error handler they make, who calls its function: that takes an object, which
+// Interposes MPII_Errhandler_set_cxx, by which the C++ bindings of MPI 2 in MPICH's family name the
+// caller of each error handler that they make. Such a handler's function takes an object, which
 // only the bindings can make.
 #include <atomic>
 

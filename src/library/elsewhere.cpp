@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks for a symbol in the libraries that the process has loaded. Must not load one.
+// Looks for a symbol in the libraries that are loaded. Must not load one.
 #include "library/api.hpp"
 
 #include <dlfcn.h>

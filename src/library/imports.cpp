@@ -37,8 +37,8 @@ Imports imports_of(uintptr_t base, const ElfW(Dyn) * dynamic) noexcept {
     Imports found;
     found.base = base;
     for (const ElfW(Dyn)* entry = dynamic; entry->d_tag != DT_NULL; ++entry) {
-        // glibc has made these addresses of memory, but not in the kernel's object, where the
-        // section is read-only.
+        // glibc has relocated these, but not in the kernel's object, where the section is
+        // read-only.
         const auto address =
             entry->d_un.d_ptr < base ? base + entry->d_un.d_ptr : entry->d_un.d_ptr;
         switch (entry->d_tag) {
@@ -80,7 +80,7 @@ void** find_entry(const Imports& imports, const Imports::Relocations& relocation
     return nullptr;
 }
 
-// Read-only after relocation: the whole pages in PT_GNU_RELRO, as the loader protects them.
+// The loader protects the whole pages in PT_GNU_RELRO after relocation.
 struct ReadOnly {
     uintptr_t address, page_size;
     bool found = false;
@@ -106,7 +106,7 @@ bool is_read_only(void** entry) noexcept {
     return place.found;
 }
 
-// Two entries may share a page. Nothing is called while it is held.
+// Held while an entry is written: two may share a page. Nothing is called meanwhile.
 constinit std::mutex writing;
 
 bool write_entry(void** entry, bool read_only, const void* value) noexcept {
@@ -114,7 +114,7 @@ bool write_entry(void** entry, bool read_only, const void* value) noexcept {
     void* page = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(entry) & ~(page_size - 1));
     const std::lock_guard lock(writing);
     if (read_only && mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0) return false;
-    // Other threads may be calling through it.
+    // Atomic: other threads may be calling through it.
     __atomic_store_n(entry, const_cast<void*>(value), __ATOMIC_RELEASE);
     if (read_only) mprotect(page, page_size, PROT_READ);
     return true;

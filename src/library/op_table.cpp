@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// 1. Is it MPICH 4, whose op functions have the signature that we know? 2. Look through the
-// writable data of the library for what has the table's shape. 3. Prove it: with our probe in a
-// candidate's place, MPI_Reduce_local must arrive there with the arguments that we gave, for each
-// op.
+// 1. Is it MPICH 4? Its op functions have the signature that we know. 2. Find what has the table's
+// shape in the writable data of the library. 3. Prove it: our probe takes a candidate's place, and
+// MPI_Reduce_local must call it with our arguments, for each op.
 #include "library/api.hpp"
 
 #include <dlfcn.h>
@@ -32,7 +31,7 @@ void add_segment(Image& image, const ElfW(Phdr) & segment) {
     if (segment.p_flags & PF_W) image.data.push_back({begin, begin + segment.p_filesz});
 }
 
-// Whole pages become read-only: the last one only if it is full.
+// Whole pages become read-only, so the last one only if it is full.
 void leave_out_read_only(Image& image, const ElfW(Phdr) & segment) {
     const uintptr_t end = image.base + segment.p_vaddr + segment.p_memsz;
     for (CodeRange& range : image.data)
@@ -69,8 +68,8 @@ Seen seen;
 int probe_in[2], probe_inout[2];
 MPI_Datatype probe_type;
 
-// The table that checks datatypes has the same shape: called from there, `in` is a datatype, the
-// other arguments are not there, and 0 says that the datatype is legal.
+// The table of functions that check datatypes has the same shape. Called from there, `in` is a
+// datatype, the other arguments are missing, and 0 says that the datatype is legal.
 int probe(void* in, void* inout, MPI_Aint* length, MPI_Datatype* type) {
     ++seen.calls;
     seen.as_given = in == probe_in && inout == probe_inout && *length == 1 && *type == probe_type;
@@ -111,7 +110,7 @@ OpFunction* search(const BoundLibrary& library) {
     return nullptr;
 }
 
-// MPICH of this major version, by its own word. Not what others have made of it.
+// MPICH of this major version, by its own word. Libraries made from it do not count.
 bool library_is_mpich_4() noexcept {
     if (real.Get_library_version == nullptr) return false;
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";

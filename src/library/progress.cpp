@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Interposes ucp_worker_progress, which MPICH's ch4:ucx calls in every wait of its own and which
-// never gives the CPU away: Init, communicator creation, RMA synchronisation, blocking collectives.
-// Must not be used to make progress.
-#include <pthread.h>
-
+// Interposes ucp_worker_progress, which MPICH's ch4:ucx calls in all waits of its own: Init,
+// communicator creation, RMA synchronisation, blocking collectives. It never gives the CPU away
+// there; this does. Must not be used to make progress.
 #include <atomic>
-#include <cstdlib>
 #include <mutex>
-#include <utility>
 
 #include "base/api/needs.hpp"
+#include "library_locks.hpp"
 #include "wakeup.hpp"
 
 // UCX's prototype: unsigned ucp_worker_progress(ucp_worker_h), the handle being a pointer.
@@ -32,7 +29,7 @@ const PollAnswers& answers() noexcept { return *answers_to_polls.load(std::memor
 
 using ProgressFunction = unsigned (*)(void* worker);
 
-// Whom a caller would reach without us. A process may hold two copies of UCX, and a worker of one
+// What a caller would reach without us. A process may hold two copies of UCX, and a worker of one
 // must not come to the other.
 struct Route {
     std::atomic<uintptr_t> begin{0};  // the caller's object in memory; stored last, with release
@@ -43,81 +40,23 @@ constexpr size_t most_routes = 8;
 constinit Route routes[most_routes];
 constinit std::mutex making_route;
 
-// Messages that do not come by UCX (MPICH 5 has shared memory of its own) reset no ladder: rests
-// are such that it makes no difference (Ladder::rest_if_wanted).
+// Messages that do not come by UCX (MPICH 5 has shared memory of its own) reset no ladder. Rests
+// are made so that this does not matter (Ladder::rest_if_wanted).
 constinit std::atomic<bool> resting{false};
 constinit std::atomic<bool> seen{false};
 WaitPolicy library_policy;
 thread_local constinit Ladder library_ladder
     __attribute__((tls_model("initial-exec"))){library_policy};
 
-// At MPI_THREAD_MULTIPLE the library polls with its lock held, and gives it up for a moment after
-// each poll in vain. A thread that rests in the poll keeps the others out, and hands the CPU to one
-// that finds the lock taken: threads then starve for seconds. So a rest is due from the poll on,
-// and is taken once the lock is free.
-//
-// A look at the jobs calls the library, which takes its global lock, so it is made when that one
-// was given up. An inner lock may be given up before, and ROMIO holds one of its own all the while.
-enum Due : unsigned { nothing = 0, rest = 1, jobs = 2, sleep = 4 };
-struct AtUnlock {
-    unsigned due = nothing;
-    int locks_held = 0;   // of the library's, by this thread
-    bool polled = false;  // since a lock was last given up, while all are watched
-};
-thread_local constinit AtUnlock at_unlock __attribute__((tls_model("initial-exec")));
-
-// The library's global lock: the outermost one that a test of a request gives up after a poll.
-constinit std::atomic<pthread_mutex_t*> global_lock{nullptr};
 // Where the MPI library lies in memory.
 constinit std::atomic<uintptr_t> library_begin{0}, library_bytes{0};
 
-// What keeps nobody asleep must not keep the CPU.
+// A thread that cannot sleep must still give the CPU away.
 void rest_if_refused_often() noexcept {
     if (++arming.refusals % most_refusals == 0) library_ladder.rest_if_wanted();
 }
 
-void do_what_is_due(const pthread_mutex_t* given_up) noexcept {
-    if ((at_unlock.due & jobs) != 0 && given_up == global_lock.load(std::memory_order_relaxed)) {
-        at_unlock.due &= ~unsigned{jobs};
-        answers().advance_jobs();
-        forget_armed();  // they may have sent something since
-    }
-    if ((at_unlock.due & sleep) != 0 && given_up == global_lock.load(std::memory_order_relaxed)) {
-        at_unlock.due &= ~unsigned{sleep};
-        if (blocking_calls != 0 && !sleep_if_armed(longest_sleep_us)) rest_if_refused_often();
-    }
-    if ((at_unlock.due & rest) == 0) return;
-    at_unlock.due &= ~unsigned{rest};
-    library_ladder.rest_if_wanted();
-}
-
-// Locks from before these functions came into their places are not counted; in MPI_Init, when there
-// are no jobs.
-int lock_and_count(pthread_mutex_t* mutex) noexcept {
-    const int rc = pthread_mutex_lock(mutex);
-    at_unlock.locks_held += rc == 0;
-    return rc;
-}
-
-int try_lock_and_count(pthread_mutex_t* mutex) noexcept {
-    const int rc = pthread_mutex_trylock(mutex);
-    at_unlock.locks_held += rc == 0;
-    return rc;
-}
-
-int unlock_and_rest(pthread_mutex_t* mutex) noexcept {
-    const int rc = pthread_mutex_unlock(mutex);
-    if (at_unlock.locks_held > 0) {
-        --at_unlock.locks_held;
-        if (at_unlock.locks_held == 0 && std::exchange(at_unlock.polled, false) &&
-            global_lock.load(std::memory_order_relaxed) == nullptr) [[unlikely]]
-            global_lock.store(mutex, std::memory_order_relaxed);
-    }
-    if (at_unlock.due != nothing) do_what_is_due(mutex);
-    return rc;
-}
-
-// The object that has the MPI functions, among those that poll.
+// Notes where the object lies that has the MPI functions, if this is the one that polls.
 void note_library(const CallersChoice& polling) noexcept {
     const auto inside = reinterpret_cast<uintptr_t>(real.Test);
     if (inside - polling.begin >= polling.end - polling.begin) return;
@@ -126,6 +65,22 @@ void note_library(const CallersChoice& polling) noexcept {
 }
 
 }  // namespace
+
+void do_what_is_due(const pthread_mutex_t* given_up) noexcept {
+    const auto take = [](AtUnlock::Due what) noexcept {
+        const bool is_due = (at_unlock.due & what) != 0;
+        at_unlock.due &= ~unsigned{what};
+        return is_due;
+    };
+    const bool global = given_up == global_lock.load(std::memory_order_relaxed);
+    if (global && take(AtUnlock::jobs)) {
+        answers().advance_jobs();
+        forget_armed();  // they may have sent something since
+    }
+    if (global && take(AtUnlock::sleep) && blocking_calls != 0 && !sleep_if_armed(longest_sleep_us))
+        rest_if_refused_often();
+    if (take(AtUnlock::rest)) library_ladder.rest_if_wanted();
+}
 
 bool is_mpi_library(uintptr_t address) noexcept {
     return address - library_begin.load(std::memory_order_acquire) <
@@ -146,8 +101,8 @@ ProgressFunction known_function(uintptr_t caller) noexcept {
 
 unsigned usual_poll(void* worker) noexcept;
 
-// The MPI library's polls, while it rests: its import is bound to a function that need not look who
-// calls, and whom it would reach.
+// While the MPI library rests, its import is bound to a function that need not ask who calls, and
+// what the caller would reach.
 class UsualPolls {
   public:
     void find() noexcept {
@@ -177,59 +132,7 @@ class UsualPolls {
 };
 constinit UsualPolls usual_polls;
 
-// ---- whose locks come through us --------------------------------------------------------------
-// In MPI_Init all of them, to find the global one. Later none, until something is first due at an
-// unlock: they cost a program at MPI_THREAD_MULTIPLE some ns a call.
-
-enum class Watched : uint8_t { none, unlocks, all };
-
-// The MPI library's. A thread that loads something may hold the loader's lock and wait for the
-// library's, so who polls must not ask the loader: the entries are found in MPI_Init.
-class WatchedLocks {
-  public:
-    void find() noexcept {
-        const auto* const inside = reinterpret_cast<const void*>(real.Test);
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (lock_ || unlock_) return;
-        lock_ = Import(inside, "pthread_mutex_lock");
-        try_lock_ = Import(inside, "pthread_mutex_trylock");
-        unlock_ = Import(inside, "pthread_mutex_unlock");
-    }
-    void watch(Watched what) noexcept {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (watched_ == what) return;
-        watched_ = what;
-        const bool unlocks =
-            exchange(unlock_, unlock_and_rest, pthread_mutex_unlock, what != Watched::none);
-        const bool all = what == Watched::all;
-        exchange(lock_, lock_and_count, pthread_mutex_lock, all);
-        exchange(try_lock_, try_lock_and_count, pthread_mutex_trylock, all);
-        unlocks_.store(unlocks, std::memory_order_relaxed);
-        all_.store(all, std::memory_order_relaxed);
-    }
-    bool unlocks() const noexcept { return unlocks_.load(std::memory_order_relaxed); }
-    bool all() const noexcept { return all_.load(std::memory_order_relaxed); }
-
-  private:
-    // True where ours is in place.
-    template <class Function>
-    static bool exchange(const Import& import, Function ours, Function own, bool wanted) noexcept {
-        return import.replace(reinterpret_cast<const void*>(wanted ? ours : own)) && wanted;
-    }
-    std::mutex mutex_;
-    Watched watched_ = Watched::none;
-    Import lock_, try_lock_, unlock_;
-    std::atomic<bool> unlocks_{false}, all_{false};
-};
-constinit WatchedLocks locks_of_library;
-
-void become_due(unsigned what) noexcept {
-    if (!locks_of_library.unlocks()) [[unlikely]]
-        locks_of_library.watch(Watched::unlocks);
-    at_unlock.due |= what;
-}
-
-// Whoever calls was linked to UCX, so there is a definition. Not kept where the table is full.
+// A caller was linked to UCX, so there is a definition. It is not kept where the table is full.
 ProgressFunction find_function(uintptr_t caller) noexcept {
     const CallersChoice found = definition_for(caller, "ucp_worker_progress");
     const auto function = reinterpret_cast<ProgressFunction>(found.address);
@@ -247,12 +150,9 @@ ProgressFunction find_function(uintptr_t caller) noexcept {
     return function;
 }
 
-// Threads may be in the library, which polls with its lock held.
-bool locks() noexcept { return global_lock.load(std::memory_order_relaxed) != nullptr; }
-
-// A wait that may sleep, and is to. Armed by one poll, it sleeps after the next one of the same
-// worker: all that this wait polls are armed then. Where the library polls with its lock held, once
-// that is given up.
+// Does a wait sleep now? A worker is armed by one poll, and the thread sleeps after the next poll
+// of the same worker, when all that this wait polls are armed. Where the library polls with its
+// lock held, it sleeps once that is given up.
 enum class Bedtime : uint8_t { no, soon, at_unlock };
 Bedtime go_to_sleep(void* worker, uintptr_t caller) noexcept {
     if (!library_wakes() || !library_ladder.wants_sleep() || !is_mpi_library(caller))
@@ -260,10 +160,10 @@ Bedtime go_to_sleep(void* worker, uintptr_t caller) noexcept {
     set_need(Need::sleepers, true);
     if (blocking_calls == 0) return Bedtime::no;  // a test, or a wait from before
     if (jobs_on_memory.load(std::memory_order_relaxed) != 0) return Bedtime::no;
-    // UCX refuses while it has something to look at: mostly the next poll finds it.
+    // UCX refuses while it has something to look at. Mostly the next poll finds it.
     if (!arm(worker)) return ++arming.refusals % most_refusals != 0 ? Bedtime::soon : Bedtime::no;
     if (!arming.complete) return Bedtime::soon;
-    if (locks()) return Bedtime::at_unlock;
+    if (global_lock.load(std::memory_order_relaxed) != nullptr) return Bedtime::at_unlock;
     if (!sleep_if_armed(longest_sleep_us)) rest_if_refused_often();
     return Bedtime::soon;
 }
@@ -274,11 +174,11 @@ Bedtime go_to_sleep(void* worker, uintptr_t caller) noexcept {
         return;  // the engine's loop knows better when
     const Bedtime bedtime = go_to_sleep(worker, caller);
     if (bedtime == Bedtime::soon) return;
-    if (bedtime == Bedtime::at_unlock) return become_due(sleep);
+    if (bedtime == Bedtime::at_unlock) return become_due(AtUnlock::sleep);
     if (is_announced) forget_armed();
-    // No unlock came after the last poll: the library holds no lock, or does not give it up here.
-    if ((at_unlock.due & rest) != 0) library_ladder.rest_if_wanted();
-    become_due(rest);
+    // No unlock came after the last poll: the library holds no lock, or keeps it here.
+    if ((at_unlock.due & AtUnlock::rest) != 0) library_ladder.rest_if_wanted();
+    become_due(AtUnlock::rest);
 }
 
 unsigned rest_after(unsigned events, void* worker, uintptr_t caller) noexcept {
@@ -292,7 +192,7 @@ unsigned rest_after(unsigned events, void* worker, uintptr_t caller) noexcept {
     return events;
 }
 
-// Never from a poll within a poll, by a function that UCX calls back.
+// Jobs are not looked at in a poll within a poll, made by a function that UCX calls back.
 unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t caller) noexcept {
     static thread_local constinit int polls __attribute__((tls_model("initial-exec"))) = 0;
     ++polls;
@@ -300,7 +200,7 @@ unsigned poll_beside_jobs(ProgressFunction function, void* worker, uintptr_t cal
     --polls;
     const JobLook look = polls == 0 && is_mpi_library(caller) ? answers().look() : JobLook::none;
     if (look == JobLook::at_once) answers().advance_jobs();
-    if (look == JobLook::after_unlock) become_due(jobs);
+    if (look == JobLook::after_unlock) become_due(AtUnlock::jobs);
     return rest_after(events, worker, caller);
 }
 
@@ -310,7 +210,7 @@ unsigned poll_by_route(void* worker, uintptr_t caller) noexcept {
     if (function == nullptr) return 0;
     if (!resting.load(std::memory_order_acquire)) return function(worker);
     if (!seen.load(std::memory_order_relaxed)) seen.store(true, std::memory_order_relaxed);
-    const bool all_watched = locks_of_library.all();
+    const bool all_watched = all_locks_come_here.load(std::memory_order_relaxed);
     at_unlock.polled |= all_watched;
     if (is_mpi_library(caller) && !all_watched) usual_polls.bind(function);
     if (jobs_under_way.load(std::memory_order_relaxed) != 0)
@@ -318,8 +218,8 @@ unsigned poll_by_route(void* worker, uintptr_t caller) noexcept {
     return rest_after(function(worker), worker, caller);
 }
 
-// The MPI library's, rests, and mostly has no jobs beside it: a few instructions, since a message
-// of 8 bytes comes in as little as two polls, and a poll takes as little as 10 ns.
+// The MPI library's poll while it rests, mostly without jobs. It has a few instructions only: a
+// message of 8 bytes comes in as little as two polls, and a poll takes as little as 10 ns.
 unsigned usual_poll(void* worker) noexcept {
     const ProgressFunction function = usual_polls.function();
     const auto caller = [] { return library_begin.load(std::memory_order_relaxed); };
@@ -341,11 +241,11 @@ void rest_in_library(const WaitPolicy& policy) noexcept {
 
 void watch_locks_of_library(bool on) noexcept {
     if (on) {
-        locks_of_library.find();
+        find_library_locks();
         usual_polls.find();
         usual_polls.unbind();  // each poll is to be noted
     }
-    locks_of_library.watch(on ? Watched::all : Watched::none);
+    watch_library_locks(on ? Watched::all : Watched::none);
 }
 
 void answer_polls(const PollAnswers& given) noexcept {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// No MPI call tells whether a handle is a communicator: asked about one that was freed they all
-// call the error handler of MPI_COMM_WORLD, which mostly ends the job. Must not silence any call of
-// the program's.
+// Is a handle a communicator? No MPI call says so: of one that was freed they all call the error
+// handler of MPI_COMM_WORLD, which mostly ends the job. Must not silence a call of the program.
 #include "library/api.hpp"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the MPI library that the program loaded and its functions. Loads nothing, calls nothing of
-// it.
+// Finds the MPI library that the program loaded, and its functions. Loads nothing, and calls
+// nothing of it.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -22,12 +22,12 @@ namespace {
 
 using Pointers = std::array<void*, number_of_calls>;
 
-// Null until a library was found. Released after `real` is filled; never freed, so that calls at
-// exit still find it.
+// Null until a library was found. Stored with release after `real` is filled; never freed, so that
+// calls at exit still find it.
 constinit std::atomic<const BoundLibrary*> published{nullptr};
 
-// Held while `real` is copied, never inside a call to the loader: a constructor that runs under the
-// loader's lock may come here too.
+// Held while `real` is copied, and never during a call of the loader: a constructor that runs under
+// the loader's lock may come here too.
 constinit std::mutex publishing;
 
 const link_map* object_of(const void* address) noexcept {
@@ -38,8 +38,8 @@ const link_map* object_of(const void* address) noexcept {
     return object;
 }
 
-// True where the library itself, not one that it depends on, defines PMPI_Init. A profiler defines
-// only MPI_Init.
+// Does the library itself define PMPI_Init, and not one that it depends on? A profiler defines only
+// MPI_Init.
 bool is_mpi_library(const LoadedLibrary& library, void* handle) noexcept {
     const void* init = dlsym(handle, "PMPI_Init");
     const link_map* owner = init != nullptr ? object_of(init) : nullptr;
@@ -54,7 +54,7 @@ BoundLibrary find_mpi_library() {
     for (const LoadedLibrary& library : loaded_libraries()) {
         void* handle = handle_of_loaded(library);
         if (handle == nullptr) continue;
-        // The handle stays open: the library must not leave while entries lead into it.
+        // The handle stays open: the library must stay while entries lead into it.
         if (is_mpi_library(library, handle))
             return {true, has_mpich_abi(library.soname), library.soname, handle};
         dlclose(handle);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Interposes ucp_dt_create_generic and ucp_dt_destroy, by which MPICH's ch4:ucx tells UCX how
-// messages of a datatype with gaps are packed and unpacked: when such a type is committed, and when
-// its last user has gone.
+// Interposes ucp_dt_create_generic and ucp_dt_destroy. By these MPICH's ch4:ucx gives UCX the
+// functions that pack and unpack messages of a datatype with gaps: when the type is committed, and
+// when its last user has gone.
 #include <atomic>
 #include <mutex>
 
@@ -10,7 +10,7 @@
 namespace vecmpi::library {
 namespace {
 
-// Whom the last caller would have reached without us. Nearly always there is one only.
+// What the last caller would have reached without us. Nearly always there is only one.
 class LastChoice {
   public:
     explicit constexpr LastChoice(const char* symbol) noexcept : symbol_(symbol) {}

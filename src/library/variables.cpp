@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a library reads of its environment and its control variables. Changes only what it gives
-// back.
+// The environment and control variables of a library. All changes are taken back.
 #include <strings.h>
 
 #include <algorithm>
@@ -18,13 +17,13 @@ constexpr const char* rendezvous_threshold = "UCX_RNDV_THRESH";
 // MPICH 4.0 lets yaksa reduce instead of its op functions unless this control variable is 0.
 constexpr const char* yaksa_reduction = "MPIR_CVAR_ENABLE_YAKSA_REDUCTION";
 
-// Writes `value` into an integer control variable and leaves there what it held. False where there
-// is no such variable (MPI 4.0, 15.3.6).
+// Swaps `value` with the value of an integer control variable. False where there is no such
+// variable (MPI 4.0, 15.3.6).
 bool swap_control_variable(const char* name, int& value) noexcept {
     int provided = 0, index = 0, count = 0, before = 0;
     MPI_T_cvar_handle handle = nullptr;
-    // MPICH 4.0 takes the level of the last call for that of all: a lower one would switch the lock
-    // off that a tool's threads hold.
+    // MPICH 4.0 takes the level of the last call for all calls: a lower one would switch off the
+    // lock that a tool's threads hold.
     if (real.T_init_thread == nullptr ||
         real.T_init_thread(MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
         return false;
@@ -40,9 +39,8 @@ bool swap_control_variable(const char* name, int& value) noexcept {
     return swapped;
 }
 
-// Accumulation into a strided window is 13 times faster by yaksa, float of 1 in 2, so yaksa comes
-// back while there are windows; the target may accumulate at any time, not only in a call of its
-// own.
+// Yaksa accumulates into a strided window 13 times as fast (float, 1 in 2). So it comes back while
+// there are windows. The target may accumulate at any time, not only in a call of its own.
 class Yaksa {
   public:
     void leave_out() noexcept {
@@ -83,8 +81,8 @@ void reduce_by_op_functions() noexcept { yaksa.leave_out(); }
 void reduce_as_before() noexcept { yaksa.take_back(); }
 void note_windows(int more) noexcept { yaksa.add_windows(more); }
 
-// What MPICH's MPI_Init takes: MPI_THREAD_SINGLE unless this variable says otherwise. Nothing for a
-// value that the library will refuse.
+// The level of MPICH's MPI_Init: MPI_THREAD_SINGLE unless this variable says otherwise. Nothing for
+// a value that the library will refuse.
 std::optional<int> default_thread_level() noexcept {
     static constexpr struct {
         const char* name;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sleeping until UCX has something: ucp_init_version is interposed to ask for its wake-up feature
-// (UCP_FEATURE_WAKEUP), ucp_worker_arm promises that the worker's descriptor becomes readable with
-// the next event. A worker is armed under the library's lock, where it was polled.
+// Sleeping until UCX has something. ucp_init_version is interposed, to ask for the wake-up feature
+// (UCP_FEATURE_WAKEUP). ucp_worker_arm promises that the worker's descriptor becomes readable with
+// the next event. A worker is armed where it was polled, under the library's lock.
 #include "wakeup.hpp"
 
 #include <dirent.h>
@@ -51,13 +51,14 @@ struct alignas(64) ThreadBell {
 constexpr size_t most_bells = 16;  // further threads yield
 constinit ThreadBell bells[most_bells];
 
-// Made in MPI_Init. A program that closes all descriptors closes it, and UCX's, which must not be
-// touched then.
+// Made in MPI_Init. A program that closes all descriptors closes this one, and UCX's, which must
+// not be touched then.
 constinit Bell sentinel;
 
 thread_local constinit ThreadBell* own_bell __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Gives a thread's bell back as it ends. (A thread_local with a destructor asks the loader.)
+// Gives a thread's bell back when the thread ends. (A thread_local with a destructor asks the
+// loader.)
 constinit std::atomic<bool> bells_come_back{false};
 pthread_key_t key_of_bell;
 
@@ -88,8 +89,8 @@ ThreadBell* bell_of_thread() noexcept {
     return nullptr;
 }
 
-// From here on who moves something rings. Sequentially consistent, as the polls of others are after
-// our look: they come later under the library's lock, or see this.
+// From here on whoever moves something rings. Sequentially consistent, as polls are after our look:
+// other polls come later under the library's lock, or see this.
 bool lie_down() noexcept {
     ThreadBell* const own = bell_of_thread();
     if (own == nullptr) return false;
@@ -107,8 +108,8 @@ void get_up() noexcept {
 
 // ---- what UCX is asked for in MPI_Init ----------------------------------------------------------
 
-// The beginning of ucp_params_t (ucp/api/ucp.h): which fields are set, by bits, and the first of
-// them. Later fields are copied, not known: offsets of their ends on LP64, by bit.
+// The beginning of ucp_params_t (ucp/api/ucp.h): bits say which fields are set, features is the
+// first. Later fields are copied without knowledge, by the offsets of their ends on LP64.
 struct UcxParams {
     uint64_t fields = 0, features = 0;
     unsigned char others[72] = {};
@@ -116,7 +117,7 @@ struct UcxParams {
 constexpr uint64_t has_features = 1, wakeup_feature = uint64_t{1} << 4;
 constexpr size_t end_of_field[] = {16, 24, 32, 40, 48, 52, 64, 72, 80, 84};
 
-// What the caller has set; false where it has fields that we do not know.
+// Copies what the caller has set. False where it has fields that we do not know.
 bool copy_params(const void* params, UcxParams& copy) noexcept {
     uint64_t fields;
     std::memcpy(&fields, params, sizeof fields);
@@ -139,8 +140,7 @@ bool has_entries(const char* folder) noexcept {
     return any;
 }
 
-// Where the user names transports there must be one among them that wakes, or UCX finds no way to a
-// peer.
+// Does one of the transports that the user named wake? Else UCX finds no path to a peer.
 bool a_named_transport_wakes() noexcept {
     const char* const named = std::getenv("UCX_TLS");  // NOLINT(concurrency-mt-unsafe): in MPI_Init
     if (named == nullptr) return true;
@@ -149,14 +149,14 @@ bool a_named_transport_wakes() noexcept {
     return false;
 }
 
-// What wakes takes descriptors, and UCX fails where there are none left.
+// Waking takes descriptors, and UCX fails where none are left.
 bool has_descriptors() noexcept {
     constexpr rlim_t enough = 256;
     rlimit limit{};
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= enough;
 }
 
-// UCX leaves out what cannot wake. By TCP and the memory of a node everything can; where there are
+// UCX leaves out transports that cannot wake. TCP and the memory of a node can. Where there are
 // faster networks or accelerators, the user must ask for it.
 bool may_ask_for_wakeup() noexcept {
     if (!wanted_in_init || !may_have(Trait::wakeup) || !may_have(Trait::polls) ||
@@ -227,7 +227,7 @@ bool library_wakes() noexcept {
 }
 
 void prove_wakeup(bool neighbours_by_polls) noexcept {
-    // MPICH 4's ch4:ucx has no memory of its own between ranks, MPICH 5's has.
+    // MPICH 4's ch4:ucx has no shared memory of its own between ranks; MPICH 5's has.
     const bool by_polls =
         neighbours_by_polls || library_version().find("MPICH Version: 4.0") != std::string::npos;
     const bool holds = by_polls && granted.load(std::memory_order_relaxed) && sentinel.is_there();
@@ -244,14 +244,15 @@ void forget_armed() noexcept {
 bool sleep_if_armed(uint64_t limit_us, int door) noexcept {
     arming.wanted = false;
     if (arming.workers == 0 && (door < 0 || library_wakes())) return false;
-    // poll(2) passes over those below 0.
+    // poll(2) passes over descriptors below 0.
     pollfd& bell =
         arming.found[arming.workers] = {is_announced ? own_bell->bell.descriptor() : -1, POLLIN, 0};
     pollfd& node = arming.found[arming.workers + 1] = {door, POLLIN, 0};
     const timespec limit{static_cast<time_t>(limit_us / 1000000),
                          static_cast<long>(limit_us % 1000000 * 1000)};
     const uint64_t begin_us = monotonic_us();
-    // By number: no point of cancellation, or an unwinder comes through frames that do not throw.
+    // By number: no point of cancellation. Else an unwinder would pass through frames that do not
+    // throw.
     timespec left = limit;  // which the kernel changes
     const long ready = syscall(SYS_ppoll, arming.found, arming.workers + 2, &left, nullptr, 0);
     const bool is_refused = ready < 0 && errno != EINTR;
@@ -263,8 +264,8 @@ bool sleep_if_armed(uint64_t limit_us, int door) noexcept {
               : node.revents != 0 ? Counter::woken_by_node
                                   : Counter::woken_by_message);
     forget_armed();
-    // What wakes at once, again and again, may be a descriptor that is readable for ever, or no
-    // more: then it is no sleep.
+    // A descriptor that wakes at once, again and again, may be readable for ever, or be gone. Then
+    // this is no sleep.
     constexpr uint64_t least_us = 5;
     return !is_refused && (ready <= 0 || slept_us >= least_us);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Inside src/library: what a thread's polls have armed.
+// What a thread's polls have armed. Inside src/library only.
 #pragma once
 
 #include <poll.h>
@@ -20,10 +20,10 @@ struct Arming {
 };
 extern thread_local constinit Arming arming __attribute__((tls_model("initial-exec")));
 
-// A poll of this worker found nothing. False where it cannot be armed now.
+// After a poll of this worker that found nothing. False where it cannot be armed now.
 bool arm(void* worker) noexcept;
 
-// A poll of this thread moved something: the others look what it was.
+// A poll of this thread moved something: other threads look what it was.
 inline void note_moved() noexcept {
     if (arming.wanted || is_announced) [[unlikely]]
         forget_armed();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Door of src/library, for who knows nothing of MPI: where the algorithms of the library's
-// collectives change, in bytes. The defaults of MPICH 4's control variables (MPIR_CVAR_*_MSG_SIZE),
-// which its family shares. Sums of floats have the library's bits up to there, and what is
-// predicted of its speed follows them. Where a library has others the prediction is off, and sums
-// are combined in another order that the standard allows (MPI 4.0, 6.9.1).
+// Door of src/library for folders without MPI: from how many bytes on the library's collectives use
+// another algorithm. These are defaults of MPICH 4's control variables (MPIR_CVAR_*_MSG_SIZE),
+// which its family shares. Up to there sums of floats have the library's bits, and predictions of
+// its speed follow them. With other values the prediction is off, and sums are combined in another
+// order that the standard allows (MPI 4.0, 6.9.1).
 #pragma once
 
 #include <cstddef>

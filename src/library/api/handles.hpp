@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the handles of the MPICH ABI say of themselves.
+// What handles of the MPICH ABI say by their bits.
 #pragma once
 
 #include <mpi.h>
@@ -27,15 +27,15 @@ constexpr bool is_builtin_op(MPI_Op op) noexcept {
     return (static_cast<unsigned>(op) >> 26) == 0x16u;
 }
 
-// No library of the ABI gives out a request between this, its MPI_REQUEST_NULL, and 0x2fffffff.
+// Libraries of the ABI give out no request between MPI_REQUEST_NULL, which this is, and 0x2fffffff.
 constexpr uint32_t null_request = 0x2c000000u;
 constexpr uint32_t unused_requests = 0x03ffffffu;  // behind it
 constexpr bool is_unused_request(MPI_Request request) noexcept {
     return static_cast<uint32_t>(request) - null_request - 1 < unused_requests;
 }
 
-// Predefined types by a small number: 0x4c00SSII, SS bytes, II below 0x80, and the pairs with gaps
-// 0x8c00000N, N below 8.
+// A small number for each predefined type. Their handles are 0x4c00SSII (SS bytes, II below 0x80),
+// and for pairs with gaps 0x8c00000N (N below 8).
 constexpr size_t type_indices = 0x88;
 constexpr size_t type_index(MPI_Datatype type) noexcept {
     const auto value = static_cast<unsigned>(type);

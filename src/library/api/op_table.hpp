@@ -31,18 +31,18 @@ struct CodeRange {
     uintptr_t begin, end;
 };
 
-// Where in words[0..count) a null stands before last_op different addresses of code: what the table
-// looks like. Pure.
+// Pure. Where in words[0..count) a null is followed by last_op different addresses of code, as in
+// the table.
 std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
                                         const std::vector<CodeRange>& code);
 
-// The library's table, whose entry op_index(op) may be replaced from now on, or null with the
-// reason. Needs an initialised library that no other thread is in: the proof replaces entries for
-// the time of a call of MPI_Reduce_local.
+// The library's table, or null with the reason. Its entries, by op_index(op), may be replaced from
+// now on. Call it while no other thread is in the library: the proof replaces entries during a call
+// of MPI_Reduce_local.
 OpFunction* find_op_table(const BoundLibrary& library, const char** where) noexcept;
 
-// The library's collectives call the functions of the table: it may have something faster beside
-// them, which would be left out while no window exists.
+// From now on the library's collectives call the functions of the table. It may have something
+// faster, which is left out while no window exists.
 void reduce_by_op_functions() noexcept;
 void reduce_as_before() noexcept;
 void note_windows(int more) noexcept;  // made, or freed where negative

@@ -9,15 +9,15 @@
 
 namespace vecmpi::library {
 
-// What the library's polls on this thread have moved so far; added to by each.
+// How many events the library's polls on this thread have moved so far.
 extern thread_local constinit uint64_t library_events __attribute__((tls_model("initial-exec")));
 
 // Jobs that are not done. Relaxed: a look more or less does no harm.
 extern std::atomic<uint32_t> jobs_under_way;
 extern std::atomic<uint32_t> jobs_on_memory;  // those that wait for what other processes write
 
-// After a poll that the MPI library made on this thread: when may it advance the jobs? Never
-// where the engine's loop does, or its thread; at once where the library holds no lock.
+// When may a poll that the MPI library made on this thread advance the jobs? Never, where the
+// engine's loop or its thread does; at once, where the library holds no lock.
 enum class JobLook { none, at_once, after_unlock };
 
 // What src/offload answers to a poll.
@@ -26,32 +26,31 @@ struct PollAnswers {
     void (*advance_jobs)() noexcept;  // in a wait that holds no lock of the library's
     bool (*loop_rests)() noexcept;    // the engine's loop called the library on this thread
 };
-// Until then there are no jobs, and no loop. answers: for ever.
+// Until this there are no jobs, and no loop. answers must stay valid.
 void answer_polls(const PollAnswers& answers) noexcept;
 
-// From now on the library's progress polls rest on the ladder when they find nothing. Before the
-// real MPI_Init, which waits too.
+// From now on the library's polls rest on the ladder when they find nothing. Before the real
+// MPI_Init, which waits too.
 void rest_in_library(const WaitPolicy& policy) noexcept;
 
-// While on, the locks of who polls come through here: from before the real MPI_Init until the tests
-// whose answer is library_shows_polls(). Afterwards only its unlocks do, from the first on after
-// which something is due.
+// While on, the locks of the library come through here: from before the real MPI_Init to the tests
+// that library_shows_polls() is about. Afterwards only its unlocks do, once something has become
+// due.
 void watch_locks_of_library(bool on) noexcept;
 
-// True once a poll came through here: only libraries that call UCX (MPICH's ch4:ucx) do.
+// Has a poll come through here? Only libraries that call UCX make any (MPICH's ch4:ucx).
 bool library_polls_seen() noexcept;
 
-// Whether code at this address is the MPI library's own; false as long as it has not polled.
-// Its own calls of nonblocking collectives (ROMIO's) come whenever this rank looks at some request,
-// in another order among the rest on each rank.
+// Is code at this address the MPI library's own? False as long as it has not polled. Its own calls
+// of nonblocking collectives (ROMIO's) come whenever this rank looks at some request: on each rank
+// at another place among the program's.
 bool is_mpi_library(uintptr_t address) noexcept;
 
-// Before the tests that the next question is about: what polled until now may have held other
-// locks.
+// Before the tests for library_shows_polls(): earlier polls may have held other locks.
 void forget_global_lock() noexcept;
-// True where a look at the jobs follows the polls of the MPI library itself: those of a library
-// below it (libfabric) come with locks held that nobody knows. locks: it polls with a lock held,
-// and must have shown that we see it taken and given back.
+// Does a look at the jobs follow the polls of the MPI library itself? Polls of a library below it
+// (libfabric) come with locks that nobody knows. locks: it polls with a lock held, and must have
+// shown that we see it taken and given back.
 bool library_shows_polls(bool locks) noexcept;
 
 // The library polls at its own speed again.

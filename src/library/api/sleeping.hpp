@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sleeping until a message comes: a thread that waits has its polls arm what they find empty,
-// and sleeps once all are armed. The next message to one of them wakes it, or another thread whose
-// poll moved something.
+// Sleeping until a message comes. A waiting thread has its polls arm the workers that they find
+// empty, and sleeps once all are armed. It is woken by the next message to one of them, or by
+// another thread whose poll moved something.
 #pragma once
 
 #include <atomic>
@@ -9,33 +9,33 @@
 
 namespace vecmpi::library {
 
-// Before the real MPI_Init: UCX is to be asked for what wakes. A message to the own rank then takes
-// 135 ns in place of 56 (1 KiB, MPICH 4.0.2), since its shortest way cannot wake.
+// Before the real MPI_Init: shall UCX be asked for its wake-up feature? A message to the own rank
+// then takes 135 ns in place of 56 (1 KiB, MPICH 4.0.2), since its shortest path cannot wake.
 void want_wakeup(bool wanted) noexcept;
-// Can a sleeper be woken by every message? Proved in MPI_Init, after messages have moved.
+// Is a sleeper woken by every message? Proved in MPI_Init, after messages have moved.
 bool library_wakes() noexcept;
 // neighbours_by_polls: messages between ranks of this node are known to come by polls.
 void prove_wakeup(bool neighbours_by_polls) noexcept;
 
 // The polls of this thread's next look are to arm.
 void arm_next_polls() noexcept;
-// So often in a row nothing was armed, and the thread looks again at once; then it rests.
+// After so many refusals in a row the thread rests, and does not look again at once.
 constexpr uint32_t most_refusals = 32;
-// After a look in vain: sleeps if its polls armed, at most for so long. False where they did not.
-// door: a descriptor that wakes as well, or -1; enough by itself where the library does not wake.
+// After a look in vain: sleeps if the polls armed, for limit_us at most. False where they did not.
+// door: a descriptor that wakes as well, or -1; it is enough where the library does not wake.
 bool sleep_if_armed(uint64_t limit_us, int door = -1) noexcept;
 // This thread goes on without a sleep.
 void forget_armed() noexcept;
 // Threads that sleep, or are about to.
 extern std::atomic<uint32_t> sleepers;
 void ring_sleepers() noexcept;
-// There is something to do that a sleeper of this process may wait for.
+// Something happened that a sleeper of this process may wait for.
 inline void wake_sleepers() noexcept {
     if (sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]]
         ring_sleepers();
 }
 // While there is one, this thread is in a call that waits, and may sleep in the library's own
-// waits. A test must not, nor a post.
+// waits. Tests and posts must not.
 extern thread_local constinit int blocking_calls __attribute__((tls_model("initial-exec")));
 // The polls of this thread have armed something, and others ring for it.
 extern thread_local constinit bool is_announced __attribute__((tls_model("initial-exec")));
@@ -49,7 +49,7 @@ class BlockingCall {
     BlockingCall(const BlockingCall&) = delete;
     BlockingCall& operator=(const BlockingCall&) = delete;
 };
-// A sleep never lasts longer: what comes by another way than a poll is seen then.
+// No sleep lasts longer: what comes by another path than a poll is seen then.
 constexpr uint64_t longest_sleep_us = 1000;
 
 }  // namespace vecmpi::library

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// UCX's datatypes and its environment. MPICH's ch4:ucx has UCX call functions of its own for
+// UCX's datatypes and its environment. MPICH's ch4:ucx gives UCX functions that pack and unpack
 // messages of datatypes with gaps.
 #pragma once
 
@@ -22,21 +22,21 @@ struct UcxOps {
 using UcxCreate = UcxStatus (*)(const UcxOps* ops, void* context, uint64_t* ucx_type);
 using UcxDestroy = void (*)(uint64_t ucx_type);
 
-// Who stands between the library and UCX.
+// What is called in place of UCX's functions.
 struct UcxTypeAnswers {
     UcxStatus (*create)(UcxCreate create, const UcxOps& ops, void* context,
                         uint64_t* ucx_type) noexcept;
     void (*destroy)(UcxDestroy destroy, uint64_t ucx_type) noexcept;
 };
-// Commits a type, by the library alone, and looks whether it is shown to UCX. In MPI_Init.
+// Commits a type in the library, and looks whether UCX is shown it. In MPI_Init.
 bool library_shows_types() noexcept;
-// Until then the library's calls go on to UCX as they are. answers: for ever.
+// Until this the library's calls go on to UCX as they are. answers must stay valid.
 void answer_ucx_types(const UcxTypeAnswers& answers) noexcept;
 
-// While it lives, UCX finds a higher threshold for rendezvous in the environment, unless the user
-// set one: 64 KiB by Allreduce (messages of 32 and 16 KiB) on 4 ranks on 2 CPUs take 36 us instead
-// of 80. No higher, since eager messages that nobody waits for fill memory. UCX reads it once, in
-// MPI_Init.
+// While it lives, UCX finds a higher rendezvous threshold in its environment, unless the user set
+// one. UCX reads it once, in MPI_Init. 64 KiB by Allreduce (messages of 32 and 16 KiB) on 4 ranks
+// on 2 CPUs take 36 us in place of 80. It is no higher, since eager messages that nobody waits for
+// fill memory.
 class EagerUcx {
   public:
     explicit EagerUcx(bool wanted) noexcept;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of traits, for who preloaded this library and asks for it by name: vecmpi-info.
+// The table of traits for vecmpi-info, which preloads this library and finds the function by name.
 #include "library/api.hpp"
 
-// Name, state, promise and what is done without it, by tabs, a line for each trait, as they are at
-// the first call. Valid for ever.
+// A line for each trait, with tabs between name, state, promise, and what is done without it. Made
+// at the first call, and valid for ever.
 extern "C" __attribute__((visibility("default"))) const char* vecmpi_library_traits() noexcept {
     using namespace vecmpi::library;
     static const std::string& lines = *[] {
