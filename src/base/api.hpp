@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Door of src/base: what knows nothing of MPI calls. Parts for a purpose of their own, which who
-// needs them includes: api/needs.hpp (what brings calls of the program to vecmpi) and
-// api/profile.hpp (what was measured on this host).
+// Door of src/base, which knows nothing of MPI calls. Two parts are included by those who need
+// them: api/needs.hpp (what brings calls of the program to vecmpi) and api/profile.hpp (what was
+// measured on this host).
 #pragma once
 
 #include "base/api/bell.hpp"
@@ -21,7 +21,7 @@
 #include "base/api/text.hpp"
 #include "base/api/waiting.hpp"
 
-// Its names are the vocabulary of all folders.
+// Its names are used in all folders.
 namespace vecmpi {
 using namespace base;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Descriptors that the program may take away, and bells: datagram sockets in the abstract namespace
-// (unix(7)), which need no file, leave nothing behind, and are rung by name.
+// Descriptors that the program may close, and bells: datagram sockets in the abstract namespace
+// (unix(7)). These need no file, leave nothing behind, and are rung by name.
 //
-// System calls by number where a thread waits in MPI: they are no points of cancellation
+// Threads that wait in MPI make system calls by number: these are no points of cancellation
 // (pthreads(7)).
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -74,7 +74,7 @@ bool Bell::make() noexcept {
     return false;
 }
 
-// Who has rung often has left the bell full: no more is needed.
+// A bell that is full has been rung often enough.
 bool Bell::ring(uint64_t name) const noexcept {
     if (!is_there()) return false;
     const Address address = address_of(name);

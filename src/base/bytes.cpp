@@ -12,19 +12,8 @@ namespace {
 
 // Power of two that a unit letter stands for; -1: no unit of ours.
 int unit_shift(char letter) noexcept {
-    switch (letter) {
-        case 'k':
-        case 'K':
-            return 10;
-        case 'm':
-        case 'M':
-            return 20;
-        case 'g':
-        case 'G':
-            return 30;
-        default:
-            return -1;
-    }
+    const size_t unit = std::string_view("kmgKMG").find(letter);
+    return unit == std::string_view::npos ? -1 : 10 * (static_cast<int>(unit % 3) + 1);
 }
 
 }  // namespace

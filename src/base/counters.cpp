@@ -7,7 +7,7 @@
 
 #include "base/api.hpp"
 #include "base/api/needs.hpp"
-#include "report_layout.hpp"
+#include "counter_snapshot.hpp"
 #include "ticks.hpp"
 
 namespace vecmpi::base {
@@ -16,8 +16,8 @@ constinit std::atomic<uint8_t> counting{0};
 
 namespace {
 
-// In one array in the order of the snapshot, times in ticks. 265 KiB of zero pages, untouched until
-// the report is on; what comes after the calls is computed.
+// Both in the order of the snapshot; times in ticks. The first takes 265 KiB of zero pages,
+// untouched until the report is on.
 constinit std::atomic<uint64_t> values[after_calls]{};
 constinit std::atomic<uint64_t> values_for_tools[number_of_events]{};
 
@@ -26,7 +26,7 @@ using NameOfCall = const char* (*)(size_t call);
 constinit NameOfCall name_of_traced_call = nullptr;
 constinit ClockReading report_began{};
 
-// Held by who switches counting on and off, never by who counts.
+// Held while counting is switched on or off, never while something is counted.
 constinit std::mutex switching;
 constinit uint64_t ticks_counted = 0;  // while counting was on, before `counting_since`
 constinit std::atomic<uint64_t> counting_since{0};  // ticks
@@ -103,7 +103,7 @@ CallTimer::CallTimer(size_t call, Path path, bool counts) noexcept
     began_ = ticks();
 }
 
-// Of a call that another thread's MPI_Pcontrol(2) fell into, what came after it.
+// Where another thread's MPI_Pcontrol(2) came during the call, only the time after it counts.
 CallTimer::~CallTimer() {
     const Path path = std::exchange(under_way.path, outer_path_);
     if (!counts_) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Doors: a process that waits for memory which it shares with others of its node sleeps until one
-// of them rings: one descriptor however many the others are.
+// A process that waits for memory shared with others of its node sleeps at its door until one of
+// them rings. That takes one descriptor, however many the others are.
 #include <mutex>
 
 #include "base/api.hpp"
@@ -8,7 +8,7 @@
 namespace vecmpi::base {
 namespace {
 
-// Of this process. A forked child has the bell, and not the memory.
+// This process's. A forked child has the bell, but not the memory.
 struct OwnDoor {
     std::mutex mutex;  // of all but has_door()
     std::atomic<Door*> door{nullptr};
@@ -48,11 +48,11 @@ int lie_down_at_door() noexcept {
         door->is_deaf.store(1, std::memory_order_relaxed);
         return -1;
     }
-    // Those who were rung for are awake, or about to be.
+    // Threads that were rung for are awake, or about to be.
     if (own.sleepers++ == 0 || door->asleep.load(std::memory_order_relaxed) == 0)
         own.bell.forget_rings();
-    // Before our next look, for who writes after it. His store may still be on its way to us when
-    // he sees nobody asleep: then the sleep ends by itself.
+    // Stored before our next look, for those who write after it. Such a writer may still miss this
+    // store: then the sleep ends by itself.
     door->asleep.store(1, std::memory_order_seq_cst);
     return own.bell.descriptor();
 }
@@ -70,7 +70,7 @@ void test_bell(Door& peer) noexcept {
         peer.is_deaf.store(1, std::memory_order_relaxed);
 }
 
-// Once for each time somebody lay down: the first who rings says so.
+// Rings once for each time that somebody lay down.
 void ring_at(Door& door) noexcept {
     if (door.asleep.exchange(0, std::memory_order_relaxed) != 0) test_bell(door);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the floating-point unit of the calling thread rounds. A thread that does another's arithmetic
-// takes that one's environment.
+// The floating-point environment, which a thread takes over when it does another thread's
+// arithmetic.
 #include "base/api.hpp"
 
 namespace vecmpi::base {
@@ -23,7 +23,7 @@ FloatEnvironment float_environment() noexcept {
 
 void set_float_environment(const FloatEnvironment& wanted) noexcept {
     if (float_environment() == wanted) return;
-    // Pending exceptions of before would trap under the new masks.
+    // Exceptions that are pending would trap under the new masks.
     asm volatile("fnclex");
     const auto control_word = static_cast<uint16_t>(wanted.x87);
     asm volatile("fldcw %0" : : "m"(control_word));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collects what the placement decides on. Asks the kernel, the environment and the loader, never
-// MPI.
+// Collects what placement decides on. Asks the kernel, the environment and the loader, never MPI.
 #include <sched.h>
 #include <unistd.h>
 
@@ -16,8 +15,8 @@
 namespace vecmpi::base {
 namespace {
 
-constexpr int most_cpus =
-    1 << 16;  // beyond any kernel's limit; bounds the search for the size of the mask
+// Beyond any kernel's limit; bounds the search for the size of the mask.
+constexpr int most_cpus = 1 << 16;
 
 bool openmp_runtime_is_loaded() {
     static constexpr std::string_view runtimes[] = {"libgomp.so", "libomp.so", "libiomp5.so"};
@@ -38,8 +37,8 @@ int threads_of_rank(size_t cpus_of_mask) {
     return openmp_runtime_is_loaded() ? static_cast<int>(std::max<size_t>(cpus_of_mask, 1)) : 1;
 }
 
-// CPUs that the ranks of this node share: not those that the launcher was kept away from, by
-// taskset or a cpuset.
+// CPUs that the ranks of this node share. Those that the launcher was kept away from, by taskset or
+// a cpuset, do not count.
 int cpus_for_ranks(const std::vector<int>& own_cpus, const LauncherView& launcher) {
     int cpus = static_cast<int>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
     int own = static_cast<int>(own_cpus.size());
@@ -48,8 +47,8 @@ int cpus_for_ranks(const std::vector<int>& own_cpus, const LauncherView& launche
     if (launcher.local_ranks > 1) {
         pid_t process = launcher_process();
         std::vector<int> mask = process > 0 ? affinity_of(process) : std::vector<int>();
-        // A launcher daemon may itself be bound to a CPU of its own; then its mask says nothing
-        // about the ranks'.
+        // A launcher daemon may be bound to a CPU of its own: then its mask says nothing of the
+        // ranks'.
         bool holds_ours = std::includes(mask.begin(), mask.end(), own_cpus.begin(), own_cpus.end());
         if (holds_ours && !mask.empty()) cpus = std::min(cpus, static_cast<int>(mask.size()));
     }

@@ -10,7 +10,7 @@
 
 namespace vecmpi::base {
 
-// What a launcher tells a process about its place.
+// What a launcher says of a process's place.
 struct LauncherView {
     int local_ranks = 0;  // 0: a launcher that does not say
     int local_rank = 0;
@@ -20,15 +20,15 @@ struct LauncherView {
 
 // Pure. A process without a launcher is a singleton: one local rank.
 LauncherView launcher_view(const char* const* environment);
-// Pure. Whether this environment was made for one rank by any launcher that we know.
+// Pure. Did a launcher that we know make this environment for one rank?
 bool is_environment_of_rank(const char* const* environment);
 // Pure. Tasks of one node from Slurm's list: "4(x2),3" is 4, 4, 3. 0: no such list or node.
 int tasks_of_node(std::string_view list, int node);
 // Pure. First number of OMP_NUM_THREADS ("4,2": 4); 0 where it has none.
 int threads_from_list(std::string_view list);
 
-// The process that started the ranks of this node: the nearest ancestor that is no rank's (wrapper
-// scripts are). 0: unknown.
+// The process that started the ranks of this node: the nearest ancestor that is not started for a
+// rank, as wrapper scripts are. 0: unknown.
 pid_t launcher_process();
 
 // CPUs on which a process may run (0: the calling one), ascending; empty: unknown.
@@ -40,9 +40,6 @@ int quota_cpus(long long quota_us, long long period_us) noexcept;
 int quota_from_cpu_max(std::string_view text);
 // Least quota of this process's control groups and their parents, version 1 or 2; 0: none.
 int quota_of_process();
-
-// The whole of a small file of /proc or /sys; empty where it cannot be read.
-std::string read_file(const std::string& path);
 
 // NUMA nodes of this machine; 1 where the kernel does not say.
 int number_of_numa_nodes();

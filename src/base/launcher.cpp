@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the environment says about the ranks of this node. Does not ask the MPI library: it is not
+// What the environment says of the ranks of this node. The MPI library cannot be asked: it is not
 // up yet.
 #include <unistd.h>
 
@@ -8,20 +8,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "files.hpp"
 #include "host_parts.hpp"
+#include "words.hpp"
 
 namespace vecmpi::base {
 namespace {
-
-const char* find_variable(const char* const* environment, std::string_view name) {
-    for (; environment != nullptr && *environment != nullptr; ++environment) {
-        std::string_view entry = *environment;
-        if (entry.size() > name.size() && entry[name.size()] == '=' &&
-            entry.substr(0, name.size()) == name)
-            return *environment + name.size() + 1;
-    }
-    return nullptr;
-}
 
 // A number that begins the text; -1 where there is none.
 int leading_number(std::string_view text) {
@@ -52,17 +44,18 @@ LauncherView slurm_view(const char* const* environment) {
 }  // namespace
 
 int tasks_of_node(std::string_view list, int node) {
-    while (!list.empty()) {
-        std::string_view item = list.substr(0, list.find(','));
-        list.remove_prefix(item.size() < list.size() ? item.size() + 1 : item.size());
-        int tasks = leading_number(item);
-        if (tasks < 0) return 0;
-        size_t repeat = item.find("(x");
-        int nodes = repeat == std::string_view::npos ? 1 : leading_number(item.substr(repeat + 2));
-        if (node < nodes) return tasks;
+    int tasks = 0;
+    take_items(list, ",", [&](std::string_view item) {
+        const size_t repeat = item.find("(x");
+        const int nodes =
+            repeat == std::string_view::npos ? 1 : leading_number(item.substr(repeat + 2));
+        tasks = leading_number(item);
+        if (tasks < 0 || node < nodes) return false;
         node -= nodes;
-    }
-    return 0;
+        tasks = 0;
+        return true;
+    });
+    return std::max(tasks, 0);
 }
 
 int threads_from_list(std::string_view list) {
@@ -86,8 +79,7 @@ LauncherView launcher_view(const char* const* environment) {
         const char* local_ranks;
         const char* local_rank;
     };
-    // Hydra first: where it runs inside a job of another launcher, its word is about these very
-    // ranks.
+    // Hydra first: inside a job of another launcher, its words are about these very ranks.
     static constexpr Names pairs[] = {{"MPI_LOCALNRANKS", "MPI_LOCALRANKID"},
                                       {"PALS_LOCAL_SIZE", "PALS_LOCAL_RANKID"},
                                       {"MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"},
@@ -108,8 +100,7 @@ pid_t launcher_process() {
     for (int depth = 0; depth < deepest_wrapper && process > 1; ++depth) {
         std::string directory = "/proc/" + std::to_string(process);
         std::string block = read_file(directory + "/environ");
-        if (block.empty())
-            return 0;  // another user's process: what it was made for is not ours to read
+        if (block.empty()) return 0;  // another user's process, whose environment is not readable
         std::vector<const char*> environment;
         for (size_t at = 0; at < block.size(); at += std::strlen(block.c_str() + at) + 1)
             environment.push_back(block.c_str() + at);

@@ -33,7 +33,7 @@ std::string soname_of(const dl_phdr_info& info) {
     return reinterpret_cast<const char*>(strings + offset);
 }
 
-// Runs inside the loader's lock and under C frames, so it must not throw.
+// Runs under the loader's lock and C frames: must not throw.
 int add_library(dl_phdr_info* info, size_t, void* list) noexcept {
     std::string_view path = info->dlpi_name != nullptr ? info->dlpi_name : "";
     if (path.find('/') == std::string_view::npos)
@@ -47,7 +47,7 @@ int add_library(dl_phdr_info* info, size_t, void* list) noexcept {
     return 0;
 }
 
-// The first object tells of all.
+// Every object has the number for all, so the first is enough.
 int read_number_of_loads(dl_phdr_info* info, size_t, void* number) noexcept {
     *static_cast<uint64_t*>(number) = info->dlpi_adds;
     return 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The needs of this process, and who is told of them.
+// The needs of this process, by which entries are bound.
 #include "base/api/needs.hpp"
 
 #include <atomic>
@@ -9,7 +9,7 @@ namespace vecmpi::base {
 namespace {
 
 constinit std::mutex changing;
-// Stored with the lock, after the entries are bound for it: who finds his need there need not wait.
+// Stored with the lock, after the entries are bound. So whoever finds a need here need not wait.
 constinit std::atomic<unsigned> bound_needs{0};
 using Bind = void (*)(unsigned needs) noexcept;
 constinit Bind bind_again = nullptr;  // with the lock

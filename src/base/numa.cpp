@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory nodes through libnuma, loaded on first use and only where there is more than one node.
+// NUMA nodes through libnuma, which is loaded on first use, and only where there are several nodes.
 // Nothing else may load it.
 #include <dirent.h>
 #include <dlfcn.h>
@@ -69,7 +69,7 @@ void prefer_numa_node(void* address, size_t bytes, int node) noexcept {
     constexpr size_t word_bits = 8 * sizeof(unsigned long);
     constexpr size_t most_nodes = 1024;  // as libnuma and the kernel's limit on x86
     if (node < 0 || static_cast<size_t>(node) >= most_nodes || libnuma().mbind == nullptr) return;
-    // Whole pages only: the neighbours on the first and the last page are not ours to move.
+    // Whole pages only: what else lies on the first and the last page is not ours to move.
     size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     size_t first = (reinterpret_cast<size_t>(address) + page - 1) / page * page;
     size_t last = (reinterpret_cast<size_t>(address) + bytes) / page * page;

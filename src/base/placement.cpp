@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether a rank gets an offload thread, and where it runs. Pure: values in, a plan out; pins
-// nothing.
+// Does a rank get an offload thread, and where does it run? Pure: pins nothing.
 #include <algorithm>
 #include <numeric>
 
@@ -9,17 +8,16 @@
 namespace vecmpi::base {
 namespace {
 
-// How the CPUs of one affinity mask are shared out.
+// How ranks share the CPUs of one affinity mask.
 struct Share {
-    int cpus =
-        1;  // CPUs worth of time that the mask offers: a quota may make it less than its size
+    int cpus = 1;           // worth of time: a quota may make it less than the mask's size
     int ranks = 1;          // ranks of this node with the same mask, estimated
     int64_t threads = 1;    // program threads of those ranks
     bool known = false;     // the launcher said how many ranks there are
     bool has_room = false;  // a CPU for the offload thread of each of them
 };
 
-// The ranks of a node are taken to be spread evenly: each mask has as many of them as its part of
+// Assumes that the ranks of a node are spread evenly: each mask has as many of them as its part of
 // the node's CPUs.
 Share share_of(const HostView& host) noexcept {
     Share share;
@@ -52,7 +50,7 @@ std::string usage(const Share& share, const HostView& host) {
            ", not one for each";
 }
 
-// CPUs of the mask that are on the node of its first one, or all where those are too few for the
+// CPUs of the mask on the NUMA node of its first one, or all where those are too few for the
 // threads.
 std::vector<int> near_cpus(const HostView& host, int threads) {
     if (host.numa_node.size() != host.cpus.size()) return host.cpus;
@@ -62,10 +60,9 @@ std::vector<int> near_cpus(const HostView& host, int threads) {
     return static_cast<int>(cpus.size()) > threads ? cpus : host.cpus;
 }
 
-// The place of this rank among those that share its mask, different for each of them whether the
-// launcher deals ranks to masks in blocks (0 and 1 share) or round robin (0 and 2 share): rank %
-// sharing separates a block, and the second term moves on each time that round robin would come
-// back to a place already taken.
+// The place of this rank among those that share its mask, another one for each. Launchers deal
+// ranks to masks in blocks (0 and 1 share) or round robin (0 and 2 share). rank % sharing separates
+// a block; the second term moves on whenever round robin would come back to a place already taken.
 int place_in_mask(const HostView& host, int sharing) noexcept {
     int masks = std::max((host.local_ranks + sharing - 1) / sharing, 1);
     return (host.local_rank % sharing + host.local_rank / std::lcm(masks, sharing)) % sharing;
@@ -81,12 +78,12 @@ bool is_in_mask(const HostView& host, int cpu) noexcept {
     return std::find(host.cpus.begin(), host.cpus.end(), cpu) != host.cpus.end();
 }
 
-// CPU that the user's list gives to a local rank.
+// The CPU that the user's list gives to a local rank.
 int listed_cpu(const CpuChoice& choice, int local_rank) noexcept {
     return choice.cpus[static_cast<size_t>(local_rank) % choice.cpus.size()];
 }
 
-// Whether another local rank's thread is sent to the same CPU.
+// Does the list give the same CPU to another local rank?
 bool is_listed_twice(const CpuChoice& choice, const HostView& host, int cpu) noexcept {
     int ranks = 0;
     for (int rank = 0; rank < host.local_ranks; ++rank)
@@ -94,8 +91,8 @@ bool is_listed_twice(const CpuChoice& choice, const HostView& host, int cpu) noe
     return ranks > 1;
 }
 
-// A CPU outside the mask is one that the user set aside for the thread; inside it is as free as the
-// mask has room.
+// A CPU outside the mask was set aside for the thread by the user. One inside is free if the mask
+// has room.
 OffloadPlan plan_on_listed_cpu(const Settings& settings, const HostView& host, bool has_room) {
     OffloadPlan plan;
     plan.cpu = listed_cpu(settings.cpu, host.local_rank);
@@ -111,10 +108,6 @@ OffloadPlan plan_off(std::string reason) {
     plan.reason = "off: " + std::move(reason);
     return plan;
 }
-
-}  // namespace
-
-namespace {
 
 OffloadPlan plan_without_mask(const Settings& settings, const HostView& host) {
     if (settings.offload == OffloadMode::off) return plan_off("VECMPI_OFFLOAD=off");

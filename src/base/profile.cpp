@@ -3,7 +3,6 @@
 #include "base/api/profile.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include "setting_values.hpp"
@@ -37,7 +36,7 @@ bool find_word(std::string_view word, const std::string_view (&words)[number], s
     return index < number && !word.empty();
 }
 
-// Cuts what stands behind the last point off, and returns it.
+// Cuts off what stands behind the last point, and returns it.
 std::string_view take_last_part(std::string_view& key) {
     const size_t point = key.rfind('.');
     if (point == std::string_view::npos) return {};
@@ -46,8 +45,7 @@ std::string_view take_last_part(std::string_view& key) {
     return last;
 }
 
-// ---- rows: null where the row was read, else what is accepted
-// ---------------------------------------
+// ---- rows: each returns null, or what would have been accepted ---------------------------------
 
 const char* read_pack_row(std::string_view key, std::string_view value, Profile& profile) {
     size_t kernel = 0, block = 0, distance = 0, verdict = 0;
@@ -55,8 +53,8 @@ const char* read_pack_row(std::string_view key, std::string_view value, Profile&
     if (!find_word(key, kernel_words, kernel) || !find_word(block_word, block_words, block) ||
         !find_word(distance_word, distance_words, distance))
         return "accepted are pack. and unpack. with permute or gather, move. with masked or "
-               "columns, then "
-               "a length (1, 2, 4, 8, 16, 32, long) and a distance (dense, open, sparse, far)";
+               "columns, then a length (1, 2, 4, 8, 16, 32, long) and a distance (dense, open, "
+               "sparse, far)";
     if (!find_word(value, verdict_words, verdict)) return "accepted are yes and no";
     profile.pack.entry(static_cast<PackKernel>(kernel), block, static_cast<Distance>(distance)) =
         static_cast<PackVerdict>(verdict);
@@ -76,32 +74,26 @@ const char* read_reduce_row(std::string_view key, std::string_view value, Profil
 }
 
 bool read_ways(std::string_view value, std::array<NodeWay, number_of_node_sizes>& ways) {
-    for (size_t i = 0; i < ways.size(); ++i) {
-        const bool is_last = i + 1 == ways.size();
-        const size_t end = value.find(',');
+    size_t number = 0;
+    const bool are_words = take_items(value, ",", [&](std::string_view item) {
         size_t way = 0;
-        if ((end == std::string_view::npos) != is_last ||
-            !find_word(trim(value.substr(0, end)), way_words, way))
-            return false;
-        ways[i] = static_cast<NodeWay>(way);
-        if (!is_last) value.remove_prefix(end + 1);
-    }
-    return true;
+        if (number == ways.size() || !find_word(item, way_words, way)) return false;
+        ways[number++] = static_cast<NodeWay>(way);
+        return true;
+    });
+    return are_words && number == ways.size();
 }
 
 const char* read_node_row(std::string_view key, std::string_view value, Profile& profile) {
     NodeWays row;
     const std::string_view kind = take_last_part(key), ranks = take_last_part(key);
-    const char* const end = ranks.data() + ranks.size();
-    const auto [rest, error] = std::from_chars(ranks.data(), end, row.ranks);
     constexpr int most_ranks = 1 << 20;
     // 02 would be a second key for the row of 2.
-    if (ranks.starts_with('0') || error != std::errc() || rest != end || row.ranks < 2 ||
+    if (ranks.starts_with('0') || !read_number(ranks, row.ranks) || row.ranks < 2 ||
         row.ranks > most_ranks || key != "node" || !find_word(kind, kind_words, row.kind) ||
         profile.ways.size() == most_ways)
         return "accepted are node., the number of ranks, and .allreduce, .reduce, .reduce_scatter, "
-               ".bcast "
-               "or .allgather";
+               ".bcast or .allgather";
     if (!read_ways(value, row.at))
         return "accepted are three of rounds, copy, library: from 64K, 256K and 1M on";
     profile.ways.push_back(row);
@@ -130,7 +122,7 @@ const char* read_row(std::string_view key, std::string_view value, Profile& prof
            "move.";
 }
 
-// Cuts the next line off, without what ends it; a comment or nothing is an empty line.
+// Takes the next line, without its end. A comment is returned as an empty line.
 std::string_view next_line(std::string_view& rest) {
     const size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);

@@ -10,6 +10,7 @@
 #include <new>
 
 #include "base/api/profile.hpp"
+#include "files.hpp"
 #include "setting_values.hpp"
 
 #if defined(__x86_64__)
@@ -22,7 +23,7 @@ namespace {
 constexpr size_t most_profile_bytes = size_t{64} << 10;
 constexpr const char* fallback = ": the built-in choices are used";
 
-// Letters of any case and digits; all between two of them becomes `between`.
+// Keeps letters and digits; all between two words becomes `between`.
 std::string words_of(std::string_view text, char between, bool keeps_signs) {
     std::string words;
     for (const char letter : text) {
@@ -38,22 +39,7 @@ std::string words_of(std::string_view text, char between, bool keeps_signs) {
     return words;
 }
 
-// At most one byte more than `most`: who gets that knows that there is more.
-bool read_at_most(int file, size_t most, std::string& text) {
-    text.resize(most + 1);
-    size_t length = 0;
-    while (length < text.size()) {
-        const ssize_t got = read(file, text.data() + length, text.size() - length);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return false;
-        if (got == 0) break;
-        length += static_cast<size_t>(got);
-    }
-    text.resize(length);
-    return true;
-}
-
-// Empty, or why there is no text. Does not wait for who might write to a pipe.
+// Returns why there is no text; empty: there is. Does not wait for a pipe's writer.
 std::string read_text_of(const std::string& name, std::string& text) {
     const int file = open(name.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (file < 0) return strerrordesc_np(errno);
@@ -90,7 +76,7 @@ std::string file_to_read(const ProfileChoice& choice, const std::string& cpu) {
 
 #if defined(__x86_64__)
 
-// The brand may be the same for several generations, "AMD EPYC" on a virtual machine.
+// The brand alone may be that of several generations: "AMD EPYC" on a virtual machine.
 std::string host_model() {
     unsigned words[13] = {}, eax = 0, ebx = 0, ecx = 0, edx = 0;
     if (__get_cpuid_max(0x80000000, nullptr) >= 0x80000004)
@@ -107,12 +93,8 @@ std::string host_model() {
 #else
 
 std::string host_model() {
-    std::string text;
-    const int file =
-        open("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return "unknown";
-    read_at_most(file, 64, text);
-    close(file);
+    const std::string text = read_file("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1");
+    if (text.empty()) return "unknown";
     return "midr " + words_of(text, ' ', true);
 }
 

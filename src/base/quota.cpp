@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // CPU time limits of control groups, in whole CPUs. Does not see cpusets: those narrow the affinity
 // mask.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <climits>
 #include <cstdlib>
 
+#include "files.hpp"
 #include "host_parts.hpp"
+#include "words.hpp"
 
 namespace vecmpi::base {
 namespace {
@@ -29,8 +27,8 @@ int quota_of_directory(const std::string& directory) {
                : quota_cpus(std::atoll(quota.c_str()), std::atoll(period.c_str()));
 }
 
-// A limit of a parent holds for its children; in a container the path may not exist, the root still
-// does.
+// A parent's limit holds for its children. In a container the path may be missing; the root is
+// there.
 int quota_of_path(const std::string& mount, std::string path) {
     int least = 0;
     for (;;) {
@@ -43,30 +41,10 @@ int quota_of_path(const std::string& mount, std::string path) {
 }
 
 bool lists_cpu(std::string_view controllers) {
-    while (!controllers.empty()) {
-        std::string_view name = controllers.substr(0, controllers.find(','));
-        if (name == "cpu") return true;
-        controllers.remove_prefix(std::min(name.size() + 1, controllers.size()));
-    }
-    return false;
+    return !take_items(controllers, ",", [](std::string_view name) { return name != "cpu"; });
 }
 
 }  // namespace
-
-std::string read_file(const std::string& path) {
-    int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return {};
-    std::string text;
-    char block[4096];
-    for (;;) {
-        ssize_t length = read(file, block, sizeof block);
-        if (length < 0 && errno == EINTR) continue;
-        if (length <= 0) break;
-        text.append(block, static_cast<size_t>(length));
-    }
-    close(file);
-    return text;
-}
 
 int quota_cpus(long long quota_us, long long period_us) noexcept {
     if (quota_us <= 0 || period_us <= 0) return 0;

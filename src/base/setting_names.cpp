@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which setting a misspelled name was meant to be. Pure; for warnings only, never to accept the
+// Which setting a misspelled name most likely means. Pure; for warnings only, never to accept the
 // name.
 #include <algorithm>
 #include <cstdint>

@@ -18,15 +18,10 @@ namespace {
 
 constexpr bool yes = true, no = false;  // the words of the column `agree`
 
-// Value of the first entry of that name, as getenv would find it; empty where there is none.
+// Empty where there is none.
 std::string_view value_of(const char* const* environment, std::string_view name) {
-    for (; environment != nullptr && *environment != nullptr; ++environment) {
-        std::string_view entry = *environment;
-        if (entry.size() > name.size() && entry[name.size()] == '=' &&
-            entry.substr(0, name.size()) == name)
-            return trim(entry.substr(name.size() + 1));
-    }
-    return {};
+    const char* const value = find_variable(environment, name);
+    return value == nullptr ? std::string_view{} : trim(value);
 }
 
 template <typename Value>

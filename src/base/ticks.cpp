@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which counter time is taken from.
+// Which counter gives the time.
 #include "ticks.hpp"
 
 #include <time.h>

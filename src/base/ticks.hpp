@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cheapest steady count of this CPU, and what a tick of it is in nanoseconds. Inside src/base
-// and its tests only.
+// The cheapest steady counter of this CPU, and its speed. Inside src/base and its tests only.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +14,7 @@ uint64_t monotonic_ns() noexcept;
 
 // Set by choose_ticks(), before any time is taken.
 extern bool ticks_are_of_cpu;
-// The CPU's counter where it runs at one speed whatever the clock of the core does; else
-// nanoseconds.
+// The CPU's counter, where its speed does not follow the core's clock. Else nanoseconds.
 void choose_ticks() noexcept;
 
 inline uint64_t ticks() noexcept {
@@ -37,8 +35,8 @@ struct ClockReading {
     uint64_t ticks = 0, ns = 0;
 };
 
-// A thread that loses its CPU between the two readings would put them far apart: of eight, the one
-// whose two ticks lie closest together.
+// A thread that loses its CPU between the two readings would put them far apart. So the closest of
+// eight tries counts.
 template <class Ticks, class Nanoseconds>
 ClockReading read_closely(Ticks now_ticks, Nanoseconds now_ns) noexcept {
     ClockReading best;
@@ -53,7 +51,7 @@ ClockReading read_closely(Ticks now_ticks, Nanoseconds now_ns) noexcept {
 }
 inline ClockReading read_clocks() noexcept { return read_closely(ticks, monotonic_ns); }
 
-// Pure. The speed is that between the two readings; without any time between them: 0.
+// Pure. The speed is taken between the two readings; 0 where no time is between them.
 inline uint64_t ticks_to_ns(uint64_t span, const ClockReading& from,
                             const ClockReading& to) noexcept {
     if (to.ticks <= from.ticks || to.ns <= from.ns) return 0;

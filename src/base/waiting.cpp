@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one ladder of waiting, and parking on a word. Inside one process only: the futexes are
-// private.
+// The ladder of waiting, and parking on a word. Inside one process only: the futexes are private.
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
@@ -24,7 +23,8 @@ constexpr uint64_t longest_patience_us = 60000000;  // of a thread that gave its
 void sleep_us(uint64_t microseconds) noexcept {
     timespec time{static_cast<time_t>(microseconds / 1000000),
                   static_cast<long>(microseconds % 1000000 * 1000)};
-    // A signal ends it early: the caller looks again, no harm. By number: no point of cancellation.
+    // A signal ends it early: then the caller looks again, which does no harm. By number: no point
+    // of cancellation.
     syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, nullptr);
 }
 
@@ -57,7 +57,7 @@ WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept {
         case WaitMode::yield:
             return {.yields = for_ever};
         case WaitMode::sleep:
-            // 20 yields: short waits stay short. The kernel adds about 50 us of timer slack to each
+            // 20 yields keep short waits short: the kernel adds some 50 us of timer slack to each
             // sleep.
             return {.spins = 10,
                     .yields = 20,
@@ -67,11 +67,11 @@ WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept {
         case WaitMode::automatic:
             break;
     }
-    // One look more before the first yield finds what arrived meanwhile; further ones keep the CPU
-    // from the rank that is waited for (8 to 45 ms a collective where nobody yields, 12 to 35 us
-    // where everybody does at once).
+    // One more look before the first yield finds what has come meanwhile. Further looks keep the
+    // CPU from the rank that is waited for: a collective takes 8 to 45 ms where nobody yields, and
+    // 12 to 35 us where everybody yields at once.
     if (is_oversubscribed) return {.spins = 1, .yields = for_ever, .sleeps = Sleeps::beside_work};
-    // About 0.2 ms of looks at full speed; then yields, which cost 0.3 us on a CPU with nothing
+    // About 0.2 ms of looks at full speed. Then yields, which cost 0.3 us on a CPU with nothing
     // else to run.
     return {.spins = 2000, .pauses = 2000, .yields = for_ever, .sleeps = Sleeps::beside_work};
 }
@@ -91,8 +91,8 @@ uint64_t give_way_and_learn() noexcept {
 
 }  // namespace
 
-// A rank that only works on a long message for once costs us little: the first time we ask again
-// soon. Who computes all the time is asked for 1 part in 64 of it.
+// A rank that works on a long message once costs us little: we soon ask again. One that computes
+// all the time is asked for 1 part in 64 of its time.
 void Neighbours::yielded(uint64_t took_us, uint64_t now_us) noexcept {
     constexpr uint64_t slice_us = 200;
     constexpr uint32_t most_doublings = 6;
@@ -108,8 +108,9 @@ void Neighbours::yielded(uint64_t took_us, uint64_t now_us) noexcept {
 void Ladder::give_way() noexcept { sched_yield(); }
 
 Rest next_rest(const WaitPolicy& policy, uint32_t steps, WhoWaits who) noexcept {
-    // As long as a sleep and its end take, or what it waits for would have come sooner (Karlin et
-    // al., Competitive randomized algorithms for nonuniform problems, SODA 1990, section 2).
+    // These looks take as long as a sleep and its end do. So a wait costs at most twice what it
+    // would have cost with foresight (Karlin et al., Competitive randomized algorithms for
+    // nonuniform problems, SODA 1990, section 2).
     constexpr uint32_t looks_worth_a_sleep = 200;
     if (who.can_be_woken && who.others_compute && policy.sleeps == Sleeps::beside_work &&
         steps >= std::min(policy.spins, looks_worth_a_sleep))
@@ -119,7 +120,7 @@ Rest next_rest(const WaitPolicy& policy, uint32_t steps, WhoWaits who) noexcept 
     const uint32_t step = steps - policy.spins - policy.pauses;
     if (who.can_be_woken && policy.sleeps == Sleeps::always && step >= policy.yields)
         return Rest::sleep;
-    return step < policy.yields || policy.sleep_us == 0 ? Rest::yield : Rest::nap;
+    return step < policy.yields || policy.sleep_us == 0 ? Rest::yield : Rest::timed_sleep;
 }
 
 bool Ladder::wants_sleep() const noexcept {
@@ -131,11 +132,10 @@ bool Ladder::wants_sleep() const noexcept {
 }
 
 void Ladder::climb() noexcept {
-    const auto nap = [this]() noexcept {
-        const uint32_t naps = steps_ - policy_.spins - policy_.pauses - policy_.yields;
-        const uint64_t length_us = uint64_t{policy_.sleep_us} << std::min(naps, 31U);
-        if (length_us < policy_.max_sleep_us)
-            ++steps_;  // stops here at the longest, so it never overflows
+    const auto sleep_longer = [this]() noexcept {
+        const uint32_t before = steps_ - policy_.spins - policy_.pauses - policy_.yields;
+        const uint64_t length_us = uint64_t{policy_.sleep_us} << std::min(before, 31U);
+        if (length_us < policy_.max_sleep_us) ++steps_;  // no further, so it never overflows
         sleep_us(std::min<uint64_t>(length_us, std::max(policy_.max_sleep_us, policy_.sleep_us)));
     };
     switch (next_rest(policy_, steps_, {})) {
@@ -152,15 +152,15 @@ void Ladder::climb() noexcept {
                 sched_yield();
             return;
         }
-        case Rest::sleep:  // not of who cannot be woken
-        case Rest::nap:
-            return nap();
+        case Rest::sleep:  // not chosen here, where nobody is woken
+        case Rest::timed_sleep:
+            return sleep_longer();
     }
 }
 
 void Ladder::rest_if_wanted() noexcept {
-    // A yield that nobody takes up lasts 0.3 us, one to another thread 2 us and more; both several
-    // times as long while a host has little time for its guest.
+    // A yield that nobody takes up lasts 0.3 us, and one to another thread 2 us and more. Both take
+    // several times as long while a host has little time for its guest.
     constexpr uint64_t nobody_ns = 1000, times_least = 3;
     static constinit std::atomic<uint64_t> least_ns{UINT64_MAX / times_least};
     const bool yields = policy_.yields == for_ever && steps_ == policy_.spins + policy_.pauses;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/report_layout.hpp"
+#include "base/counter_snapshot.hpp"
 #include "fake_engine.hpp"
 #include "intercept/mpi_handlers.hpp"
 

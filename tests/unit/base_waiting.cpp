@@ -152,7 +152,7 @@ TEST_CASE("next_rest: what is seen decides", "[base][waiting]") {
         {"yield for ever", WaitMode::yield, true, later, true, true, Rest::yield},
         {"sleep, short wait", WaitMode::sleep, false, 29, true, false, Rest::yield},
         {"sleep", WaitMode::sleep, false, 30, true, false, Rest::sleep},
-        {"sleep where nothing wakes", WaitMode::sleep, false, 30, false, true, Rest::nap},
+        {"sleep where nothing wakes", WaitMode::sleep, false, 30, false, true, Rest::timed_sleep},
     };
     for (const Case& one : cases) {
         CAPTURE(one.what, one.steps);

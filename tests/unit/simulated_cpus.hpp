@@ -150,7 +150,7 @@ class SimulatedCpus {
                 thread.yielded_us = now_us_;
                 return false;
             case Rest::sleep:
-            case Rest::nap:
+            case Rest::timed_sleep:
                 thread.sleeps_since_us = now_us_;
                 return false;
         }

@@ -6,8 +6,8 @@
 
 namespace vecmpi::base {
 
-// A descriptor of ours: the program may close it, and have another file there, which must be left
-// alone.
+// A descriptor of ours. The program may close it and open another file under its number, which must
+// be left alone.
 class OwnDescriptor {
   public:
     OwnDescriptor() = default;
@@ -23,8 +23,8 @@ class OwnDescriptor {
 
 uint64_t random_token() noexcept;  // 0 where the system has none
 
-// Rung by its name, by who has a bell himself: its descriptor is readable then, until the rings are
-// forgotten. One thread at a time, but for ring() and forget_rings().
+// A bell is rung by name, by a process that has one itself. Its descriptor is readable then, until
+// forget_rings(). One thread at a time, but for ring() and forget_rings().
 class Bell {
   public:
     bool make() noexcept;  // false where the system refuses one

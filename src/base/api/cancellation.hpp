@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// No cancellation of threads where something is made.
+// Threads that cannot be cancelled for a while.
 #pragma once
 
 #include <pthread.h>
 
 namespace vecmpi::base {
 
-// While it lives no cancellation of this thread is acted on: an unwinder must not come through
-// functions that do not throw, and plain MPI has no points of cancellation where we make something.
+// While this lives, no cancellation of the thread is acted on. An unwinder must not pass through
+// functions that do not throw, and plain MPI has no points of cancellation there.
 class NoCancellation {
   public:
     NoCancellation() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

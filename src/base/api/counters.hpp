@@ -23,7 +23,7 @@ struct CounterText {
 };
 const CounterText& text_of(Counter counter) noexcept;
 
-// For whom something is counted. Nothing (one predictable branch) until somebody asks.
+// Who wants counts. Until somebody does, counting costs one predictable branch.
 struct CountedFor {
     static constexpr uint8_t report = 1, trace = 2, tools = 4;
 };
@@ -34,8 +34,7 @@ inline void count(Counter counter, uint64_t add = 1) noexcept {
         count_event(counter, add);
 }
 
-// How a call was served. Where several paths had a part in it, the last of them in this order is
-// the call's.
+// How a call was served. Of several paths that had a part in it, the last in this order counts.
 enum class Path : uint8_t {
     library,
     direct,
@@ -51,16 +50,16 @@ enum class Path : uint8_t {
     number_of_paths
 };
 constexpr size_t max_calls = 1024;  // MPI functions that can be counted; the intercept names them
-// This path has a part in the call that this thread is in. bytes: for the trace.
+// This path has a part in the thread's current call. bytes: for the trace.
 void count_call_event(size_t call, Path path, uint64_t bytes) noexcept;
 inline void count_call(size_t call, Path path, uint64_t bytes) noexcept {
     if (counting.load(std::memory_order_relaxed) != 0) [[unlikely]]
         count_call_event(call, path, bytes);
 }
 
-// A call of the program's, from here to the end of the scope; the report's row for it is known
-// then. A call inside it (from a callback) takes its time for itself, so none counts twice. A scope
-// that is left by longjmp counts nothing, and does no harm.
+// Times a call of the program to the end of the scope, and adds it to its row of the report. A call
+// within it (from a callback) takes its own time, so none counts twice. A scope that is left by
+// longjmp counts nothing, and does no harm.
 class CallTimer {
   public:
     // path: where count_call() names none. counts: false for a call that is not the program's own.
@@ -83,16 +82,16 @@ class CallTimer {
 void begin_report() noexcept;
 // The run's time begins: at the end of MPI_Init.
 void begin_run() noexcept;
-// MPI_Pcontrol: the report stops to count, or goes on; forgets what it has counted.
+// MPI_Pcontrol: the report stops or resumes counting, or forgets its counts.
 void count_for_report(bool on) noexcept;
 void empty_report() noexcept;
 
-// Counters as tools see them: counted while somebody wants them, whatever the report does. Nests.
+// Counters as tools see them: counted while a tool wants them, whatever the report does. Nests.
 void count_for_tools(bool on) noexcept;
 uint64_t counted_for_tools(Counter counter) noexcept;
 
-// From now on each counted call is a line of the log at level debug: name, path, bytes. Names come
-// from above, since base knows no MPI call.
+// From now on each counted call is a line of the log at level debug: name, path, bytes. The names
+// are given, since base knows no MPI call.
 void trace_calls(const char* (*name_of_call)(size_t call)) noexcept;
 
 }  // namespace vecmpi::base

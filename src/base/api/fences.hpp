@@ -6,9 +6,9 @@
 
 namespace vecmpi::base {
 
-// Full fences in pairs where one side runs often and the other seldom: the light one costs nothing,
-// the heavy one a system call (membarrier(2), private expedited) that runs a fence on every CPU
-// with a thread of this process.
+// Pairs of full fences, of which one side runs often and the other seldom. The light one costs
+// nothing. The heavy one is a system call (membarrier(2), private expedited) that runs a fence on
+// every CPU with a thread of this process.
 bool asymmetric_fences_work() noexcept;  // asks the kernel on first use
 inline void light_fence(bool asymmetric) noexcept {
     if (asymmetric)

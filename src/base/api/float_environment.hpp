@@ -13,7 +13,7 @@ struct FloatEnvironment {
     bool operator==(const FloatEnvironment&) const = default;
 };
 FloatEnvironment float_environment() noexcept;  // of the calling thread
-void set_float_environment(
-    const FloatEnvironment& wanted) noexcept;  // clears the flags if it changes
+// Clears the flags if it changes anything.
+void set_float_environment(const FloatEnvironment& wanted) noexcept;
 
 }  // namespace vecmpi::base

@@ -14,7 +14,7 @@ struct LoadedLibrary {
 };
 // In link-map order (RTLD_LOCAL libraries too). Never loads anything.
 std::vector<LoadedLibrary> loaded_libraries();
-// How often the loader has loaded one so far: as long as this stays, no other is there.
+// How many libraries the loader has loaded so far: while this stays, no new one is there.
 uint64_t libraries_ever_loaded() noexcept;
 // Handle of a library that is already loaded, or null. Never loads anything.
 void* handle_of_loaded(const LoadedLibrary& library) noexcept;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What there is in this process that calls of the program may have to come to vecmpi for. While
-// there is nothing of the kind, an entry leads to the MPI library's own function: src/intercept
-// binds anew when it comes or goes. Which function needs what: src/intercept/emit_tables.py.
-// A door of src/base.
+// Why calls of the program must come to vecmpi. Without any reason an entry leads to the MPI
+// library's own function. src/intercept binds entries anew when a reason comes or goes;
+// src/intercept/emit_tables.py says which function needs what. A door of src/base.
 #pragma once
 
 namespace vecmpi::base {
@@ -18,12 +17,12 @@ struct Need {
     static constexpr unsigned message_plans = 1u << 6;  // some are to be made
 };
 
-// Returns when the entries are bound for it: who then hands the program something that needs them,
-// such as a virtual request, may do so. Any thread; those that change one need take turns. Calls
-// nothing but the bound function.
+// Returns after the entries are bound for it. Only then may the caller hand the program something
+// that needs them, such as a virtual request. Any thread; those that change the same need must not
+// do so at once. Calls nothing but the bound function.
 void set_need(unsigned need, bool exists) noexcept;
 
-// bind(needs): now, and whenever a need comes or goes; one call at a time.
+// Calls bind(needs) now, and whenever a need comes or goes; one call at a time.
 void bind_by_needs(void (*bind)(unsigned needs) noexcept) noexcept;
 
 }  // namespace vecmpi::base

@@ -11,21 +11,20 @@
 
 namespace vecmpi::base {
 
-// What a process can know of its place on the node before MPI_Init.
+// What a process knows of its place on the node before MPI_Init.
 struct HostView {
     std::vector<int> cpus;  // affinity mask, ascending
     int cpus_of_node = 1;   // online CPUs of the node, or the cgroup's CPU quota where lower
     int local_ranks = 0;    // from the launcher's environment; 0: unknown
     int local_rank = 0;
-    bool is_whole_job = false;  // the launcher says that no rank is on another node
-    int threads_per_rank = 1;   // OMP_NUM_THREADS; all CPUs of the mask where an OpenMP runtime is
-                                // loaded and it is unset
-    std::vector<int>
-        numa_node;  // of each entry of cpus; empty where there is one node or no libnuma
+    bool is_whole_job = false;   // the launcher says that no rank is on another node
+    int threads_per_rank = 1;    // OMP_NUM_THREADS; all CPUs of the mask where an OpenMP runtime is
+                                 // loaded and it is unset
+    std::vector<int> numa_node;  // of each of `cpus`; empty: one node, or no libnuma
 };
 HostView look_at_host() noexcept;
 
-// What the processes of one node have in common, and most likely no others.
+// Equal on the processes of one node, and most likely on no others.
 uint64_t hash_of_node_name() noexcept;
 
 struct OffloadPlan {
@@ -44,9 +43,9 @@ bool oversubscribed(const HostView& host, const OffloadPlan& plan) noexcept;
 // Pure: CPUs that one rank's threads may count on, at least 1.
 int cpus_of_rank(const HostView& host) noexcept;
 
-// NUMA node of a CPU through libnuma if it is installed (loaded on first use); -1 unknown.
+// NUMA node of a CPU, by libnuma if it is installed (loaded on first use); -1: unknown.
 int numa_node_of_cpu(int cpu) noexcept;
-// Prefers pages of [address, address+bytes) on that node; no effect without libnuma or with node
+// Prefers that node for pages of [address, address+bytes). No effect without libnuma or with node
 // -1.
 void prefer_numa_node(void* address, size_t bytes, int node) noexcept;
 

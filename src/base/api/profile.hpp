@@ -2,10 +2,9 @@
 // A second door of src/base: what vecmpi-tune measured on this host. docs/tuning.md has the format.
 //
 // Glossary
-//   profile          a text file of `key = value` lines, for hosts of one model
-//   pack table       of a profile: which kernels move scattered blocks, by their length and
-//   distance collective part  of a profile: what decides collectives, and must be equal on all
-//   ranks
+//   profile           a text file of `key = value` lines, for hosts of one model
+//   pack table        its part on scattered blocks: which kernel moves them, by length and distance
+//   collective part   its part on collectives, which must be equal on all ranks
 #pragma once
 
 #include <array>
@@ -19,10 +18,9 @@
 
 namespace vecmpi::base {
 
-// ---- the pack table
-// ------------------------------------------------------------------------------
+// ---- the pack table -----------------------------------------------------------------------------
 
-// Kernels that stand beside the one that moves block by block.
+// Kernels that compete with the one that moves block by block.
 enum class PackKernel : uint8_t {
     pack_permute,
     unpack_permute,
@@ -41,7 +39,7 @@ constexpr size_t block_class(int64_t bytes) noexcept {
     return of;
 }
 
-// Mean distance of a block from the next: up to twice its length, up to four times, up to a page,
+// Mean distance of neighbouring blocks: up to twice their length, up to four times, up to a page,
 // and beyond.
 enum class Distance : uint8_t { dense, open, sparse, far };
 constexpr size_t number_of_distances = 4;
@@ -69,8 +67,7 @@ class PackTable {
     PackVerdict rows_[number_of_pack_kernels][number_of_block_classes][number_of_distances] = {};
 };
 
-// ---- the profile
-// ---------------------------------------------------------------------------------
+// ---- the profile --------------------------------------------------------------------------------
 
 constexpr size_t number_of_reduce_families = 5;  // as ReduceFamily of kernels/api.hpp
 constexpr size_t number_of_node_kinds = 5;       // as LargeKind of src/pipeline/node
@@ -78,7 +75,7 @@ constexpr size_t number_of_node_sizes = 3;       // from 64 KiB, 256 KiB and 1 M
 enum class NodeWay : uint8_t { rounds, copy, library };
 constexpr size_t number_of_node_ways = 3;
 
-// Of one kind of collective, on so many ranks of a node.
+// For one kind of collective on so many ranks of a node.
 struct NodeWays {
     int ranks = 0;
     size_t kind = 0;
@@ -108,11 +105,10 @@ struct ParsedProfile {
 // Pure; knows no locale. A profile with a problem is not to be used at all.
 ParsedProfile parse_profile(std::string_view text);
 
-// Pure. Equal where collective parts are; 0 where there is none.
+// Pure. Equal where the collective parts are; 0: there is none.
 uint64_t hash_of_collective_part(const Profile& profile);
 
-// ---- of this process
-// -----------------------------------------------------------------------------
+// ---- of this process ----------------------------------------------------------------------------
 
 // "AMD EPYC family 25 model 1", and the file's name that follows from it.
 std::string host_model();
@@ -126,17 +122,17 @@ struct LoadedProfile {
     std::string file;     // that was read; empty: there is none
     std::string problem;  // one line; then the profile, or its collective part, is not used
 };
-// Of one file. isa: the host's widest; mpi_library: called where the profile names a library.
+// Reads one file. isa: the host's widest; mpi_library: called where the profile names a library.
 LoadedProfile read_profile(const std::string& file, const std::string& cpu, const char* isa,
                            std::string (*mpi_library)());
 
-// Finds and reads the profile, in MPI_Init before anything decides by it. Never throws; without
-// memory there is none. mpi_library may be null.
+// Finds and reads the profile, in MPI_Init before anything is decided by it. Never throws; out of
+// memory, there is no profile. mpi_library may be null.
 void load_profile(const char* isa, std::string (*mpi_library)()) noexcept;
 const LoadedProfile& process_profile() noexcept;  // empty until then
 
-// Constants of the network that the user did not give become those measured. Once all ranks are
-// known to have the same ones.
+// Sets the constants of the network that the user did not give. Called once all ranks are known to
+// have measured the same.
 void adopt_network(const NetworkSetting& measured) noexcept;
 
 }  // namespace vecmpi::base

@@ -8,8 +8,8 @@
 
 namespace vecmpi::base {
 
-// All that the report counted as one flat vector of 64-bit numbers, times in ns, so that ranks can
-// be summed; same length on all ranks.
+// All that the report counted: 64-bit numbers, times in ns, as many on all ranks, so that these can
+// be summed.
 std::vector<uint64_t> counter_snapshot();
 
 struct ReportFacts {

@@ -15,7 +15,7 @@ enum class WaitMode : uint8_t { automatic, spin, yield, sleep };
 enum class IsaChoice : uint8_t { automatic, off, scalar, sse4, avx2, avx512, neon, sve };
 enum class PackMode : uint8_t { automatic, off, on, block, permute, gather };
 enum class LogLevel : uint8_t { error, warn, info, debug };
-// How a collective is done: as the settings name it (src/base/setting_values.cpp).
+// How a collective is done: as the settings name it (src/base/path_ranges.cpp).
 enum class CollectivePath : uint8_t {
     automatic,
     mpi,        // the library's own
@@ -42,7 +42,7 @@ constexpr CollectivePath schedule_paths[] = {CollectivePath::ring,
                                              CollectivePath::scatter_allgather,
                                              CollectivePath::bruck};
 
-// Which path serves a collective of a given size: the last range that holds the size wins.
+// Which path serves a collective of a given size: the last range that holds the size.
 class PathRanges {
   public:
     struct Range {
@@ -59,8 +59,8 @@ struct CpuChoice {
     std::vector<int> cpus;  // by local rank, with kind list
 };
 
-// Constants of the network between nodes that the user gave; below 0: not given. Whole numbers, so
-// that all ranks compute with the same.
+// Constants of the network between nodes; below 0: not given. Whole numbers, so that all ranks
+// compute with the same.
 struct NetworkSetting {
     int64_t latency_ns = -1;
     int64_t bytes_per_s = -1;

@@ -20,8 +20,8 @@ inline void cpu_pause() noexcept {
 
 uint64_t monotonic_us() noexcept;  // since the machine started
 
-// When a blocked thread sleeps until something wakes it, where the library can do that: never,
-// while who takes up its yields computes, or in every wait after its last yield.
+// When a blocked thread sleeps until it is woken, where the library can wake it: never; while those
+// who take up its yields compute; or in every wait, after its last yield.
 enum class Sleeps : uint8_t { never, beside_work, always };
 
 // How far and how fast the ladder is climbed. A step is one unsuccessful look by the caller.
@@ -36,22 +36,22 @@ struct WaitPolicy {
 // Pure.
 WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept;
 
-// What a thread that waits does after a look in vain: look again, pause before it, give the CPU
-// away, sleep until it is woken, or sleep blindly for a while.
-enum class Rest : uint8_t { look, pause, yield, sleep, nap };
-// steps: looks in vain so far, as far as they count. others_compute: those who take up the yields.
-// Pure.
+// What a waiting thread does after a look in vain: look again, pause first, give the CPU away,
+// sleep until it is woken, or sleep for a fixed time.
+enum class Rest : uint8_t { look, pause, yield, sleep, timed_sleep };
+// Pure. steps: looks in vain so far, as far as they count. others_compute: those who take up the
+// yields do.
 struct WhoWaits {
     bool can_be_woken = false, others_compute = false;
 };
 Rest next_rest(const WaitPolicy& policy, uint32_t steps, WhoWaits who) noexcept;
 
-// What a thread has learnt by its yields of who else wants its CPU. One that waits as well gives it
-// back within microseconds, one that computes keeps it for a time slice. Pure.
+// What a thread learns from its yields about who else wants its CPU. A thread that waits as well
+// gives it back within microseconds; one that computes keeps it for a time slice. Pure.
 class Neighbours {
   public:
     void yielded(uint64_t took_us, uint64_t now_us) noexcept;
-    // They compute, and it is not yet time for a yield that may tell otherwise.
+    // They compute, and it is too early to ask again by a yield.
     bool compute(uint64_t now_us) const noexcept { return now_us < ask_again_us_; }
     bool computed_lately() const noexcept { return ask_again_us_ != 0; }
 
@@ -60,28 +60,30 @@ class Neighbours {
     uint32_t long_ones_ = 0;  // in a row
 };
 
-// One climb: call rest() after each unsuccessful look, reset() after a success. Keeps a reference
-// to the policy.
+// One climb. Call rest() after each look in vain, reset() after a success. Keeps a reference to the
+// policy.
 class Ladder {
   public:
     explicit constexpr Ladder(const WaitPolicy& policy) noexcept : policy_(policy) {}
     void rest() noexcept {
         if (!spins()) climb();
     }
-    // The next look may come at once; true so often, from the last reset on.
+    // True: the next look may come at once. So it is for the first `spins` looks since the last
+    // reset.
     bool spins() noexcept {
         if (steps_ >= policy_.spins) return false;
         ++steps_;
         return true;
     }
-    // The same for who cannot tell that what it waited for has come: a yield that nobody took up
-    // means that the CPU is ours, and begins the ladder anew.
+    // As rest(), for a thread that cannot know whether what it waited for has come. A yield that
+    // nobody took up means that the CPU is free, and begins the ladder anew.
     void rest_if_wanted() noexcept;
-    // Is it time to sleep, rather than to rest? Of who can be woken, and only then rests no more.
+    // Is it time to sleep rather than to rest? For threads that can be woken. Once true, they rest
+    // no more.
     bool wants_sleep() const noexcept;
-    // The same where more threads wait than there are CPUs. 16 looks, about 1 us, see most answers
-    // of a near neighbour without two context switches (2 threads a core: 7.0 against 4.7 million
-    // messages/s; 64 looks gain no more and cost 8 threads a fifth).
+    // As rest(), where more threads wait than there are CPUs. 16 looks, about 1 us, see most
+    // answers of a near neighbour without two context switches: 7.0 against 4.7 million messages/s
+    // with 2 threads a core. 64 looks gain no more, and cost 8 threads a fifth.
     void rest_in_crowd() noexcept {
         if (++steps_ % 16 == 0) give_way();
     }
@@ -90,7 +92,7 @@ class Ladder {
     static void give_way() noexcept;  // one sched_yield, for loops that are not ours
 
   private:
-    void climb() noexcept;  // pause, yield, nap
+    void climb() noexcept;
     const WaitPolicy& policy_;
     uint32_t steps_ = 0;
 };

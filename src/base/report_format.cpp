@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The report of VECMPI_REPORT, as text and as JSON. Pure: the caller sums, prints and writes.
 #include <algorithm>
-#include <charconv>
 #include <cstdarg>
 #include <cstdio>
 
 #include "base/api.hpp"
-#include "report_layout.hpp"
+#include "counter_snapshot.hpp"
 
 namespace vecmpi::base {
 namespace {
@@ -39,7 +38,7 @@ CallRow row_of(const ReportFacts& facts, const ReportNumbers& numbers, size_t ca
             value_at(numbers.largest, time_index(call, of))};
 }
 
-// What ran at all: the longest first, then in the order of the function table.
+// Calls that ran: the longest first, then in the order of the function table.
 std::vector<CallRow> call_rows(const ReportFacts& facts, const ReportNumbers& numbers) {
     std::vector<CallRow> rows;
     for (size_t call = 0; call < max_calls; ++call)
@@ -74,7 +73,7 @@ std::string percent(uint64_t part, uint64_t whole) {
     return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
 }
 
-// With several threads the sum is of all of them, and may be more than the run took.
+// With several threads this is the sum over all of them, and may exceed the run.
 void append_time(std::string& text, const ReportNumbers& numbers) {
     const uint64_t run = value_at(numbers.totals, run_time_index);
     const uint64_t in_mpi = value_at(numbers.totals, mpi_time_index);
@@ -135,12 +134,6 @@ void append_counters(std::string& text, const std::vector<uint64_t>& totals, Cou
     }
 }
 
-// As std::to_chars writes it: no locale.
-std::string number(uint64_t value) {
-    char digits[24];
-    return std::string(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
-}
-
 void append_json_calls(std::string& text, const std::vector<CallRow>& rows) {
     text += "  \"calls\": [";
     const char* separator = "\n";
@@ -148,24 +141,25 @@ void append_json_calls(std::string& text, const std::vector<CallRow>& rows) {
         text += separator;
         text += "    {\"name\": " + quote_json(row.name) +
                 ", \"path\": " + quote_json(path_texts[row.path].name) +
-                ", \"calls\": " + number(row.calls) + ", \"bytes\": " + number(row.bytes) +
-                ", \"time_ns\": " + number(row.ns) +
-                ", \"time_ns_max\": " + number(row.largest_ns) + "}";
+                ", \"calls\": " + std::to_string(row.calls) +
+                ", \"bytes\": " + std::to_string(row.bytes) +
+                ", \"time_ns\": " + std::to_string(row.ns) +
+                ", \"time_ns_max\": " + std::to_string(row.largest_ns) + "}";
         separator = ",\n";
     }
     text += rows.empty() ? "],\n" : "\n  ],\n";
 }
 
 void append_json_time(std::string& text, const ReportNumbers& numbers) {
-    text += ",\n  \"run_ns\": " + number(value_at(numbers.totals, run_time_index)) +
-            ",\n  \"run_ns_max\": " + number(value_at(numbers.largest, run_time_index)) +
-            ",\n  \"mpi_ns\": " + number(value_at(numbers.totals, mpi_time_index)) +
-            ",\n  \"mpi_ns_max\": " + number(value_at(numbers.largest, mpi_time_index)) +
+    text += ",\n  \"run_ns\": " + std::to_string(value_at(numbers.totals, run_time_index)) +
+            ",\n  \"run_ns_max\": " + std::to_string(value_at(numbers.largest, run_time_index)) +
+            ",\n  \"mpi_ns\": " + std::to_string(value_at(numbers.totals, mpi_time_index)) +
+            ",\n  \"mpi_ns_max\": " + std::to_string(value_at(numbers.largest, mpi_time_index)) +
             ",\n  \"ranks_with_several_threads\": " +
-            number(value_at(numbers.totals, several_threads_index));
+            std::to_string(value_at(numbers.totals, several_threads_index));
 }
 
-// All of one kind, zeros too: a reader need not know which names may be missing.
+// All of one kind, zeros too, so that a reader finds every name.
 void append_json_counters(std::string& text, const std::vector<uint64_t>& totals, CounterKind kind,
                           const char* key) {
     text += std::string("  \"") + key + "\": {";
@@ -174,7 +168,7 @@ void append_json_counters(std::string& text, const std::vector<uint64_t>& totals
         if (counter_texts[i].kind != kind) continue;
         text += separator;
         text += "    " + quote_json(counter_texts[i].name) +
-                ": {\"count\": " + number(value_at(totals, i)) +
+                ": {\"count\": " + std::to_string(value_at(totals, i)) +
                 ", \"text\": " + quote_json(counter_texts[i].text) + "}";
         separator = ",\n";
     }
