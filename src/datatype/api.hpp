@@ -23,7 +23,7 @@ namespace vecmpi::datatype {
 
 struct PlanSteps;
 
-// Of one datatype; knows no handle. Any thread may use it.
+// The plan of one datatype; knows no handle. Any thread may use it.
 class PackPlan {
   public:
     explicit PackPlan(std::unique_ptr<const PlanSteps> steps) noexcept;
@@ -32,14 +32,14 @@ class PackPlan {
     PackPlan& operator=(const PackPlan&) = delete;
 
     MPI_Count bytes() const noexcept { return bytes_; }  // of an element in the stream
-    // How many elements may be unpacked: more may overlap each other.
+    // How many elements may be unpacked at once: more might overlap each other.
     MPI_Count most_to_unpack() const noexcept { return most_to_unpack_; }
 
-    // Bytes [first, first + bytes) of the stream of `count` elements at `memory`, to or from
+    // Copies bytes [first, first + bytes) of the stream of `count` elements at `memory` to or from
     // `part`, which begins with byte `first`.
     void copy(kernels::Direction direction, void* part, void* memory, MPI_Count count,
               MPI_Count first, MPI_Count bytes) const noexcept;
-    // The same of the whole stream, counted by the kernel that moves it.
+    // Copies the whole stream, and counts it for the kernel that moves it.
     void copy_all(kernels::Direction direction, void* packed, void* memory,
                   MPI_Count count) const noexcept;
 
@@ -48,7 +48,7 @@ class PackPlan {
     MPI_Count bytes_, most_to_unpack_;
 };
 
-// One call of MPI_Pack or MPI_Unpack (MPI 4.0, 5.2), or what would be one.
+// The arguments of MPI_Pack or MPI_Unpack (MPI 4.0, 5.2).
 struct PackCall {
     kernels::Direction direction;
     void* memory;  // never written when packing
@@ -60,12 +60,12 @@ struct PackCall {
     MPI_Comm comm;
 };
 
-// True where the whole of it was done, and *end is the position behind it. False, and nothing done:
-// the library is to do it. *timed_since_ns is for note_packed_by_library() then.
+// True: done, and *end is the position behind it. False: nothing was done, and the library is to
+// serve the call; *timed_since_ns is for note_packed_by_library() then.
 bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns) noexcept;
-// The library served it without an error. A datatype on which it has spent twenty times what a plan
-// costs gets one, which must give the bytes that the library gave. Then library and plan serve the
-// calls by turns until one is known to be faster.
+// After the library has served the call without an error. A datatype on which it has spent twenty
+// times what a plan costs gets one. The plan must give the bytes that the library gave. Then
+// library and plan share the calls until one is known to be faster (pack_trial.hpp).
 void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept;
 
 // A program's buffer of any datatype, in a collective of ours: packed and unpacked by a plan or by
@@ -187,19 +187,19 @@ class PackedBuffer {
 };
 
 // ---- messages ----------------------------------------------------------------------------------
-// MPICH's ch4:ucx has UCX call functions of its own for messages of datatypes with gaps. Ours stand
-// in between.
+// MPICH's ch4:ucx gives UCX functions that pack and unpack messages of datatypes with gaps. Ours
+// come first.
 
-// From now on the types that the library shows to UCX come to the next two.
+// From now on the library's calls of ucp_dt_create_generic and ucp_dt_destroy come to the next two.
 void serve_message_types() noexcept;
-// The library calls `create` with ops and context: so do we, or with ours in their place.
+// Calls `create` with the library's ops and context, or with ours in their place.
 library::UcxStatus create_message_type(library::UcxCreate create, const library::UcxOps& ops,
                                        void* context, uint64_t* ucx_type) noexcept;
 void destroy_message_type(library::UcxDestroy destroy, uint64_t ucx_type) noexcept;
 
-// A call of the program in which the library may show one datatype to UCX, and which calls no
-// function of the program. Only such types get plans for their messages: it is known which handle
-// stands for them, and who gives it back.
+// Lives during a call in which the library may show one datatype to UCX, and which calls no
+// function of the program. Only types shown then get plans for messages: their handle is known, and
+// who gives it back.
 class MakingMessageType {
   public:
     MakingMessageType() noexcept;
@@ -217,8 +217,8 @@ class MakingMessageType {
     unsigned shown_ = 0;
 };
 
-// Makes the plans of datatypes whose messages have shown that they are worth one. In a call of the
-// program, while this thread is not within the library.
+// Makes plans for datatypes whose messages are worth one. In a call of the program, while this
+// thread is not within the library.
 extern std::atomic<unsigned> message_plans_wanted;
 void make_message_plans() noexcept;
 inline void make_wanted_message_plans() noexcept {
@@ -228,10 +228,9 @@ inline void make_wanted_message_plans() noexcept {
 
 // ---- handles -----------------------------------------------------------------------------------
 
-// Before a handle is given back to the library, and after it gave out one that is surely new.
+// Before a handle is given back to the library, and after it has given out a new one.
 void forget_plan(MPI_Datatype type) noexcept;
-// After MPI_Type_commit, of a new handle or of one that was committed before: a plan of another
-// type goes.
+// After MPI_Type_commit, be it the first of this handle or not. Forgets the plan of another type.
 void check_plan(MPI_Datatype type) noexcept;
 // After MPI_Finalize.
 void forget_plans() noexcept;

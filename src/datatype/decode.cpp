@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the description of a datatype to its layout: one function for each way to make one.
+// From the description of a datatype to its type map: a function for each kind of combiner.
 #include "decode.hpp"
 
 #include <cstddef>
@@ -8,10 +8,10 @@ namespace vecmpi::datatype {
 
 namespace {
 
-using MaybeLayout = std::optional<Layout>;
+using MaybeMap = std::optional<TypeMap>;
 
-// The arguments of the function that made a type, in the standard's order (MPI 4.0, 5.1.13). Those
-// of a large-count function stand among the counts, if they are no plain ints there as well.
+// The arguments of the function that made a type, in the standard's order (MPI 4.0, 5.1.13). In the
+// description of a large-count function the MPI_Count arguments stand among the counts.
 class Arguments {
   public:
     explicit Arguments(const TypeTree& tree) : tree_(tree), is_large_(!tree.counts.empty()) {}
@@ -53,22 +53,22 @@ struct Pair {
     int index;
 };
 template <class Value>
-Layout pair_layout() {
+TypeMap pair_map() {
     return of_blocks({{0, sizeof(Value)}, {offsetof(Pair<Value>, index), sizeof(int)}});
 }
 
-// The library copies the 10 bytes of a long double's value, not the 6 behind it. A plan would write
-// these too, and a comparison sees nothing of it where they are equal.
-MaybeLayout named_layout(const TypeTree& tree) {
+// The library copies the 10 bytes of a long double's value, and not the 6 behind it. A plan would
+// write these too, which a comparison does not see where they are equal.
+MaybeMap named_map(const TypeTree& tree) {
     switch (tree.named) {
         case MPI_FLOAT_INT:
-            return pair_layout<float>();
+            return pair_map<float>();
         case MPI_DOUBLE_INT:
-            return pair_layout<double>();
+            return pair_map<double>();
         case MPI_LONG_INT:
-            return pair_layout<long>();
+            return pair_map<long>();
         case MPI_SHORT_INT:
-            return pair_layout<short>();
+            return pair_map<short>();
         case MPI_LONG_DOUBLE:
         case MPI_C_LONG_DOUBLE_COMPLEX:
         case MPI_CXX_LONG_DOUBLE_COMPLEX:
@@ -82,53 +82,53 @@ MaybeLayout named_layout(const TypeTree& tree) {
 // ---- one type repeated -------------------------------------------------------------------------
 
 struct Inner {
-    Layout layout;
+    TypeMap map;
     int64_t extent;
 };
 
-// Of so many copies of a layout. A tree of layouts holds each part of its own.
-bool is_too_large(const Layout& layout, size_t number) {
-    return layout_bytes(layout) > most_layout_bytes / number;
+// `number` copies of a type map: each takes memory of its own.
+bool is_too_large(const TypeMap& map, size_t number) {
+    return memory_bytes(map) > most_map_bytes / number;
 }
 
-Layout copies(const Inner& inner, int64_t count) {
-    return repeated(inner.layout, count, inner.extent);
+TypeMap copies(const Inner& inner, int64_t count) {
+    return repeated(inner.map, count, inner.extent);
 }
 
-Layout vector_layout(const TypeTree& tree, const Inner& inner, int64_t unit, bool by_address) {
+TypeMap vector_map(const TypeTree& tree, const Inner& inner, int64_t unit, bool by_address) {
     Arguments arguments(tree);
     const int64_t count = arguments.count(), length = arguments.count();
     const int64_t stride = by_address ? arguments.address() : arguments.count();
-    return count == 0 ? Layout{} : repeated(copies(inner, length), count, stride * unit);
+    return count == 0 ? TypeMap{} : repeated(copies(inner, length), count, stride * unit);
 }
 
-// Blocks of lengths[i] copies, offsets in bytes.
-MaybeLayout indexed_layout(const Inner& inner, const std::vector<int64_t>& lengths,
-                           const std::vector<int64_t>& offsets, Described& how) {
+// lengths[i] copies at offsets[i], in bytes.
+MaybeMap indexed_map(const Inner& inner, const std::vector<int64_t>& lengths,
+                     const std::vector<int64_t>& offsets, Described& how) {
     bool are_equal = true;
     for (const int64_t length : lengths) are_equal &= length == lengths[0];
-    if (lengths.empty()) return Layout{};
+    if (lengths.empty()) return TypeMap{};
     if (are_equal) return at_places(copies(inner, lengths[0]), offsets);
-    if (copies(inner, 2).kind == Layout::Kind::dense) {
+    if (copies(inner, 2).kind == TypeMap::Kind::dense) {
         std::vector<kernels::Block> blocks;
         blocks.reserve(lengths.size());
         for (size_t i = 0; i < lengths.size(); ++i)
-            blocks.push_back({offsets[i] + inner.layout.offset, lengths[i] * inner.layout.bytes});
+            blocks.push_back({offsets[i] + inner.map.offset, lengths[i] * inner.map.bytes});
         return of_blocks(blocks);
     }
-    if (is_too_large(inner.layout, lengths.size())) {
+    if (is_too_large(inner.map, lengths.size())) {
         how = Described::too_large;
         return std::nullopt;
     }
-    std::vector<Layout> parts;
+    std::vector<TypeMap> parts;
     parts.reserve(lengths.size());
     for (size_t i = 0; i < lengths.size(); ++i)
         parts.push_back(moved(copies(inner, lengths[i]), offsets[i]));
     return joined(std::move(parts));
 }
 
-MaybeLayout indexed(const TypeTree& tree, const Inner& inner, bool one_length, bool by_address,
-                    Described& how) {
+MaybeMap indexed(const TypeTree& tree, const Inner& inner, bool one_length, bool by_address,
+                 Described& how) {
     Arguments arguments(tree);
     const int64_t count = arguments.count();
     std::vector<int64_t> lengths =
@@ -138,52 +138,52 @@ MaybeLayout indexed(const TypeTree& tree, const Inner& inner, bool one_length, b
         by_address ? arguments.address_list(count) : arguments.count_list(count);
     if (!by_address)
         for (int64_t& offset : offsets) offset *= inner.extent;
-    return indexed_layout(inner, lengths, offsets, how);
+    return indexed_map(inner, lengths, offsets, how);
 }
 
 // ---- parts of arrays ---------------------------------------------------------------------------
 
-// From the dimension whose neighbours are neighbours in memory to the other end.
+// Calls each(dimension), from the one that is contiguous in memory outwards.
 template <class Each>
 void from_innermost(int64_t dimensions, int64_t order, Each each) {
     for (int64_t i = 0; i < dimensions; ++i)
         each(static_cast<size_t>(order == MPI_ORDER_FORTRAN ? i : dimensions - 1 - i));
 }
 
-Layout subarray_layout(const TypeTree& tree, const Inner& inner) {
+TypeMap subarray_map(const TypeTree& tree, const Inner& inner) {
     Arguments arguments(tree);
     const int64_t dimensions = arguments.integer();
     const auto sizes = arguments.count_list(dimensions);
     const auto parts = arguments.count_list(dimensions);
     const auto starts = arguments.count_list(dimensions);
     const int64_t order = arguments.integer();
-    Layout layout = inner.layout;
+    TypeMap map = inner.map;
     int64_t unit = inner.extent;
     from_innermost(dimensions, order, [&](size_t d) {
-        layout = moved(repeated(std::move(layout), parts[d], unit), starts[d] * unit);
+        map = moved(repeated(std::move(map), parts[d], unit), starts[d] * unit);
         unit *= sizes[d];
     });
-    return layout;
+    return map;
 }
 
-// What the process at `place` of `places` has of a dimension: blocks of `block` elements, dealt out
-// in turn.
-Layout dealt_out(const Layout& layout, int64_t unit, int64_t size, int64_t block, int64_t places,
-                 int64_t place) {
+// What process `place` of `places` has of a dimension: blocks of `block` elements are dealt out in
+// turn (block-cyclic).
+TypeMap dealt_out(const TypeMap& map, int64_t unit, int64_t size, int64_t block, int64_t places,
+                  int64_t place) {
     const int64_t round = block * places;
     const int64_t first = place * block;
     if (first >= size) return {};
-    const int64_t whole = (size - first) / round;       // blocks that a round follows
+    const int64_t whole = (size - first) / round;       // rounds
     const int64_t rest = size - first - whole * round;  // begins with one more block
     const int64_t last = rest < block ? rest : block;
-    const Layout row = repeated(layout, block, unit);
+    const TypeMap row = repeated(map, block, unit);
     return moved(joined({repeated(row, whole, round * unit),
-                         moved(repeated(layout, last, unit), whole * round * unit)}),
+                         moved(repeated(map, last, unit), whole * round * unit)}),
                  first * unit);
 }
 
-// MPI 4.0, 5.1.4. Processes are numbered in row-major order whatever the order of the array.
-MaybeLayout darray_layout(const TypeTree& tree, const Inner& inner, Described& how) {
+// MPI 4.0, 5.1.4: processes are in row-major order, whatever the order of the array.
+MaybeMap darray_map(const TypeTree& tree, const Inner& inner, Described& how) {
     Arguments arguments(tree);
     arguments.integer();  // the number of processes
     int64_t rank = arguments.integer();
@@ -195,7 +195,7 @@ MaybeLayout darray_layout(const TypeTree& tree, const Inner& inner, Described& h
     const int64_t order = arguments.integer();
     std::vector<int64_t> place(places.size());
     for (size_t d = places.size(); d-- > 0; rank /= places[d]) place[d] = rank % places[d];
-    Layout layout = inner.layout;
+    TypeMap map = inner.map;
     int64_t unit = inner.extent;
     bool is_known = true;
     from_innermost(dimensions, order, [&](size_t d) {
@@ -206,30 +206,30 @@ MaybeLayout darray_layout(const TypeTree& tree, const Inner& inner, Described& h
             block = ways[d] == MPI_DISTRIBUTE_BLOCK ? (sizes[d] + places[d] - 1) / places[d] : 1;
         is_known &= block > 0 && ways[d] >= MPI_DISTRIBUTE_BLOCK && ways[d] <= MPI_DISTRIBUTE_NONE;
         constexpr size_t of_a_dimension = 3;
-        if (is_too_large(layout, of_a_dimension)) how = Described::too_large;
+        if (is_too_large(map, of_a_dimension)) how = Described::too_large;
         is_known &= how == Described::fully;
-        if (is_known) layout = dealt_out(layout, unit, sizes[d], block, places[d], place[d]);
+        if (is_known) map = dealt_out(map, unit, sizes[d], block, places[d], place[d]);
         unit *= sizes[d];
     });
-    return is_known ? MaybeLayout(std::move(layout)) : std::nullopt;
+    return is_known ? MaybeMap(std::move(map)) : std::nullopt;
 }
 
 // ---- structs -----------------------------------------------------------------------------------
 
-MaybeLayout decode(const TypeTree& tree, Described& how);
+MaybeMap decode(const TypeTree& tree, Described& how);
 
-MaybeLayout struct_layout(const TypeTree& tree, Described& how) {
+MaybeMap struct_map(const TypeTree& tree, Described& how) {
     Arguments arguments(tree);
     const int64_t count = arguments.count();
     const auto lengths = arguments.count_list(count);
     const auto offsets = arguments.address_list(count);
-    std::vector<Layout> parts;
+    std::vector<TypeMap> parts;
     size_t bytes = 0;
     for (size_t i = 0; i < tree.types.size(); ++i) {
-        MaybeLayout part = decode(tree.types[i], how);
+        MaybeMap part = decode(tree.types[i], how);
         if (!part) return part;
-        bytes += layout_bytes(*part);
-        if (bytes > most_layout_bytes) {
+        bytes += memory_bytes(*part);
+        if (bytes > most_map_bytes) {
             how = Described::too_large;
             return std::nullopt;
         }
@@ -239,25 +239,25 @@ MaybeLayout struct_layout(const TypeTree& tree, Described& how) {
     return joined(std::move(parts));
 }
 
-MaybeLayout decode_any(const TypeTree& tree, Described& how) {
-    if (tree.combiner == MPI_COMBINER_NAMED) return named_layout(tree);
+MaybeMap decode_any(const TypeTree& tree, Described& how) {
+    if (tree.combiner == MPI_COMBINER_NAMED) return named_map(tree);
     if (tree.combiner == MPI_COMBINER_STRUCT || tree.combiner == MPI_COMBINER_STRUCT_INTEGER)
-        return struct_layout(tree, how);
+        return struct_map(tree, how);
     if (tree.types.size() != 1) return std::nullopt;
-    MaybeLayout layout = decode(tree.types[0], how);
-    if (!layout) return layout;
-    const Inner inner{std::move(*layout), tree.types[0].extent};
+    MaybeMap map = decode(tree.types[0], how);
+    if (!map) return map;
+    const Inner inner{std::move(*map), tree.types[0].extent};
     switch (tree.combiner) {
         case MPI_COMBINER_DUP:
         case MPI_COMBINER_RESIZED:
-            return inner.layout;
+            return inner.map;
         case MPI_COMBINER_CONTIGUOUS:
             return copies(inner, Arguments(tree).count());
         case MPI_COMBINER_VECTOR:
-            return vector_layout(tree, inner, inner.extent, false);
+            return vector_map(tree, inner, inner.extent, false);
         case MPI_COMBINER_HVECTOR:
         case MPI_COMBINER_HVECTOR_INTEGER:
-            return vector_layout(tree, inner, 1, true);
+            return vector_map(tree, inner, 1, true);
         case MPI_COMBINER_INDEXED:
             return indexed(tree, inner, false, false, how);
         case MPI_COMBINER_HINDEXED:
@@ -268,17 +268,17 @@ MaybeLayout decode_any(const TypeTree& tree, Described& how) {
         case MPI_COMBINER_HINDEXED_BLOCK:
             return indexed(tree, inner, true, true, how);
         case MPI_COMBINER_SUBARRAY:
-            return subarray_layout(tree, inner);
+            return subarray_map(tree, inner);
         case MPI_COMBINER_DARRAY:
-            return darray_layout(tree, inner, how);
+            return darray_map(tree, inner, how);
         default:
             return std::nullopt;
     }
 }
 
-MaybeLayout decode(const TypeTree& tree, Described& how) {
-    MaybeLayout layout = decode_any(tree, how);
-    if (!layout || !is_too_large(*layout, 1)) return layout;
+MaybeMap decode(const TypeTree& tree, Described& how) {
+    MaybeMap map = decode_any(tree, how);
+    if (!map || !is_too_large(*map, 1)) return map;
     how = Described::too_large;
     return std::nullopt;
 }
@@ -322,12 +322,12 @@ uint64_t digest_of(const TypeTree& tree) noexcept {
     return digest;
 }
 
-MaybeLayout decode(const TypeTree& tree, Described* how) {
+MaybeMap decode(const TypeTree& tree, Described* how) {
     Described found = Described::fully;
-    MaybeLayout layout = decode(tree, found);
-    if (!layout && found == Described::fully) found = Described::unknown;
+    MaybeMap map = decode(tree, found);
+    if (!map && found == Described::fully) found = Described::unknown;
     if (how != nullptr) *how = found;
-    return layout;
+    return map;
 }
 
 }  // namespace vecmpi::datatype

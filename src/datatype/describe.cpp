@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asks the library what a datatype is made of. Every handle that it gives is given back.
+// Asks the library what a datatype is made of. Gives every handle back that it gets.
 #include "decode.hpp"
 #include "offload/api.hpp"
 
@@ -24,14 +24,14 @@ bool read_envelope(MPI_Datatype type, Envelope& envelope) noexcept {
                                     &envelope.types, &envelope.combiner) == MPI_SUCCESS;
 }
 
-// Values of more bytes than a double's may be long doubles, which have bytes that nobody copies.
+// A value larger than a double may be a long double, which has bytes that nobody copies.
 bool may_have_padding(int combiner, MPI_Count size) noexcept {
     constexpr MPI_Count double_bytes = 8;
     return (combiner == MPI_COMBINER_F90_REAL && size > double_bytes) ||
            (combiner == MPI_COMBINER_F90_COMPLEX && size > 2 * double_bytes);
 }
 
-// The types within a type, ours until they are given back; predefined ones are nobody's.
+// Handles of the types within a type, freed with this. Predefined types must not be freed.
 class InnerTypes {
   public:
     explicit InnerTypes(size_t number) : handles_(number, MPI_DATATYPE_NULL) {}

@@ -68,7 +68,7 @@ class Choice(unittest.TestCase):
         self.assertLessEqual({case.program for case in discover.CASES}, set(discover.AREAS))
 
     def test_changed(self):
-        self.assertEqual(choose.labels_broken_by(["src/datatype/plan.cpp"]), "datatype|node|pipeline")
+        self.assertEqual(choose.labels_broken_by(["src/datatype/kernel_choice.cpp"]), "datatype|node|pipeline")
         self.assertEqual(choose.labels_broken_by(["LICENSE"]), "")
         self.assertEqual(choose.labels_broken_by(["docs/a.md", "tests/mpi/run.py"]), "docs|mpi")
 

@@ -162,7 +162,7 @@ def check_tree(root):
 
 # file, its text, the name that is complained of there or None
 CASES = [
-    ("src/datatype/plan.hpp", "namespace vecmpi {\nstruct Step {\n    int a;\n};\n}\n", None),
+    ("src/datatype/pack_step.hpp", "namespace vecmpi {\nstruct Step {\n    int a;\n};\n}\n", None),
     ("src/pipeline/schedule.hpp", "namespace vecmpi {\nstruct Step {};\n}  // vecmpi\n", "vecmpi::Step"),
     ("src/pipeline/a.cpp", "namespace vecmpi {\nnamespace {\nstruct Step {};\n}\n}\n", None),
     ("src/pipeline/b.cpp", "namespace vecmpi {\nvoid f() {\n    struct Step {};\n}\n}\n", None),

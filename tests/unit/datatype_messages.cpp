@@ -287,8 +287,9 @@ TEST_CASE("receives longer than their messages show whether a plan may serve",
     for (size_t compared = 0; compared < 4096; compared += coming)
         CHECK_FALSE(receive(type, 1, 1000, coming));
     unsigned by_plan = 0;
-    for (unsigned i = 0; i < 2 * Contest::turns; ++i) by_plan += receive(type, 1, 1000, coming);
-    CHECK(by_plan == Contest::turns);
+    for (unsigned i = 0; i < 2 * PackTrial::calls_each; ++i)
+        by_plan += receive(type, 1, 1000, coming);
+    CHECK(by_plan == PackTrial::calls_each);
 }
 
 TEST_CASE("a difference counts though another message showed none", "[datatype][messages]") {
@@ -333,7 +334,7 @@ TEST_CASE("a type that UCX never forgets goes when another lies in its place",
     destroy_message_type(ucx_destroy, first);  // never comes, and would do no harm
 }
 
-TEST_CASE("library and plan move messages by turns until one has won", "[datatype][messages]") {
+TEST_CASE("library and plan share the messages until one has won", "[datatype][messages]") {
     const Scene scene({{1, {3000, 2}}});
     const Committed type(1);
     make_plan_worthwhile(type);
@@ -342,8 +343,8 @@ TEST_CASE("library and plan move messages by turns until one has won", "[datatyp
     const auto move = [&] { return receiving ? receive(type) : send(type); };
     CHECK_FALSE(move());  // compared
     unsigned by_plan = 0;
-    for (unsigned i = 0; i < 2 * Contest::turns; ++i) by_plan += move();
-    CHECK(by_plan == Contest::turns);
+    for (unsigned i = 0; i < 2 * PackTrial::calls_each; ++i) by_plan += move();
+    CHECK(by_plan == PackTrial::calls_each);
     for (int i = 0; i < 10; ++i) CHECK(move());
 }
 

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <map>
 
-#include "datatype/plan_steps.hpp"
+#include "datatype/plan_making.hpp"
 #include "running_engine.hpp"
 
 namespace vector_types {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A table of sets of four places, which is searched without a lock, and readers' slots (hazard
-// pointers: Michael, Hazard pointers: safe memory reclamation for lock-free objects, IEEE TPDS 15,
-// 2004), so that memory is given back as soon as nobody is within a plan.
-#include "plan_table.hpp"
+// A table of sets of four places, searched without a lock. Its readers hold hazard pointers
+// (Michael, Hazard pointers: safe memory reclamation for lock-free objects, IEEE TPDS 15, 2004), so
+// that a plan's memory is freed as soon as nobody uses the plan.
+#include "plans_by_handle.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@
 #include <mutex>
 #include <utility>
 
-#include "plan_steps.hpp"
+#include "plan_making.hpp"
 
 namespace vecmpi::datatype {
 
@@ -18,16 +18,16 @@ namespace {
 
 // ---- readers -----------------------------------------------------------------------------------
 
-// The plan that somebody is within; null: free. Taken and given back with each use. Sequentially
-// consistent: a reader says what it uses before it asks whether that is still in the table; who
-// takes a plan out asks who uses it afterwards. One of the two sees the other.
+// A hazard pointer, taken and given back with each use; null: free. Sequentially consistent: a
+// reader writes what it uses, then asks whether that is still in the table. Who takes a plan out of
+// the table asks afterwards who uses it. So one of the two sees the other.
 struct alignas(64) Reader {
     std::atomic<const HeldPlan*> uses{nullptr};
 };
 constexpr unsigned number_of_readers = 64;
 constinit Reader readers[number_of_readers];
 
-// A thread tries its own first. Relaxed: where two have the same, one goes on to the next.
+// Where a thread begins to look. Relaxed: where two begin with the same, one goes on to the next.
 unsigned first_reader() noexcept {
     static constinit std::atomic<unsigned> threads{0};
     constexpr unsigned none = UINT32_MAX;
@@ -56,8 +56,8 @@ bool is_used(const HeldPlan* held) noexcept {
 
 // ---- places ------------------------------------------------------------------------------------
 
-// A word: handle (32 bits), settled (1), deciding (1), how often it was put off (4), units of the
-// library's time (26). Counting is relaxed: an update that is lost costs nothing but time.
+// A word: handle (32 bits), settled (1), deciding (1), how often put off (4), units of the
+// library's time (26). Counting is relaxed: a lost update only delays a plan.
 constexpr uint64_t settled_bit = uint64_t{1} << 31, deciding_bit = uint64_t{1} << 30,
                    decided_bits = settled_bit | deciding_bit;
 constexpr unsigned put_off_shift = 26;
@@ -70,19 +70,19 @@ bool is_of(uint64_t word, MPI_Datatype type) noexcept {
 }
 uint64_t put_off_of(uint64_t word) noexcept { return word >> put_off_shift & 15; }
 
-// `plan` is not null only where the word is settled; both change so under the lock alone, and the
-// plan is written after the word and taken out before it.
+// `plan` is not null only while the word is settled: it is written after the word, and taken out
+// before it. Both happen under the lock.
 struct Place {
     std::atomic<uint64_t> word{0};
     std::atomic<HeldPlan*> plan{nullptr};
 };
 
-// 4096 types. MPICH's handles count up, so that their lowest bits spread them evenly. One that
-// finds no place is left to the library, and tries again with its next call.
+// 4096 types. MPICH's handles count up, so their lowest bits spread them evenly. A type that finds
+// no place is left to the library, and tries again with its next call.
 constexpr size_t number_of_sets = 1024, ways = 4;
 constinit Place table[number_of_sets][ways];
 
-std::mutex mutex;  // of the verdicts and of what follows
+std::mutex mutex;  // for verdicts and for what follows
 constinit HeldPlan* retired = nullptr;
 constinit size_t number_of_retired = 0, number_in_table = 0;
 
@@ -96,7 +96,7 @@ Place* find(MPI_Datatype type) noexcept {
     return nullptr;
 }
 
-// A place that is free, or the one of the type on which the library has spent least.
+// A free place, or else that of the type on which the library has spent least.
 Place* claim(MPI_Datatype type) noexcept {
     Place* best = nullptr;
     uint64_t least = 0;
@@ -114,7 +114,8 @@ Place* claim(MPI_Datatype type) noexcept {
     return is_mine ? best : nullptr;
 }
 
-// Plans that nobody can reach any more. Freed without the lock: one has up to 4 MiB in many pieces.
+// Plans that nobody can reach any more. Declared before the lock, so that they are freed after it:
+// one has up to 4 MiB in many pieces.
 class Unused {
   public:
     Unused() = default;
@@ -132,7 +133,7 @@ class Unused {
     HeldPlan* first_ = nullptr;
 };
 
-// With the lock. Takes out the retired plans that nobody uses.
+// With the lock. Moves retired plans that nobody uses.
 void sweep(Unused& unused) noexcept {
     number_of_retired = 0;
     for (HeldPlan** link = &retired; *link != nullptr;) {
@@ -171,7 +172,7 @@ PlanInUse::PlanInUse(MPI_Datatype type) noexcept {
     if (held == nullptr) return;
     reader_ = take_reader(held);
     if (reader_ == nullptr) return;
-    // The place may have been given to another type before it was looked at.
+    // The place may have changed hands meanwhile.
     if (place->plan.load() == held && held->type == type) held_ = held;
 }
 
@@ -217,8 +218,8 @@ void settle(MPI_Datatype type, std::unique_ptr<HeldPlan> held) noexcept {
     place->plan.store(held.release());
 }
 
-// A type that is made, used a little and given back takes no lock.
-// Two threads that count the same type for the first time may have given it two places.
+// A type that is made, used a little and freed takes no lock. It may have two places, where two
+// threads counted it at once.
 void drop_place(MPI_Datatype type) noexcept {
     for (Place& place : set_of(type)) {
         uint64_t word = place.word.load(std::memory_order_relaxed);
@@ -226,7 +227,7 @@ void drop_place(MPI_Datatype type) noexcept {
         if ((word & settled_bit) == 0 &&
             place.word.compare_exchange_strong(word, 0, std::memory_order_relaxed))
             continue;
-        Unused unused;  // outlives the lock
+        Unused unused;
         const std::lock_guard lock(mutex);
         if (is_of(place.word.load(std::memory_order_relaxed), type)) empty(place, unused);
     }

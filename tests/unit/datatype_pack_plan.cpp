@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans: which kernel moves what, and that random layouts are moved byte for byte, whole and in
+// Plans: which kernel moves what, and that random type maps are moved byte for byte, whole and in
 // parts.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <map>
 #include <random>
 
-#include "datatype/plan_steps.hpp"
+#include "datatype/plan_making.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::datatype;
@@ -19,24 +19,24 @@ int64_t draw(Random& random, int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
 }
 
-// The stream of a layout: where each of its bytes lies. Knows none of the rules.
-void walk(const Layout& layout, int64_t at, std::vector<int64_t>& bytes) {
-    at += layout.offset;
-    for (int64_t i = 0; layout.kind == Layout::Kind::dense && i < layout.bytes; ++i)
+// The stream of a type map: where each of its bytes lies. Knows none of the rules.
+void walk(const TypeMap& map, int64_t at, std::vector<int64_t>& bytes) {
+    at += map.offset;
+    for (int64_t i = 0; map.kind == TypeMap::Kind::dense && i < map.bytes; ++i)
         bytes.push_back(at + i);
-    for (int64_t i = 0; layout.kind == Layout::Kind::strided && i < layout.count; ++i)
-        walk(layout.parts[0], at + i * layout.stride, bytes);
-    for (const int64_t offset : layout.offsets) walk(layout.parts[0], at + offset, bytes);
-    for (const kernels::Block& block : layout.blocks)
+    for (int64_t i = 0; map.kind == TypeMap::Kind::strided && i < map.count; ++i)
+        walk(map.parts[0], at + i * map.stride, bytes);
+    for (const int64_t offset : map.offsets) walk(map.parts[0], at + offset, bytes);
+    for (const kernels::Block& block : map.blocks)
         for (int64_t i = 0; i < block.bytes; ++i) bytes.push_back(at + block.offset + i);
-    if (layout.kind == Layout::Kind::sequence)
-        for (const Layout& part : layout.parts) walk(part, at, bytes);
+    if (map.kind == TypeMap::Kind::sequence)
+        for (const TypeMap& part : map.parts) walk(part, at, bytes);
 }
 
 // Without overlaps: each way to make one leaves room for what it copies.
-Layout random_layout(Random& random, int depth) {
+TypeMap random_map(Random& random, int depth) {
     if (depth == 0) return dense(draw(random, 1, 20));
-    const Layout inner = random_layout(random, depth - 1);
+    const TypeMap inner = random_map(random, depth - 1);
     const Bounds bounds = bounds_of(inner);
     const int64_t span = bounds.high - bounds.low;
     switch (draw(random, 0, 3)) {
@@ -54,7 +54,7 @@ Layout random_layout(Random& random, int depth) {
             return at_places(inner, offsets);
         }
         case 2: {
-            const Layout other = random_layout(random, depth - 1);
+            const TypeMap other = random_map(random, depth - 1);
             const int64_t after = bounds.high + draw(random, 0, 20) - bounds_of(other).low;
             return joined({inner, moved(other, after)});
         }
@@ -76,9 +76,9 @@ struct Buffers {
     std::vector<int64_t> places;
 };
 
-Buffers make_buffers(Random& random, const Layout& layout, int64_t extent, int64_t count) {
+Buffers make_buffers(Random& random, const TypeMap& map, int64_t extent, int64_t count) {
     Buffers made;
-    for (int64_t i = 0; i < count; ++i) walk(layout, i * extent, made.places);
+    for (int64_t i = 0; i < count; ++i) walk(map, i * extent, made.places);
     const auto [low, high] = std::minmax_element(made.places.begin(), made.places.end());
     made.memory.resize(static_cast<size_t>(*high - *low + 1));
     made.stream.resize(made.places.size());
@@ -88,13 +88,13 @@ Buffers make_buffers(Random& random, const Layout& layout, int64_t extent, int64
     return made;
 }
 
-void check_layout(Random& random, const Layout& layout, int64_t extent, int64_t count,
-                  const kernels::PackLimits& limits) {
+void check_map(Random& random, const TypeMap& map, int64_t extent, int64_t count,
+               const kernels::PackLimits& limits) {
     Counter why{};
-    auto steps = make_steps(layout, extent, limits, &why);
+    auto steps = make_steps(map, extent, limits, &why);
     REQUIRE(steps);
     const PackPlan plan(std::move(steps));
-    Buffers b = make_buffers(random, layout, extent, count);
+    Buffers b = make_buffers(random, map, extent, count);
     const auto bytes = static_cast<int64_t>(b.stream.size());
     REQUIRE(plan.bytes() * count == bytes);
     std::vector<unsigned char> expected;
@@ -136,21 +136,21 @@ const std::vector<PackMode> modes = {PackMode::automatic, PackMode::on, PackMode
 
 }  // namespace
 
-TEST_CASE("random layouts are packed and unpacked, whole and in parts", "[datatype][layouts]") {
+TEST_CASE("random type maps are packed and unpacked, whole and in parts", "[datatype][type_maps]") {
     const unsigned seed = std::random_device()();
     CAPTURE(seed);
     Random random(seed);
     for (int i = 0; i < 400; ++i) {
-        const Layout layout = random_layout(random, static_cast<int>(draw(random, 0, 3)));
-        const Bounds bounds = bounds_of(layout);
+        const TypeMap map = random_map(random, static_cast<int>(draw(random, 0, 3)));
+        const Bounds bounds = bounds_of(map);
         const int64_t span = bounds.high - bounds.low;
-        if (layout.bytes > 100000 || span > 400000) continue;
+        if (map.bytes > 100000 || span > 400000) continue;
         const int64_t extents[] = {span, span + draw(random, 0, 99), -span, draw(random, 1, 16)};
         const int64_t extent = extents[draw(random, 0, 3)];
         const int64_t count = draw(random, 0, 1) == 0 ? 1 : draw(random, 2, 30);
         for (const PackMode mode : modes)
             for (const IsaChoice isa : {IsaChoice::automatic, IsaChoice::scalar})
-                check_layout(random, layout, extent, count, pack_limits(mode, isa));
+                check_map(random, map, extent, count, pack_limits(mode, isa));
     }
 }
 
@@ -162,16 +162,16 @@ TEST_CASE("columns of a matrix, of every size", "[datatype]") {
         for (const int64_t rows : {4, 7, 8, 16, 33, 70})
             for (const int64_t columns : {1, 3, 8, 16, 31, 40})
                 for (const int64_t gap : {0, 5}) {
-                    const Layout column = repeated(dense(element), rows, 40 * (element + gap) + 7);
-                    check_layout(random, column, element + gap, columns,
-                                 pack_limits(PackMode::automatic, IsaChoice::automatic));
+                    const TypeMap column = repeated(dense(element), rows, 40 * (element + gap) + 7);
+                    check_map(random, column, element + gap, columns,
+                              pack_limits(PackMode::automatic, IsaChoice::automatic));
                 }
 }
 
-TEST_CASE("the kernel follows from the layout", "[datatype]") {
+TEST_CASE("the kernel follows from the type map", "[datatype]") {
     struct Case {
         const char* what;
-        Layout layout;
+        TypeMap map;
         int64_t extent;
         PackStep::Kind one, copies;
     };
@@ -195,8 +195,8 @@ TEST_CASE("the kernel follows from the layout", "[datatype]") {
         CAPTURE(c.what);
         const kernels::PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic);
         PlanRoom room;
-        CHECK(plan_layout(c.layout, limits, room).kind == c.one);
-        CHECK(plan_copies(c.layout, c.extent, limits, room).kind == c.copies);
+        CHECK(plan_once(c.map, limits, room).kind == c.one);
+        CHECK(plan_copies(c.map, c.extent, limits, room).kind == c.copies);
     }
 }
 
@@ -222,15 +222,15 @@ TEST_CASE("a kind of kernel that was asked for is the only one beside blocks", "
     const std::map<PackMode, MovedBy> kinds = {{PackMode::block, MovedBy::blocks},
                                                {PackMode::permute, MovedBy::permutes},
                                                {PackMode::gather, MovedBy::gathers}};
-    std::vector<Layout> layouts = {repeated(dense(8), 100, 800), repeated(dense(4), 7, 800)};
+    std::vector<TypeMap> maps = {repeated(dense(8), 100, 800), repeated(dense(4), 7, 800)};
     for (int i = 0; i < 100; ++i)
-        layouts.push_back(random_layout(random, static_cast<int>(draw(random, 0, 3))));
-    for (const Layout& layout : layouts)
+        maps.push_back(random_map(random, static_cast<int>(draw(random, 0, 3))));
+    for (const TypeMap& map : maps)
         for (const auto& [mode, kind] : kinds)
             for (const int64_t extent : {int64_t{8}, int64_t{1} << 20}) {
                 PlanRoom room;
                 const PackStep step =
-                    plan_copies(layout, extent, pack_limits(mode, IsaChoice::automatic), room);
+                    plan_copies(map, extent, pack_limits(mode, IsaChoice::automatic), room);
                 for (const kernels::Direction direction :
                      {kernels::Direction::pack, kernels::Direction::unpack}) {
                     const MovedBy by = moved_by(step, direction);
@@ -281,31 +281,31 @@ TEST_CASE("a plan of too large tables is declined", "[datatype]") {
     CHECK_FALSE(make_steps(at_places(dense(1), offsets), 1 << 30, {}, &why));
     CHECK(why == Counter::decline_table);
     // Rows of more blocks than are listed: many records, with permutations of their own or without.
-    std::vector<Layout> rows;
+    std::vector<TypeMap> rows;
     for (int64_t i = 0; i < 80000; ++i)
         rows.push_back(moved(repeated(dense(4), 100 + i % 90, 8), 4000 * i));
-    const Layout layout = joined(rows);
-    CHECK(layout.kind == Layout::Kind::sequence);
+    const TypeMap map = joined(rows);
+    CHECK(map.kind == TypeMap::Kind::sequence);
     why = {};
     CHECK_FALSE(
-        make_steps(layout, 1 << 30, pack_limits(PackMode::automatic, IsaChoice::automatic), &why));
+        make_steps(map, 1 << 30, pack_limits(PackMode::automatic, IsaChoice::automatic), &why));
     CHECK(why == Counter::decline_table);
 }
 
 TEST_CASE("short parts at places, and rows of different lengths, are a table", "[datatype]") {
     const kernels::PackLimits limits = pack_limits(PackMode::automatic, IsaChoice::automatic);
-    std::vector<Layout> rows, few;
+    std::vector<TypeMap> rows, few;
     for (int64_t i = 0; i < 100; ++i)
         rows.push_back(moved(repeated(dense(4), i < 99 ? 4 : 100, 8), 1000 * i));
     for (int64_t i = 0; i < 2; ++i)
         few.push_back(moved(repeated(dense(4), 3 + 97 * i, 8), 900 * i));
-    const std::vector<Layout> tables = {at_places(repeated(dense(8), 2, 56), places(1000)),
-                                        at_places(repeated(dense(8), 3, 1600), places(1000)),
-                                        at_places(repeated(dense(16), 5, 72), places(200)),
-                                        joined(rows)};
-    for (const Layout& layout : tables) {
+    const std::vector<TypeMap> tables = {at_places(repeated(dense(8), 2, 56), places(1000)),
+                                         at_places(repeated(dense(8), 3, 1600), places(1000)),
+                                         at_places(repeated(dense(16), 5, 72), places(200)),
+                                         joined(rows)};
+    for (const TypeMap& map : tables) {
         PlanRoom room;
-        CHECK(plan_layout(layout, limits, room).kind == PackStep::Kind::table);
+        CHECK(plan_once(map, limits, room).kind == PackStep::Kind::table);
     }
-    CHECK(joined(few).kind == Layout::Kind::sequence);
+    CHECK(joined(few).kind == TypeMap::Kind::sequence);
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "contest.hpp"
+#include "pack_trial.hpp"
 
 #include <algorithm>
 
 namespace vecmpi::datatype {
 
-bool Contest::note(Turn turn, uint64_t ns, int64_t bytes) noexcept {
+bool PackTrial::note(Packer who, uint64_t ns, int64_t bytes) noexcept {
     constexpr uint64_t ps_in_ns = 1000;
-    Side& side = sides_[static_cast<size_t>(turn)];
+    Side& side = sides_[static_cast<size_t>(who)];
     const uint64_t ps_a_byte = ns * ps_in_ns / static_cast<uint64_t>(bytes);
     const uint64_t least = side.least_ps_a_byte.load(std::memory_order_relaxed);
     side.least_ps_a_byte.store(std::min(least, ps_a_byte), std::memory_order_relaxed);
     side.noted.fetch_add(1, std::memory_order_relaxed);
     const auto is_through = [](const Side& of) {
-        return of.noted.load(std::memory_order_relaxed) >= turns;
+        return of.noted.load(std::memory_order_relaxed) >= calls_each;
     };
     if (!is_through(sides_[0]) || !is_through(sides_[1])) return false;
     const bool plan_wins = sides_[1].least_ps_a_byte.load(std::memory_order_relaxed) <

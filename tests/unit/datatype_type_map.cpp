@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From descriptions of datatypes to layouts in canonical form.
+// From descriptions of datatypes to type maps in canonical form.
 #include <catch2/catch.hpp>
 #include <numeric>
 
@@ -10,7 +10,7 @@ using namespace vecmpi::datatype;
 
 namespace {
 
-using Kind = Layout::Kind;
+using Kind = TypeMap::Kind;
 
 TypeTree named(MPI_Datatype type, int64_t size) {
     TypeTree tree;
@@ -33,38 +33,37 @@ TypeTree made(int combiner, std::vector<int64_t> integers, std::vector<TypeTree>
     return tree;
 }
 
-Layout at(int64_t offset, Layout layout) { return moved(std::move(layout), offset); }
+TypeMap at(int64_t offset, TypeMap map) { return moved(std::move(map), offset); }
 
-// The bytes of a layout in the order of the stream, by a walk that knows none of the rules.
-void walk(const Layout& layout, int64_t at, std::vector<int64_t>& bytes) {
-    at += layout.offset;
-    if (layout.kind == Kind::dense)
-        for (int64_t i = 0; i < layout.bytes; ++i) bytes.push_back(at + i);
-    if (layout.kind == Kind::strided)
-        for (int64_t i = 0; i < layout.count; ++i)
-            walk(layout.parts[0], at + i * layout.stride, bytes);
-    for (const int64_t offset : layout.offsets) walk(layout.parts[0], at + offset, bytes);
-    for (const kernels::Block& block : layout.blocks)
+// The bytes of a type map in the order of the stream, by a walk that knows none of the rules.
+void walk(const TypeMap& map, int64_t at, std::vector<int64_t>& bytes) {
+    at += map.offset;
+    if (map.kind == Kind::dense)
+        for (int64_t i = 0; i < map.bytes; ++i) bytes.push_back(at + i);
+    if (map.kind == Kind::strided)
+        for (int64_t i = 0; i < map.count; ++i) walk(map.parts[0], at + i * map.stride, bytes);
+    for (const int64_t offset : map.offsets) walk(map.parts[0], at + offset, bytes);
+    for (const kernels::Block& block : map.blocks)
         for (int64_t i = 0; i < block.bytes; ++i) bytes.push_back(at + block.offset + i);
-    if (layout.kind == Kind::sequence)
-        for (const Layout& part : layout.parts) walk(part, at, bytes);
+    if (map.kind == Kind::sequence)
+        for (const TypeMap& part : map.parts) walk(part, at, bytes);
 }
 
-std::vector<int64_t> bytes_of(const Layout& layout) {
+std::vector<int64_t> bytes_of(const TypeMap& map) {
     std::vector<int64_t> bytes;
-    walk(layout, 0, bytes);
+    walk(map, 0, bytes);
     return bytes;
 }
 
 }  // namespace
 
-TEST_CASE("each combiner has its canonical layout", "[datatype]") {
+TEST_CASE("each combiner has its canonical map", "[datatype]") {
     const TypeTree row = made(MPI_COMBINER_VECTOR, {3, 1, 2}, {an_int}, {}, 20);
     const TypeTree wide = made(MPI_COMBINER_RESIZED, {}, {an_int}, {0, 16}, 16);
     struct Case {
         const char* what;
         TypeTree tree;
-        Layout layout;
+        TypeMap map;
     };
     const std::vector<Case> cases = {
         {"named", an_int, dense(4)},
@@ -119,9 +118,9 @@ TEST_CASE("each combiner has its canonical layout", "[datatype]") {
     };
     for (const Case& c : cases) {
         CAPTURE(c.what);
-        const auto layout = decode(c.tree);
-        REQUIRE(layout);
-        CHECK(*layout == c.layout);
+        const auto map = decode(c.tree);
+        REQUIRE(map);
+        CHECK(*map == c.map);
     }
 }
 
@@ -165,9 +164,9 @@ TEST_CASE("distributed arrays: every element belongs to one process", "[datatype
                 for (const auto* list : {&sizes, &ways, &blocks, &places})
                     integers.insert(integers.end(), list->begin(), list->end());
                 integers.push_back(order);
-                const auto layout = decode(made(MPI_COMBINER_DARRAY, integers, {an_int}));
-                REQUIRE(layout);
-                const auto bytes = bytes_of(*layout);
+                const auto map = decode(made(MPI_COMBINER_DARRAY, integers, {an_int}));
+                REQUIRE(map);
+                const auto bytes = bytes_of(*map);
                 CHECK(std::is_sorted(bytes.begin(), bytes.end()));
                 all.insert(all.end(), bytes.begin(), bytes.end());
             }
@@ -209,17 +208,17 @@ TEST_CASE("long doubles are left to the library, however deep", "[datatype]") {
     }
 }
 
-TEST_CASE("what is not understood has no layout", "[datatype]") {
+TEST_CASE("what is not understood has no map", "[datatype]") {
     CHECK_FALSE(decode(made(4711, {}, {an_int})));
     CHECK_FALSE(decode(made(MPI_COMBINER_CONTIGUOUS, {2}, {made(4711, {}, {an_int})})));
     CHECK_FALSE(decode(made(MPI_COMBINER_STRUCT, {1, 1}, {made(4711, {}, {an_int})}, {0})));
 }
 
 TEST_CASE("how many copies share no byte", "[datatype]") {
-    const Layout row = repeated(dense(4), 10, 100);  // spans 904
+    const TypeMap row = repeated(dense(4), 10, 100);  // spans 904
     struct Case {
         const char* what;
-        Layout layout;
+        TypeMap map;
         int64_t extent, copies;
     };
     for (const Case& c : std::vector<Case>{
@@ -237,9 +236,9 @@ TEST_CASE("how many copies share no byte", "[datatype]") {
              {"rows between rows", repeated(repeated(dense(4), 5, 1000), 10, 10), 5000, INT64_MAX},
              {"blocks", of_blocks({{0, 8}, {20, 4}, {10, 6}}), 24, INT64_MAX},
              {"blocks on each other", of_blocks({{0, 8}, {20, 4}, {6, 6}}), 24, 0},
-             {"nothing", Layout{}, 0, INT64_MAX}}) {
+             {"nothing", TypeMap{}, 0, INT64_MAX}}) {
         CAPTURE(c.what);
-        CHECK(disjoint_copies(c.layout, c.extent) == c.copies);
+        CHECK(disjoint_copies(c.map, c.extent) == c.copies);
     }
 }
 

@@ -96,12 +96,12 @@ bool run(const PackCall& call, Library_is how = Library_is::slow) {
     return false;
 }
 
-// How many calls the library served before a plan did, which has won its contest then; `most` if
+// How many calls the library served before a plan did, which has won its trial then; `most` if
 // none did.
 int calls_before_plan(const PackCall& call, int most = 100000) {
     for (int i = 0; i < most; ++i) {
         if (!run(call)) continue;
-        for (unsigned turn = 0; turn < 2 * Contest::turns; ++turn) run(call);
+        for (unsigned turn = 0; turn < 2 * PackTrial::calls_each; ++turn) run(call);
         return i;
     }
     return most;
@@ -249,7 +249,7 @@ TEST_CASE("a plan that gives other bytes is not used", "[datatype]") {
     CHECK(plans_alive() == 0);
 }
 
-TEST_CASE("calls go to library and plan by turns until one has won", "[datatype]") {
+TEST_CASE("library and plan share the calls until one has won", "[datatype]") {
     const Library library({{1, {1000, 2}}});
     Buffers b;
     const PackCall packing = pack_call(b, 1), unpacking = unpack_call(b, 1),
@@ -261,36 +261,38 @@ TEST_CASE("calls go to library and plan by turns until one has won", "[datatype]
     };
     calls_before_plan(packing);
     CHECK(plans_of(packing, Library_is::slow, 100) == 100);
-    CHECK(plans_of(unpacking, Library_is::fast, 2 * Contest::turns) == Contest::turns);
+    CHECK(plans_of(unpacking, Library_is::fast, 2 * PackTrial::calls_each) ==
+          PackTrial::calls_each);
     CHECK(plans_of(unpacking, Library_is::fast, 100) == 0);
-    CHECK(plans_of(longer, Library_is::slow, 2 * Contest::turns) == Contest::turns);
+    CHECK(plans_of(longer, Library_is::slow, 2 * PackTrial::calls_each) == PackTrial::calls_each);
     CHECK(plans_of(longer, Library_is::slow, 100) == 100);
     CHECK(plans_of(packing, Library_is::slow, 100) == 100);
 }
 
-TEST_CASE("the least time for a byte wins a contest", "[datatype]") {
-    Contest contest;
-    std::vector<Turn> turns;
-    for (unsigned i = 0; i < 2 * Contest::turns; ++i) turns.push_back(contest.next());
-    CHECK(turns.front() == Turn::library);
-    CHECK(std::count(turns.begin(), turns.end(), Turn::plan) == Contest::turns);
+TEST_CASE("the least time for a byte wins a trial", "[datatype]") {
+    PackTrial trial;
+    std::vector<Packer> turns;
+    for (unsigned i = 0; i < 2 * PackTrial::calls_each; ++i) turns.push_back(trial.next());
+    CHECK(turns.front() == Packer::library);
+    CHECK(std::count(turns.begin(), turns.end(), Packer::plan) == PackTrial::calls_each);
     for (const size_t first : {0, 1}) {  // who asks by turns for two buffers
-        const std::vector<Turn> of_one = {turns[first], turns[first + 2], turns[first + 4]};
+        const std::vector<Packer> of_one = {turns[first], turns[first + 2], turns[first + 4]};
         CHECK(std::count(of_one.begin(), of_one.end(), of_one[0]) < 3);
     }
-    for (unsigned i = 0; i < Contest::turns; ++i) {
-        CHECK_FALSE(contest.note(Turn::library, i == 2 ? 100 : 900, 1000));
-        CHECK(contest.winner() == Contest::Winner::open);
+    for (unsigned i = 0; i < PackTrial::calls_each; ++i) {
+        CHECK_FALSE(trial.note(Packer::library, i == 2 ? 100 : 900, 1000));
+        CHECK(trial.winner() == PackTrial::Winner::open);
         // Twice as much in not quite twice the time.
-        CHECK(contest.note(Turn::plan, i == 3 ? 190 : 90'000, 2000) == (i + 1 == Contest::turns));
+        CHECK(trial.note(Packer::plan, i == 3 ? 190 : 90'000, 2000) ==
+              (i + 1 == PackTrial::calls_each));
     }
-    CHECK(contest.winner() == Contest::Winner::plan);
-    CHECK_FALSE(contest.note(Turn::library, 1, 1000));  // too late
-    CHECK(contest.winner() == Contest::Winner::plan);
-    Contest even;
-    for (unsigned i = 0; i < Contest::turns; ++i)
-        for (const Turn turn : {Turn::plan, Turn::library}) even.note(turn, 100, 1000);
-    CHECK(even.winner() == Contest::Winner::library);
+    CHECK(trial.winner() == PackTrial::Winner::plan);
+    CHECK_FALSE(trial.note(Packer::library, 1, 1000));  // too late
+    CHECK(trial.winner() == PackTrial::Winner::plan);
+    PackTrial even;
+    for (unsigned i = 0; i < PackTrial::calls_each; ++i)
+        for (const Packer turn : {Packer::plan, Packer::library}) even.note(turn, 100, 1000);
+    CHECK(even.winner() == PackTrial::Winner::library);
     CHECK(length_class(1) == 0);
     CHECK(length_class(4096) == 0);
     CHECK(length_class(4097) == 1);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a datatype to its plan: described by the library, decoded, planned.
-#include "plan_steps.hpp"
+#include "plan_making.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -23,25 +22,25 @@ kernels::PackLimits pack_limits(PackMode mode, IsaChoice isa, const PackTable& t
     return limits;
 }
 
-std::unique_ptr<PlanSteps> make_steps(const Layout& layout, int64_t extent,
+std::unique_ptr<PlanSteps> make_steps(const TypeMap& map, int64_t extent,
                                       const kernels::PackLimits& limits, Counter* why) {
     *why = Counter::decline_table;
     auto steps = std::make_unique<PlanSteps>();
     PlanRoom room;
-    steps->copies = plan_copies(layout, extent, limits, room);
-    // One record of few blocks is no row of them, and one column is a row. Whatever else is moved
-    // is moved alike, and has the tables.
+    steps->copies = plan_copies(map, extent, limits, room);
+    // A single element of these is moved otherwise than many: a record by itself, a column as a
+    // row. All others are moved alike, and their tables are kept once.
     const PackStep::Kind kind = steps->copies.kind;
     if (kind == PackStep::Kind::records || kind == PackStep::Kind::grid)
-        steps->one = plan_layout(layout, limits, room);
+        steps->one = plan_once(map, limits, room);
     if (room.is_exceeded) return nullptr;
-    steps->bytes = layout.bytes;
-    steps->disjoint_copies = disjoint_copies(layout, extent);
+    steps->bytes = map.bytes;
+    steps->disjoint_copies = disjoint_copies(map, extent);
     steps->isa = limits.isa;
     return steps;
 }
 
-// 512 KiB of long blocks take the library 20 us, of small ones up to 2 ms.
+// 512 KiB of long blocks take the library 20 us, and of small ones up to 2 ms.
 uint64_t library_ns(int64_t bytes) noexcept {
     constexpr uint64_t call_ns = 128, bytes_in_ns = 16;
     return call_ns + static_cast<uint64_t>(bytes) / bytes_in_ns;
@@ -56,51 +55,51 @@ size_t worth_describing(uint64_t spent_ns) noexcept {
 
 namespace {
 
-// What was decoded must be as large, and lie where the library says that the type does.
-bool agrees_with_library(const Layout& layout, MPI_Datatype type) noexcept {
+// Size and true bounds must be those that the library gives for the type.
+bool agrees_with_library(const TypeMap& map, MPI_Datatype type) noexcept {
     MPI_Count size = 0, low = 0, extent = 0;
     real.Type_size_x(type, &size);
     real.Type_get_true_extent_x(type, &low, &extent);
-    const Bounds bounds = bounds_of(layout);
-    return layout.bytes == size && bounds.low == low && bounds.high == low + extent;
+    const Bounds bounds = bounds_of(map);
+    return map.bytes == size && bounds.low == low && bounds.high == low + extent;
 }
 
-// The library ends a piece of a message after a whole value, and fails or hangs where another's
-// piece ends within one: MPICH 4.0.2.
+// MPICH 4.0.2 ends each piece of a message after a whole value. It fails or hangs where a piece
+// that we packed ends within one.
 int64_t cut_bytes(const TypeTree& tree, int64_t bytes) noexcept {
     constexpr int64_t much_less_than_a_piece = 512;
     const int64_t value = value_bytes(tree);
     return value != 0 ? value : bytes <= much_less_than_a_piece ? bytes : 0;
 }
 
-// From a description.
 std::unique_ptr<HeldPlan> plan_of(MPI_Datatype type, const TypeTree& tree, Counter* why) {
-    const bool is_weighed = settings().pack == PackMode::automatic;
     Described how = Described::fully;
-    const std::optional<Layout> layout = decode(tree, &how);
+    const std::optional<TypeMap> map = decode(tree, &how);
     *why = how == Described::too_large ? Counter::decline_table : Counter::decline_combiner;
-    if (!layout) return nullptr;
+    if (!map) return nullptr;
     *why = Counter::decline_slower;
-    const bool is_plain_copy = layout->kind == Layout::Kind::dense && tree.extent == layout->bytes;
-    if (layout->kind == Layout::Kind::empty || is_plain_copy) return nullptr;
+    const bool is_plain_copy = map->kind == TypeMap::Kind::dense && tree.extent == map->bytes;
+    if (map->kind == TypeMap::Kind::empty || is_plain_copy) return nullptr;
     *why = Counter::decline_plan;
-    if (!agrees_with_library(*layout, type)) return nullptr;
+    if (!agrees_with_library(*map, type)) return nullptr;
     const PackTable& table = process_profile().profile.pack;
     auto steps =
-        make_steps(*layout, tree.extent, pack_limits(settings().pack, settings().isa, table), why);
+        make_steps(*map, tree.extent, pack_limits(settings().pack, settings().isa, table), why);
     if (!steps) return nullptr;
     auto held = std::make_unique<HeldPlan>(type, std::move(steps), digest_of(tree));
-    held->cut_bytes = cut_bytes(tree, layout->bytes);
-    if (!is_weighed)
-        for (auto& contests : held->contests)
-            for (Contest& contest : contests) contest.award(Contest::Winner::plan);
+    held->cut_bytes = cut_bytes(tree, map->bytes);
+    if (!is_weighed())
+        for (auto& trials : held->trials)
+            for (PackTrial& trial : trials) trial.award(PackTrial::Winner::plan);
     return held;
 }
 
 }  // namespace
 
-MadePlan make_plan(MPI_Datatype type, size_t entries) {
-    MadePlan made;
+MadePlan make_plan(MPI_Datatype type, uint64_t spent_ns) {
+    MadePlan made{.held = nullptr, .why = Counter::decline_gpu};
+    if (offload::gpu_runtime_is_loaded()) return made;
+    const size_t entries = is_weighed() ? worth_describing(spent_ns) : most_described;
     TypeTree tree;
     const Described described = describe(type, tree, entries);
     made.why = Counter::decline_combiner;
@@ -114,8 +113,12 @@ MadePlan make_plan(MPI_Datatype type, size_t entries) {
 bool packs_to(const PackPlan& plan, void* memory, MPI_Count count, MPI_Count first, MPI_Count bytes,
               const char* expected) noexcept {
     char packed[compared_at_once];
-    plan.copy(kernels::Direction::pack, packed, memory, count, first, bytes);
-    return std::memcmp(packed, expected, static_cast<size_t>(bytes)) == 0;
+    for (MPI_Count at = 0; at < bytes; at += compared_at_once) {
+        const MPI_Count part = std::min(bytes - at, compared_at_once);
+        plan.copy(kernels::Direction::pack, packed, memory, count, first + at, part);
+        if (std::memcmp(packed, expected + at, static_cast<size_t>(part)) != 0) return false;
+    }
+    return true;
 }
 
 // ---- the plan ----------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who is faster, the library or a plan: the program's own calls say so. They go to both by turns
-// and are timed until each has had `turns`; the least time of each decides. Knows no MPI. Inside
-// src/datatype and its tests only.
+// Which is faster, the library or a plan: timed on the program's own calls. Each serves some of the
+// calls, and the least time of each decides. Knows no MPI. Inside src/datatype and its tests only.
 #pragma once
 
 #include <atomic>
@@ -11,30 +10,30 @@
 
 namespace vecmpi::datatype {
 
-enum class Turn : uint8_t { library, plan };
+enum class Packer : uint8_t { library, plan };
 
 inline uint64_t now_ns() noexcept {
     return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
-// Any thread may take turns; where two note at once, one of the times may be lost.
-class Contest {
+// For any number of threads. Of two that note at once, one time may be lost.
+class PackTrial {
   public:
-    static constexpr unsigned turns = 5;  // each: one that is interrupted decides nothing
+    static constexpr unsigned calls_each = 5;  // so that an interrupted one decides nothing
 
     enum class Winner : uint8_t { open, library, plan };
     Winner winner() const noexcept { return winner_.load(std::memory_order_relaxed); }
-    // Without a contest.
+    // Without a trial.
     void award(Winner winner) noexcept { winner_.store(winner, std::memory_order_relaxed); }
 
-    // As many turns for both, and no period that a program could share (Thue and Morse): one that
-    // packs for two neighbours by turns gives both of them to both.
-    Turn next() noexcept {
+    // Who serves the next call. The order is that of Thue and Morse: as many calls for both, and no
+    // period. A program that packs for two neighbours alternately has both of them timed with both.
+    Packer next() noexcept {
         const unsigned before = begun_.fetch_add(1, std::memory_order_relaxed);
-        return static_cast<Turn>(std::popcount(before) & 1);
+        return static_cast<Packer>(std::popcount(before) & 1);
     }
-    // A turn took `ns` for `bytes` of the stream. True where this note has ended the contest.
-    bool note(Turn turn, uint64_t ns, int64_t bytes) noexcept;
+    // That one took `ns` for `bytes` of the stream. True where this has ended the trial.
+    bool note(Packer who, uint64_t ns, int64_t bytes) noexcept;
 
   private:
     struct Side {
@@ -46,7 +45,7 @@ class Contest {
     Side sides_[2];
 };
 
-// Streams of one length class have one contest: what is faster in a cache may not be beyond it.
+// Streams of one length class share a trial: what is faster in a cache may not be beyond it.
 constexpr unsigned length_classes = 6;
 constexpr unsigned length_class(int64_t bytes) noexcept {
     unsigned of = 0;

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which calls are served by plans, and when one is made.
+// Which calls of MPI_Pack and MPI_Unpack a plan serves, and when it is made.
 //
-// A handle is worth no more than the reference that the program holds. So a plan goes before the
-// program gives a handle back: another thread may get it for another type at once. A program that
-// packs with a handle it does not hold may leave a plan behind; it is found out when the next type
-// of that handle is committed.
+// A plan goes before the program gives its handle back: another thread may get the same handle for
+// another type at once. A program that packs with a handle which it does not hold may leave a plan
+// behind. check_plan() finds that out when the next type of the handle is committed.
 #include <algorithm>
 #include <exception>
 #include <optional>
 
-#include "messages.hpp"
+#include "message_types.hpp"
 #include "offload/api.hpp"
-#include "plan_steps.hpp"
 
 namespace vecmpi::datatype {
 
@@ -21,7 +19,7 @@ bool is_served(MPI_Datatype type) noexcept {
     return !library::is_builtin_type(type) && settings().pack != PackMode::off;
 }
 
-// All that the library may refuse is the library's to refuse.
+// The library serves all that it may refuse.
 bool is_in_order(const PackCall& call, MPI_Count bytes) noexcept {
     return call.memory != nullptr && call.memory != MPI_IN_PLACE && call.packed != nullptr &&
            call.position >= 0 && bytes <= call.packed_bytes - call.position &&
@@ -36,37 +34,33 @@ char* stream_of(const PackCall& call) noexcept {
     return static_cast<char*>(call.packed) + call.position;
 }
 
-// What the library packed or unpacked, our plan must pack to the same bytes: the first, the last,
-// and some in between.
+// The plan must pack to the bytes that the library packed or unpacked. Three windows are compared:
+// the first bytes, the last, and some in between.
 bool gives_same_bytes(const PackPlan& plan, const PackCall& call, MPI_Count bytes) noexcept {
     constexpr MPI_Count window = 2 * compared_at_once;
     const MPI_Count rest = std::max<MPI_Count>(bytes - window, 0);
-    for (const MPI_Count begin : {MPI_Count{0}, rest / 2, rest}) {
-        const MPI_Count end = std::min(begin + window, bytes);
-        for (MPI_Count at = begin; at < end; at += compared_at_once)
-            if (!packs_to(plan, call.memory, call.count, at, std::min(compared_at_once, end - at),
-                          stream_of(call) + at))
-                return false;
-    }
+    for (const MPI_Count begin : {MPI_Count{0}, rest / 2, rest})
+        if (!packs_to(plan, call.memory, call.count, begin, std::min(window, bytes),
+                      stream_of(call) + begin))
+            return false;
     return true;
 }
 
-// Can the call show whether plan and library agree? Not where it unpacked into blocks that overlap:
-// the last of them is in memory. Nor where the buffer was too small: MPICH 4.0.2 packs what fits.
+// Can the call show whether plan and library agree? Not where it unpacked into blocks that overlap,
+// of which memory holds the last. Nor where the buffer was too small: MPICH 4.0.2 packs what fits.
 bool is_comparable(const PackPlan& plan, const PackCall& call, MPI_Count bytes) noexcept {
     MPI_Count whole = 0;
     return !may_overlap(call, plan) && !__builtin_mul_overflow(plan.bytes(), call.count, &whole) &&
            whole == bytes;
 }
 
-// Null: the library, since the type is as it is. Nothing: another call must show.
+// Nothing: this call could not show it. Null: the library, for good.
 using Verdict = std::optional<std::unique_ptr<HeldPlan>>;
 
-Verdict decide(const PackCall& call, MPI_Count bytes, size_t entries) {
-    MadePlan made{.held = nullptr, .why = Counter::decline_gpu};
-    if (!offload::gpu_runtime_is_loaded()) made = make_plan(call.type, entries);
-    if (!made.is_final) return std::nullopt;
+Verdict decide(const PackCall& call, MPI_Count bytes, uint64_t spent_ns) {
+    MadePlan made = make_plan(call.type, spent_ns);
     auto& [held, why, is_final] = made;
+    if (!is_final) return std::nullopt;
     if (held && !is_comparable(held->plan, call, bytes)) return std::nullopt;
     if (held && !gives_same_bytes(held->plan, call, bytes)) {
         why = Counter::decline_plan;
@@ -94,21 +88,21 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns
         return false;
     };
     if (may_overlap(call, *plan)) return decline(Counter::decline_overlap);
-    Contest& contest = used.get()->contest(call.direction, bytes);
-    const Contest::Winner winner = contest.winner();
-    if (winner == Contest::Winner::library) return decline(Counter::decline_slower);
-    const bool is_timed = winner == Contest::Winner::open;
+    PackTrial& trial = used.get()->trial(call.direction, bytes);
+    const PackTrial::Winner winner = trial.winner();
+    if (winner == PackTrial::Winner::library) return decline(Counter::decline_slower);
+    const bool is_timed = winner == PackTrial::Winner::open;
     if (is_timed) {
         *timed_since_ns = now_ns();
-        if (contest.next() == Turn::library) return false;
+        if (trial.next() == Packer::library) return false;
     }
     plan->copy_all(call.direction, stream_of(call), call.memory, call.count);
-    if (is_timed) contest.note(Turn::plan, now_ns() - *timed_since_ns, bytes);
+    if (is_timed) trial.note(Packer::plan, now_ns() - *timed_since_ns, bytes);
     *end = call.position + bytes;
     return true;
 }
 
-// Not without an engine, where nobody says that a handle goes.
+// Without an engine nobody says that a handle goes, so no plan is made.
 void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept {
     constexpr uint64_t at_once_ns = 16;  // less than any call takes
     const MPI_Count bytes = end - call.position;
@@ -116,17 +110,15 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
         const uint64_t ns = now_ns() - timed_since_ns;
         const PlanInUse used(call.type);
         if (used.get() != nullptr)
-            used.get()->contest(call.direction, bytes).note(Turn::library, ns, bytes);
+            used.get()->trial(call.direction, bytes).note(Packer::library, ns, bytes);
         return;
     }
     if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || !offload::engine_runs()) return;
-    const bool is_weighed = settings().pack == PackMode::automatic;
-    const uint64_t spent_ns =
-        tally_library_time(call.type, library_ns(bytes), is_weighed ? least_worth_ns : at_once_ns);
+    const uint64_t spent_ns = tally_library_time(call.type, library_ns(bytes),
+                                                 is_weighed() ? least_worth_ns : at_once_ns);
     if (spent_ns == 0) return;
-    const size_t entries = is_weighed ? worth_describing(spent_ns) : most_described;
     try {
-        if (Verdict verdict = is_in_order(call, 0) ? decide(call, bytes, entries) : std::nullopt)
+        if (Verdict verdict = is_in_order(call, 0) ? decide(call, bytes, spent_ns) : std::nullopt)
             return settle(call.type, std::move(*verdict));
     } catch (const std::exception&) {  // no memory, or no vector of that length
     }
@@ -136,11 +128,11 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
 void forget_plan(MPI_Datatype type) noexcept {
     if (library::is_builtin_type(type)) return;
     drop_place(type);
-    forget_message_handle(type);
+    message_types().forget_handle(type);
 }
 
 void check_plan(MPI_Datatype type) noexcept {
-    constexpr size_t quickly_read = 4096;  // 0.1 ms; a plan of a longer description is made anew
+    constexpr size_t quickly_read = 4096;  // entries: 0.1 ms. Longer ones lose their plan
     {
         const PlanInUse used(type);
         if (used.get() == nullptr) return;

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which datatypes UCX knows, with functions of ours before the library's, and when their plans are
+// made: in the program's next call, since the library may not be called from within UCX.
+#include "message_types.hpp"
+
+#include <exception>
+#include <new>
+
+#include "base/api/needs.hpp"
+#include "message_packing.hpp"
+#include "offload/api.hpp"
+
+namespace vecmpi::datatype {
+
+constinit std::atomic<unsigned> message_plans_wanted{0};
+
+namespace {
+
+thread_local constinit MakingMessageType* current __attribute__((tls_model("initial-exec"))) =
+    nullptr;
+
+}  // namespace
+
+library::UcxStatus MessageTypes::create(library::UcxCreate create, const library::UcxOps& ops,
+                                        void* context, uint64_t* ucx_type) noexcept {
+    const auto is_librarys = [&]() noexcept {
+        const std::lock_guard lock(mutex_);
+        if (library_ == library::UcxOps{}) library_ = ops;
+        return library_ == ops;
+    };
+    MessageType* const type =
+        is_librarys() ? new (std::nothrow) MessageType(context, is_weighed() ? least_worth_ns : 1)
+                      : nullptr;
+    if (type == nullptr) return create(&ops, context, ucx_type);
+    const library::UcxStatus status = create(&packing_ops, type, ucx_type);
+    if (status != 0) {
+        delete type;
+        return status;
+    }
+    MessageType* dead = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        // A type of this context is gone, though UCX was not told: MPICH 4.0.2 tells it only where
+        // bit 31 of the type's number, which is an address, is clear.
+        if (MessageType* const before = find(by_context_, context)) dead = take_out(before);
+        type->ucx_type = *ucx_type;
+        try {
+            by_ucx_type_[*ucx_type] = type;
+            by_context_[context] = type;
+        } catch (const std::bad_alloc&) {  // its few bytes may stay
+        }
+    }
+    delete dead;
+    return status;
+}
+
+// With the lock. The caller deletes what this returns; null: end_making() deletes it.
+MessageType* MessageTypes::take_out(MessageType* type) noexcept {
+    by_ucx_type_.erase(type->ucx_type);
+    if (find(by_context_, type->context) == type) by_context_.erase(type->context);
+    if (find(by_handle_, type->handle) == type) by_handle_.erase(type->handle);
+    stop_wanting(*type);
+    type->is_destroyed = type->stage.load(std::memory_order_relaxed) == Stage::making;
+    return type->is_destroyed ? nullptr : type;
+}
+
+void MessageTypes::destroy(library::UcxDestroy destroy, uint64_t ucx_type) noexcept {
+    MessageType* type = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        type = find(by_ucx_type_, ucx_type);
+        if (type != nullptr) type = take_out(type);
+    }
+    destroy(ucx_type);
+    delete type;
+}
+
+void MessageTypes::give_handle(uint64_t ucx_type, MPI_Datatype handle) noexcept {
+    const std::lock_guard lock(mutex_);
+    MessageType* const type = find(by_ucx_type_, ucx_type);
+    if (type == nullptr) return;
+    try {
+        by_handle_[handle] = type;
+        type->handle = handle;
+    } catch (const std::bad_alloc&) {
+    }
+}
+
+// It waits for a thread that asks the library about the handle. MPICH answers that though another
+// thread is within it, as is one that calls from a delete function.
+void MessageTypes::forget_handle(MPI_Datatype handle) noexcept {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        MessageType* const type = find(by_handle_, handle);
+        if (type == nullptr) return;
+        if (type->stage.load(std::memory_order_relaxed) != Stage::making) {
+            stop_wanting(*type);
+            type->handle = MPI_DATATYPE_NULL;
+            by_handle_.erase(handle);
+            return;
+        }
+        made_.wait(lock);
+    }
+}
+
+// With the lock.
+void MessageTypes::stop_wanting(MessageType& type) noexcept {
+    if (type.stage.load(std::memory_order_relaxed) != Stage::wanted) return;
+    type.stage.store(Stage::library, std::memory_order_relaxed);
+    if (std::erase(wanted_, &type) != 0) note_wanted();
+}
+
+// With the lock, after a change of wanted_.
+void MessageTypes::note_wanted() noexcept {
+    message_plans_wanted.store(static_cast<unsigned>(wanted_.size()), std::memory_order_relaxed);
+    set_need(Need::message_plans, !wanted_.empty());
+}
+
+void MessageTypes::want_plan(MessageType& type) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (type.stage.load(std::memory_order_relaxed) != Stage::counting) return;
+    type.stage.store(Stage::library, std::memory_order_relaxed);
+    if (type.handle == MPI_DATATYPE_NULL) return;
+    try {
+        wanted_.push_back(&type);
+    } catch (const std::bad_alloc&) {
+        return;
+    }
+    type.stage.store(Stage::wanted, std::memory_order_relaxed);
+    note_wanted();
+}
+
+MessageType* MessageTypes::begin_making(MPI_Datatype* handle) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (wanted_.empty()) return nullptr;
+    MessageType* const type = wanted_.back();
+    wanted_.pop_back();
+    note_wanted();
+    type->stage.store(Stage::making, std::memory_order_relaxed);
+    *handle = type->handle;
+    return type;
+}
+
+// `made` is nothing where memory ran out, and not final where the description is too long for what
+// the library has spent so far.
+void MessageTypes::end_making(MessageType* type, std::optional<MadePlan> made) noexcept {
+    const bool is_final = made && made->is_final;
+    if (is_final && !made->held) count(made->why);
+    {
+        const std::lock_guard lock(mutex_);
+        if (is_final) type->held = std::move(made->held);
+        if (!is_final) {  // once it is worth twice as much
+            type->worth_ns.store(2 * type->spent_ns.load(std::memory_order_relaxed),
+                                 std::memory_order_relaxed);
+        }
+        type->stage.store(!is_final    ? Stage::counting
+                          : type->held ? Stage::made
+                                       : Stage::library,
+                          std::memory_order_release);
+        if (!type->is_destroyed) type = nullptr;
+    }
+    delete type;
+    made_.notify_all();
+}
+
+void serve_message_types() noexcept {
+    static constexpr library::UcxTypeAnswers answers{create_message_type, destroy_message_type};
+    if (library::may_have(library::Trait::message_types)) library::answer_ucx_types(answers);
+}
+
+library::UcxStatus create_message_type(library::UcxCreate create, const library::UcxOps& ops,
+                                       void* context, uint64_t* ucx_type) noexcept {
+    MakingMessageType* const making = current;
+    if (making == nullptr) return create(&ops, context, ucx_type);
+    return making->create(create, ops, context, ucx_type);
+}
+
+void destroy_message_type(library::UcxDestroy destroy, uint64_t ucx_type) noexcept {
+    message_types().destroy(destroy, ucx_type);
+}
+
+MakingMessageType::MakingMessageType() noexcept {
+    if (settings().pack != PackMode::off && offload::engine_runs() && !offload::is_reentrant())
+        current = this;
+}
+
+MakingMessageType::~MakingMessageType() { current = nullptr; }
+
+library::UcxStatus MakingMessageType::create(library::UcxCreate create, const library::UcxOps& ops,
+                                             void* context, uint64_t* ucx_type) noexcept {
+    if (shown_++ > 0) return create(&ops, context, ucx_type);
+    const library::UcxStatus status = message_types().create(create, ops, context, ucx_type);
+    if (status == 0) ucx_type_ = *ucx_type;
+    return status;
+}
+
+void MakingMessageType::belongs_to(MPI_Datatype handle) noexcept {
+    if (shown_ == 1) message_types().give_handle(ucx_type_, handle);
+}
+
+void make_message_plans() noexcept {
+    if (offload::is_reentrant() || !offload::engine_runs()) return;
+    MPI_Datatype handle = MPI_DATATYPE_NULL;
+    while (MessageType* const type = message_types().begin_making(&handle)) {
+        std::optional<MadePlan> made;
+        try {
+            made = make_plan(handle, type->spent_ns.load());
+        } catch (const std::exception&) {  // no memory, or no vector of that length
+        }
+        message_types().end_making(type, std::move(made));
+    }
+}
+
+}  // namespace vecmpi::datatype

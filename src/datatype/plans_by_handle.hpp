@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A table of plans by datatype handle, and of what the library has spent on types without one. Asks
+// nobody what a type is. Inside src/datatype and its tests only.
+//
+// Glossary
+//   place     of one datatype: first its tally, then its verdict
+//   verdict   a plan, or the library for as long as the handle lives
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "datatype/api.hpp"
+#include "pack_trial.hpp"
+
+namespace vecmpi::datatype {
+
+// A plan, the handle that it is for, and the digest of the type that it was made of.
+struct HeldPlan {
+    HeldPlan(MPI_Datatype type, std::unique_ptr<const PlanSteps> steps, uint64_t digest) noexcept;
+    const MPI_Datatype type;
+    const uint64_t digest;
+    const PackPlan plan;
+    int64_t cut_bytes = 0;  // a piece of a message may end at its multiples; 0: not known
+    mutable PackTrial trials[2][length_classes];  // by direction
+    PackTrial& trial(kernels::Direction direction, MPI_Count bytes) const noexcept {
+        return trials[static_cast<size_t>(direction)][length_class(bytes)];
+    }
+    HeldPlan* next = nullptr;  // of the retired ones; under the table's lock
+};
+
+// The plan of a type, if there is one. It stays while this lives, whatever becomes of the handle.
+// At most 64 of these at a time find a plan.
+class PlanInUse {
+  public:
+    explicit PlanInUse(MPI_Datatype type) noexcept;
+    ~PlanInUse();
+    PlanInUse(const PlanInUse&) = delete;
+    PlanInUse& operator=(const PlanInUse&) = delete;
+    const HeldPlan* get() const noexcept { return held_; }
+
+  private:
+    const HeldPlan* held_ = nullptr;
+    std::atomic<const HeldPlan*>* reader_ = nullptr;
+};
+
+// Adds `ns` that the library has spent on the type. Returns the sum to one caller, once it is at
+// least `worth_ns`: that one decides, and must call settle() or put_off(). Returns 0 to all others.
+uint64_t tally_library_time(MPI_Datatype type, uint64_t ns, uint64_t worth_ns) noexcept;
+// No verdict: counts from 0 again, to twice as much as the last time.
+void put_off(MPI_Datatype type) noexcept;
+// The verdict; null: the library. Ignored where the handle was given back meanwhile.
+void settle(MPI_Datatype type, std::unique_ptr<HeldPlan> held) noexcept;
+
+// Forget tally and verdict.
+void drop_place(MPI_Datatype type) noexcept;
+void drop_all_places() noexcept;
+
+// Plans in the table, and retired ones that somebody uses: at most 64 of these.
+size_t plans_alive() noexcept;
+
+}  // namespace vecmpi::datatype
