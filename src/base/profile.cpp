@@ -11,7 +11,7 @@ namespace vecmpi::base {
 namespace {
 
 constexpr std::string_view version = "1";
-constexpr size_t most_ways = 1024;  // rows of the node; a file is 64 KiB at most
+constexpr size_t most_node_rows = 1024;  // a file is 64 KiB at most
 
 // Each in the order of its enum.
 constexpr std::string_view kernel_words[] = {"pack.permute",  "unpack.permute", "pack.gather",
@@ -20,15 +20,15 @@ constexpr std::string_view block_words[] = {"1", "2", "4", "8", "16", "32", "lon
 constexpr std::string_view distance_words[] = {"dense", "open", "sparse", "far"};
 constexpr std::string_view verdict_words[] = {"", "yes", "no"};
 constexpr std::string_view family_words[] = {"arithmetic", "half", "logical", "complex", "pairs"};
-constexpr std::string_view kind_words[] = {"allreduce", "reduce", "reduce_scatter", "bcast",
-                                           "allgather"};
-constexpr std::string_view way_words[] = {"rounds", "copy", "library"};
+constexpr std::string_view collective_words[] = {"allreduce", "reduce", "reduce_scatter", "bcast",
+                                                 "allgather"};
+constexpr std::string_view transport_words[] = {"rounds", "copy", "library"};
 static_assert(std::size(kernel_words) == number_of_pack_kernels);
 static_assert(std::size(block_words) == number_of_block_classes);
 static_assert(std::size(distance_words) == number_of_distances);
 static_assert(std::size(family_words) == number_of_reduce_families);
-static_assert(std::size(kind_words) == number_of_node_kinds);
-static_assert(std::size(way_words) == number_of_node_ways);
+static_assert(std::size(collective_words) == number_of_collectives);
+static_assert(std::size(transport_words) == number_of_transports);
 
 template <size_t number>
 bool find_word(std::string_view word, const std::string_view (&words)[number], size_t& index) {
@@ -73,30 +73,33 @@ const char* read_reduce_row(std::string_view key, std::string_view value, Profil
     return nullptr;
 }
 
-bool read_ways(std::string_view value, std::array<NodeWay, number_of_node_sizes>& ways) {
+bool read_transports(std::string_view value, TransportsBySize& transports) {
     size_t number = 0;
     const bool are_words = take_items(value, ",", [&](std::string_view item) {
-        size_t way = 0;
-        if (number == ways.size() || !find_word(item, way_words, way)) return false;
-        ways[number++] = static_cast<NodeWay>(way);
+        size_t transport = 0;
+        if (number == transports.size() || !find_word(item, transport_words, transport))
+            return false;
+        transports[number++] = static_cast<Transport>(transport);
         return true;
     });
-    return are_words && number == ways.size();
+    return are_words && number == transports.size();
 }
 
 const char* read_node_row(std::string_view key, std::string_view value, Profile& profile) {
-    NodeWays row;
-    const std::string_view kind = take_last_part(key), ranks = take_last_part(key);
+    NodeTransports row;
+    size_t collective = 0;
+    const std::string_view name = take_last_part(key), ranks = take_last_part(key);
     constexpr int most_ranks = 1 << 20;
     // 02 would be a second key for the row of 2.
     if (ranks.starts_with('0') || !read_number(ranks, row.ranks) || row.ranks < 2 ||
-        row.ranks > most_ranks || key != "node" || !find_word(kind, kind_words, row.kind) ||
-        profile.ways.size() == most_ways)
+        row.ranks > most_ranks || key != "node" || !find_word(name, collective_words, collective) ||
+        profile.transports.size() == most_node_rows)
         return "accepted are node., the number of ranks, and .allreduce, .reduce, .reduce_scatter, "
                ".bcast or .allgather";
-    if (!read_ways(value, row.at))
+    row.collective = static_cast<Collective>(collective);
+    if (!read_transports(value, row.at))
         return "accepted are three of rounds, copy, library: from 64K, 256K and 1M on";
-    profile.ways.push_back(row);
+    profile.transports.push_back(row);
     return nullptr;
 }
 
@@ -134,9 +137,9 @@ std::string_view next_line(std::string_view& rest) {
 
 }  // namespace
 
-const NodeWays* Profile::ways_of(size_t kind, int ranks) const noexcept {
-    for (const NodeWays& row : ways)
-        if (row.kind == kind && row.ranks == ranks) return &row;
+const TransportsBySize* Profile::transports_of(Collective collective, int ranks) const noexcept {
+    for (const NodeTransports& row : transports)
+        if (row.collective == collective && row.ranks == ranks) return &row.at;
     return nullptr;
 }
 
@@ -172,13 +175,15 @@ ParsedProfile parse_profile(std::string_view text) {
 }
 
 uint64_t hash_of_collective_part(const Profile& profile) {
-    if (profile.network == NetworkSetting{} && profile.ways.empty()) return 0;
+    if (profile.network == NetworkSetting{} && profile.transports.empty()) return 0;
     uint64_t hash = hash_of_nothing;
     add_to_hash(hash, canonical(profile.network));
     std::vector<std::string> rows;
-    for (const NodeWays& row : profile.ways) {
-        std::string text = std::to_string(row.ranks) + "." + std::to_string(row.kind);
-        for (const NodeWay way : row.at) text += "," + std::to_string(static_cast<int>(way));
+    for (const NodeTransports& row : profile.transports) {
+        std::string text =
+            std::to_string(row.ranks) + "." + std::to_string(static_cast<int>(row.collective));
+        for (const Transport transport : row.at)
+            text += "," + std::to_string(static_cast<int>(transport));
         rows.push_back(std::move(text));
     }
     std::sort(rows.begin(), rows.end());  // in whatever order they stand

@@ -68,41 +68,6 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns
 // library and plan share the calls until one is known to be faster (pack_trial.hpp).
 void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept;
 
-// A program's buffer of any datatype, in a collective of ours: packed and unpacked by a plan or by
-// the library, whichever MPI_Pack and MPI_Unpack would take. These refuse MPI_BOTTOM: a type with
-// absolute addresses is shifted, so that it counts from an anchor. Only where real.Pack_c is there.
-class PackableBuffer {
-  public:
-    // Plans are found by handles that are worth something until the buffer was moved (TypeInUse):
-    // not in a call from a callback, which may be there because the handle goes.
-    enum class Handle : uint8_t { held_by_program, other };
-    static Handle handle_of_call() noexcept;
-    PackableBuffer(const void* buffer, MPI_Count count, MPI_Datatype type,
-                   Handle handle = handle_of_call()) noexcept;
-    ~PackableBuffer();
-    PackableBuffer(const PackableBuffer&) = delete;
-    PackableBuffer& operator=(const PackableBuffer&) = delete;
-
-    // All of it; `bytes` is as much as there is room or data for. An MPI error code.
-    int pack(void* to, MPI_Count bytes, MPI_Comm comm) const noexcept {
-        return move(kernels::Direction::pack, to, bytes, comm);
-    }
-    int unpack(const void* from, MPI_Count bytes, MPI_Comm comm) const noexcept {
-        return move(kernels::Direction::unpack, const_cast<void*>(from), bytes, comm);
-    }
-
-  private:
-    int move(kernels::Direction direction, void* packed, MPI_Count bytes,
-             MPI_Comm comm) const noexcept;
-
-    char anchor_ = 0;
-    void* address_;
-    MPI_Count count_;
-    MPI_Datatype type_;
-    Handle handle_;
-    bool shifted_ = false;
-};
-
 // ---- buffers of collectives --------------------------------------------------------------------
 
 // While it lives, a blocking collective of ours uses the type. The program may free the type

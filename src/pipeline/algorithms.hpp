@@ -11,12 +11,6 @@
 
 namespace vecmpi::pipeline {
 
-enum class Collective : uint8_t { allreduce, reduce, reduce_scatter, bcast, allgather };
-constexpr size_t number_of_collectives = 5;
-constexpr bool reduces(Collective collective) noexcept {
-    return collective != Collective::bcast && collective != Collective::allgather;
-}
-
 // What a schedule is made for. All but `rank` and `in_place` is equal on all ranks.
 struct ScheduleRequest {
     Collective collective = Collective::allreduce;

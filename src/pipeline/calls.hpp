@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "offload/api.hpp"
+#include "operands.hpp"
 #include "pipeline/node/api.hpp"
 
 namespace vecmpi::pipeline {
@@ -15,13 +16,6 @@ int out_of_memory(MPI_Comm comm) noexcept;
 
 bool is_user_op(MPI_Op op) noexcept;  // made by MPI_Op_create
 bool is_commutative(MPI_Op op) noexcept;
-
-// MPI_BOTTOM is null, and moves like any other buffer.
-inline void* advanced(const void* buffer, MPI_Count bytes) noexcept {
-    if (buffer == MPI_IN_PLACE) return MPI_IN_PLACE;
-    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(buffer) +
-                                   static_cast<uintptr_t>(bytes));
-}
 
 // Why our paths leave a call to the library. Several may be asked one after the other: one reason
 // is counted, and none where a path serves the call.

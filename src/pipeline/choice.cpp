@@ -10,7 +10,6 @@ namespace vecmpi::pipeline {
 namespace {
 
 struct Rule {
-    const PathRanges Settings::*paths;
     // Below it the library's own is as fast, or so fast that we cost. Two ranks reach the link's
     // limit by the library, too: we win where arithmetic overlaps, 1.03 to 1.07 times over 1
     // Gbit/s.
@@ -20,9 +19,7 @@ constexpr uint64_t never = UINT64_MAX;
 
 // In the order of enum Collective.
 constexpr Rule rules[] = {
-    {&Settings::allreduce, 4096, 4 << 20},    {&Settings::reduce, 4096, 4 << 20},
-    {&Settings::reduce_scatter, 4096, never}, {&Settings::bcast, 4096, never},
-    {&Settings::allgather, 1024, never},
+    {4096, 4 << 20}, {4096, 4 << 20}, {4096, never}, {4096, never}, {1024, never},
 };
 static_assert(sizeof(rules) / sizeof(rules[0]) == number_of_collectives);
 
@@ -101,6 +98,20 @@ double handicap(CollectivePath path, const ChoiceFacts& facts) noexcept {
     return shows && !keeps_partners(path) ? changing_partners : 1;
 }
 
+// Under VECMPI_REPRODUCIBLE: the one that the user named, if it keeps the order of summation.
+CollectivePath algorithm_in_order(CollectivePath named, const ChoiceFacts& facts) noexcept {
+    const bool keeps_order =
+        named == CollectivePath::recursive_doubling || named == CollectivePath::recursive_halving;
+    return keeps_order && facts.collective == Collective::allreduce
+               ? named
+               : reproducible_algorithm(facts.collective, facts.bytes, facts.ranks);
+}
+
+uint64_t auto_from_bytes(const ChoiceFacts& facts) noexcept {
+    const Rule& rule = rules[static_cast<size_t>(facts.collective)];
+    return facts.ranks == 2 ? rule.two_ranks_from_bytes : rule.auto_from_bytes;
+}
+
 Best best_algorithm(const ChoiceFacts& facts, const Settings& settings) noexcept {
     Best best;
     for (CollectivePath path : schedule_paths) {
@@ -139,34 +150,31 @@ CollectivePath reproducible_algorithm(Collective collective, uint64_t bytes, int
 
 bool may_be_scheduled(Collective collective, uint64_t bytes, bool several_nodes,
                       const Settings& settings, Counter* why) noexcept {
-    const Rule& rule = rules[static_cast<size_t>(collective)];
     const auto decline = [why](Counter reason) noexcept {
         *why = reason;
         return false;
     };
     if (bytes == 0) return decline(Counter::decline_small);
     if (reduces(collective) && settings.reproducible) return true;
-    const CollectivePath path = (settings.*rule.paths).at(bytes);
+    const CollectivePath path = settings.paths_of(collective).at(bytes);
     if (is_algorithm_of(collective, path)) return true;
     if (path != CollectivePath::automatic) return decline(Counter::decline_setting);
     if (!several_nodes) return decline(Counter::decline_layout);
-    return bytes >= rule.auto_from_bytes || decline(Counter::decline_small);
+    return bytes >= rules[static_cast<size_t>(collective)].auto_from_bytes ||
+           decline(Counter::decline_small);
 }
 
 bool may_be_scheduled_at_some_size(Collective collective, bool several_nodes,
                                    const Settings& settings) noexcept {
-    const Rule& rule = rules[static_cast<size_t>(collective)];
     return several_nodes || (reduces(collective) && settings.reproducible) ||
-           !(settings.*rule.paths).ranges.empty();
+           !settings.paths_of(collective).ranges.empty();
 }
 
 Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept {
-    const Rule& rule = rules[static_cast<size_t>(facts.collective)];
     Choice choice;
     choice.library_us = library_cost(cost_facts(facts), network_constants(settings.network)).us *
                         handicap(CollectivePath::mpi, facts);
     const auto decline = [&choice](Counter why) noexcept {
-        choice.path = CollectivePath::mpi;
         choice.why = why;
         return choice;
     };
@@ -176,35 +184,27 @@ Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept {
         choice.predicted_us = best.us;
         return choice;
     };
+    const bool is_reduction = reduces(facts.collective);
+    const CollectivePath path = settings.paths_of(facts.collective).at(facts.bytes);
     if (facts.ranks < 2) return decline(Counter::decline_setting);
     if (facts.bytes == 0 || facts.elements == 0) return decline(Counter::decline_small);
-    const CollectivePath path = (settings.*rule.paths).at(facts.bytes);
-    const bool is_algorithm = is_algorithm_of(facts.collective, path);
-    if (reduces(facts.collective) && !facts.commutative) {
-        if (path == CollectivePath::segmented && !settings.reproducible)
-            return take({path, 1, 0});  // the library's own, in the order of the ranks
-        return decline(path == CollectivePath::mpi ? Counter::decline_setting
-                                                   : Counter::decline_order);
+    if (is_reduction && !facts.commutative) {
+        if (path == CollectivePath::mpi) return decline(Counter::decline_setting);
+        // The library's own segments are reduced in the order of the ranks.
+        const bool keeps_order = path == CollectivePath::segmented && !settings.reproducible;
+        return keeps_order ? take({path, 1, 0}) : decline(Counter::decline_order);
     }
-    if (reduces(facts.collective) && settings.reproducible) {
-        const bool keeps_order =
-            path == CollectivePath::recursive_doubling || path == CollectivePath::recursive_halving;
-        const bool is_named = keeps_order && facts.collective == Collective::allreduce;
-        return take(best_segments(
-            is_named ? path : reproducible_algorithm(facts.collective, facts.bytes, facts.ranks),
-            facts, settings));
-    }
-    if (is_algorithm) return take(best_segments(path, facts, settings));
+    if (is_reduction && settings.reproducible)
+        return take(best_segments(algorithm_in_order(path, facts), facts, settings));
+    if (is_algorithm_of(facts.collective, path)) return take(best_segments(path, facts, settings));
     if (path == CollectivePath::segmented) return take({path, 1, 0});
     if (path == CollectivePath::mpi) return decline(Counter::decline_setting);
     const Best best = best_algorithm(facts, settings);
     choice.predicted_us = best.us;
     choice.segments = best.segments;
     if (facts.nodes < 2) return decline(Counter::decline_layout);
-    if (facts.bytes < (facts.ranks == 2 ? rule.two_ranks_from_bytes : rule.auto_from_bytes))
-        return decline(Counter::decline_small);
-    if (best.us * must_gain > choice.library_us) return decline(Counter::decline_slower);
-    return take(best);
+    if (facts.bytes < auto_from_bytes(facts)) return decline(Counter::decline_small);
+    return best.us * must_gain > choice.library_us ? decline(Counter::decline_slower) : take(best);
 }
 
 }  // namespace vecmpi::pipeline

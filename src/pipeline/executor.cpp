@@ -48,23 +48,21 @@ void ScheduleRun::Messages::complete(uint32_t ordinal) noexcept {
 }
 
 ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule> schedule,
-                         const Elements& elements, std::optional<uint32_t> persistent_number,
+                         const Operands& operands, std::optional<uint32_t> persistent_number,
                          Looks looks)
     : comm_(std::move(comm)),
       schedule_(std::move(schedule)),
-      elements_(elements),
+      operands_(operands),
       persistent_(persistent_number.has_value()),
       begun_(persistent_),
       left_(schedule_->steps.size()),
       waits_(schedule_->waits),
-      sends_{window_for(schedule_->largest_message * elements.extent, looks),
+      sends_{window_for(schedule_->largest_message * operands.extent, looks),
              std::vector<bool>(schedule_->sends), room_for(schedule_->sends)},
       receives_{sends_.window + 1,  // so that the next one finds its buffer
                 std::vector<bool>(schedule_->receives), room_for(schedule_->receives)},
       local_(room_for(schedule_->steps.size())) {
-    const auto scratch_bytes =
-        static_cast<size_t>(schedule_->scratch_elements) * static_cast<size_t>(elements.extent);
-    scratch_ = comm_->take_scratch(scratch_bytes);
+    scratch_ = comm_->take_scratch(operands.bytes_of(schedule_->scratch_elements));
     if (!scratch_.memory) throw std::bad_alloc();
     for (uint32_t step = 0; step < waits_.size(); ++step)
         if (waits_[step] == 0) let_go(step);
@@ -73,15 +71,15 @@ ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule
 
 ScheduleRun::~ScheduleRun() { comm_->give_back(std::move(scratch_)); }
 
-char* ScheduleRun::at(Place place) const noexcept {
-    const MPI_Count offset = place.first * elements_.extent;
+// Nobody writes the input.
+unsigned char* ScheduleRun::at(Place place) const noexcept {
     switch (place.memory) {
         case Memory::input:
-            return static_cast<char*>(advanced(elements_.input, offset));
+            return const_cast<unsigned char*>(operands_.input_at(place.first));
         case Memory::output:
-            return static_cast<char*>(advanced(elements_.output, offset));
+            return operands_.output_at(place.first);
         default:
-            return scratch_.memory.get() + offset;
+            return scratch_.memory.get() + operands_.bytes_of(place.first);
     }
 }
 
@@ -130,16 +128,16 @@ void ScheduleRun::issue(uint32_t index) noexcept {
     *request = MPI_REQUEST_NULL;
     int rc;
     if (step.kind == ScheduleStep::Kind::send) {
-        char* const from = at(step.from);
-        rc = step.count <= INT_MAX ? real.Isend(from, static_cast<int>(step.count), elements_.type,
+        void* const from = at(step.from);
+        rc = step.count <= INT_MAX ? real.Isend(from, static_cast<int>(step.count), operands_.type,
                                                 step.peer, tag, comm_->comm(), request)
-                                   : real.Isend_c(from, step.count, elements_.type, step.peer, tag,
+                                   : real.Isend_c(from, step.count, operands_.type, step.peer, tag,
                                                   comm_->comm(), request);
     } else {
-        char* const to = at(step.to);
-        rc = step.count <= INT_MAX ? real.Irecv(to, static_cast<int>(step.count), elements_.type,
+        void* const to = at(step.to);
+        rc = step.count <= INT_MAX ? real.Irecv(to, static_cast<int>(step.count), operands_.type,
                                                 step.peer, tag, comm_->comm(), request)
-                                   : real.Irecv_c(to, step.count, elements_.type, step.peer, tag,
+                                   : real.Irecv_c(to, step.count, operands_.type, step.peer, tag,
                                                   comm_->comm(), request);
     }
     if (rc != MPI_SUCCESS) return give_up(rc);
@@ -192,11 +190,10 @@ bool ScheduleRun::do_local_step() noexcept {
     if (step.kind == ScheduleStep::Kind::reduce) {
         const int rc =
             offload::reduce_elements(at(step.from), at(step.right), at(step.to), step.count,
-                                     elements_.type, elements_.extent, elements_.op);
+                                     operands_.type, operands_.extent, operands_.op);
         if (rc != MPI_SUCCESS) fail(rc);
     } else {
-        std::memmove(at(step.to), at(step.from),
-                     static_cast<size_t>(step.count * elements_.extent));
+        std::memmove(at(step.to), at(step.from), operands_.bytes_of(step.count));
     }
     complete_step(index);
     return true;

@@ -8,29 +8,22 @@
 #include <vector>
 
 #include "offload/api.hpp"
+#include "operands.hpp"
 #include "private_comm.hpp"
 
 namespace vecmpi::pipeline {
-
-// What the schedule's elements are, and where its memories begin. Elements lie `extent` bytes apart
-// without gaps.
-struct Elements {
-    MPI_Datatype type = MPI_BYTE;
-    MPI_Count extent = 1;
-    MPI_Op op = MPI_OP_NULL;  // of the reduce steps
-    const void* input = nullptr;
-    void* output = nullptr;
-};
 
 // How often advance() will be called: without rest, or now and then.
 enum class Looks : uint8_t { often, seldom };
 
 class ScheduleRun : public offload::Job {
   public:
+    // operands: what the schedule's elements are, and where its memories begin; their count means
+    // nothing here.
     // Takes the communicator's next turn, or has the number of a persistent collective, which is
     // started again only when the last run is complete. May throw std::bad_alloc, before that.
     ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule> schedule,
-                const Elements& elements, std::optional<uint32_t> persistent_number, Looks looks);
+                const Operands& operands, std::optional<uint32_t> persistent_number, Looks looks);
     ~ScheduleRun() override;
 
     bool advance() noexcept override;
@@ -63,11 +56,11 @@ class ScheduleRun : public offload::Job {
     void fail(int code) noexcept;
     void give_up(int code) noexcept;
     bool finish() noexcept;
-    char* at(Place place) const noexcept;
+    unsigned char* at(Place place) const noexcept;
 
     PrivateCommPointer comm_;
     std::shared_ptr<const Schedule> schedule_;
-    Elements elements_;
+    const Operands operands_;
     Scratch scratch_;
     const bool persistent_;
     uint32_t turn_ = 0;  // or the persistent number

@@ -44,69 +44,76 @@ ChoiceFacts facts_of(const CollectiveForm& form, const Asked& asked,
     return facts;
 }
 
-Looks looks_at(const Recipe& recipe) noexcept {
-    return recipe.caller_waits || offload::jobs_are_watched() ? Looks::often : Looks::seldom;
+Looks looks_at(const PreparedCollective& prepared) noexcept {
+    return prepared.caller_waits || offload::jobs_are_watched() ? Looks::often : Looks::seldom;
 }
 
-// One run of a recipe whose data goes through packed memory.
+// One run of a collective whose data goes through packed memory.
 class PackedRun : public ScheduleRun {
   public:
-    PackedRun(std::shared_ptr<const Recipe> recipe, Buffer<char> packed, const Elements& elements)
-        : ScheduleRun(recipe->comm, recipe->schedule, elements, recipe->persistent_number,
-                      looks_at(*recipe)),
-          recipe_(std::move(recipe)),
+    PackedRun(std::shared_ptr<const PreparedCollective> prepared, Buffer<char> packed,
+              const Operands& operands)
+        : ScheduleRun(prepared->comm, prepared->schedule, operands, prepared->persistent_number,
+                      looks_at(*prepared)),
+          prepared_(std::move(prepared)),
           packed_(std::move(packed)) {
-        for (const PackedPart& part : recipe_->packed_before)
-            if (error == MPI_SUCCESS) error = part.pack(packed_.get(), recipe_->comm->comm());
+        for (const PreparedCollective::Part& part : prepared_->packed_before)
+            if (error == MPI_SUCCESS) error = part.buffer.pack_to(packed_.get() + part.first);
     }
     bool advance() noexcept override {
         if (!ScheduleRun::advance()) return false;
-        if (!std::exchange(unpacked_, true))
-            for (const PackedPart& part : recipe_->unpacked_after)
-                if (error == MPI_SUCCESS) error = part.unpack(packed_.get(), recipe_->comm->comm());
+        if (std::exchange(unpacked_, true)) return true;
+        for (const PreparedCollective::Part& part : prepared_->unpacked_after)
+            if (error == MPI_SUCCESS) error = part.buffer.unpack_from(packed_.get() + part.first);
         return true;
     }
 
   private:
-    std::shared_ptr<const Recipe> recipe_;
+    std::shared_ptr<const PreparedCollective> prepared_;
     Buffer<char> packed_;
     bool unpacked_ = false;
 };
 
 // Null: out of memory.
-std::unique_ptr<offload::Job> make_run(std::shared_ptr<const Recipe> recipe) noexcept {
+std::unique_ptr<offload::Job> make_run(
+    std::shared_ptr<const PreparedCollective> prepared) noexcept {
     try {
-        if (recipe->packed_bytes == 0)
-            return std::make_unique<ScheduleRun>(recipe->comm, recipe->schedule, recipe->elements,
-                                                 recipe->persistent_number, looks_at(*recipe));
-        Buffer<char> packed = allocate<char>(recipe->packed_bytes);
+        if (prepared->packed_bytes == 0)
+            return std::make_unique<ScheduleRun>(prepared->comm, prepared->schedule,
+                                                 prepared->operands, prepared->persistent_number,
+                                                 looks_at(*prepared));
+        Buffer<char> packed = allocate<char>(prepared->packed_bytes);
         if (!packed) return nullptr;
-        Elements elements = recipe->elements;
-        elements.input = elements.output = packed.get();
-        return std::make_unique<PackedRun>(std::move(recipe), std::move(packed), elements);
+        Operands operands = prepared->operands;
+        operands.input = operands.output = packed.get();
+        return std::make_unique<PackedRun>(std::move(prepared), std::move(packed), operands);
     } catch (const std::bad_alloc&) {
         return nullptr;
     }
 }
 
-// ---- persistent: the request keeps a recipe, and cooks it at each start -------------------------
+// ---- persistent: the request keeps what was prepared, and runs it at each start -----------------
 
-using SharedRecipe = std::shared_ptr<Recipe>;
+using SharedCollective = std::shared_ptr<PreparedCollective>;
+
+const SharedCollective* kept_by_request(const void* arguments) noexcept {
+    const SharedCollective* kept;
+    std::memcpy(&kept, arguments, sizeof kept);
+    return kept;
+}
 
 std::unique_ptr<offload::Job> start_persistent(const void* arguments, int* error) noexcept {
-    const SharedRecipe* recipe;
-    std::memcpy(&recipe, arguments, sizeof recipe);
-    std::unique_ptr<offload::Job> run = make_run(*recipe);
-    if (!run) *error = out_of_memory((*recipe)->program_comm);
+    const SharedCollective& prepared = *kept_by_request(arguments);
+    std::unique_ptr<offload::Job> run = make_run(prepared);
+    if (!run) *error = out_of_memory(prepared->program_comm);
     return run;
 }
 
 void drop_persistent(const void* arguments) noexcept {
-    const SharedRecipe* recipe;
-    std::memcpy(&recipe, arguments, sizeof recipe);
-    const auto& number = (*recipe)->persistent_number;
-    if (number) (*recipe)->comm->give_number(*number);
-    delete recipe;
+    const SharedCollective* const kept = kept_by_request(arguments);
+    const auto& number = (*kept)->persistent_number;
+    if (number) (*kept)->comm->give_number(*number);
+    delete kept;
 }
 
 constexpr offload::JobMaker maker{start_persistent, drop_persistent};
@@ -114,21 +121,21 @@ constexpr offload::JobMaker maker{start_persistent, drop_persistent};
 // Every rank has a request for it and a number that all have free, or none keeps one: then it is
 // the library's collective.
 std::optional<int> make_persistent(const CollectiveForm& form,
-                                   const SharedRecipe& recipe) noexcept {
-    auto* const kept = new (std::nothrow) SharedRecipe(recipe);
-    const MPI_Comm comm = recipe->program_comm;
+                                   const SharedCollective& prepared) noexcept {
+    auto* const kept = new (std::nothrow) SharedCollective(prepared);
+    const MPI_Comm comm = prepared->program_comm;
     const bool made =
         kept && offload::make_persistent_job(form.call, comm, maker, &kept, sizeof kept,
                                              form.request) == MPI_SUCCESS;
-    const uint32_t mine = made ? recipe->comm->free_numbers() : 0;
+    const uint32_t mine = made ? prepared->comm->free_numbers() : 0;
     uint32_t free_on_all = 0;
     {
         const offload::DirectCall scope(form.call);
-        real.Allreduce(&mine, &free_on_all, 1, MPI_UINT32_T, MPI_BAND, recipe->comm->comm());
+        real.Allreduce(&mine, &free_on_all, 1, MPI_UINT32_T, MPI_BAND, prepared->comm->comm());
     }
     if (free_on_all != 0) {
-        recipe->persistent_number = static_cast<uint32_t>(std::countr_zero(free_on_all));
-        recipe->comm->take_number(*recipe->persistent_number);
+        prepared->persistent_number = static_cast<uint32_t>(std::countr_zero(free_on_all));
+        prepared->comm->take_number(*prepared->persistent_number);
         return MPI_SUCCESS;
     }
     if (made)
@@ -198,43 +205,18 @@ std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& ask
     return offer;
 }
 
-PackedPart::PackedPart(const CollectiveForm& form, const void* buffer, MPI_Count count,
-                       MPI_Datatype type, MPI_Count first) noexcept
-    : buffer_(buffer),
-      count_(count),
-      type_(type),
-      first_(first),
-      bytes_(count * offload::shape_of(type).bytes),
-      is_kept_(form.kind != CollectiveForm::Kind::blocking),
-      handle_(is_kept_ ? datatype::PackableBuffer::Handle::other
-                       : datatype::PackableBuffer::handle_of_call()) {
-    if (!is_kept_) return;
-    // A reference to it that has none of its attributes: the program's functions stay uncalled.
-    if (real.Type_contiguous(1, type, &type_) != MPI_SUCCESS) type_ = MPI_DATATYPE_NULL;
-    if (type_ != MPI_DATATYPE_NULL) real.Type_commit(&type_);
-}
-
-PackedPart::PackedPart(PackedPart&& other) noexcept
-    : buffer_(other.buffer_),
-      count_(other.count_),
-      type_(std::exchange(other.type_, MPI_DATATYPE_NULL)),
-      first_(other.first_),
-      bytes_(other.bytes_),
-      is_kept_(other.is_kept_),
-      handle_(other.handle_) {}
-
-PackedPart::~PackedPart() {
-    if (is_kept_ && type_ != MPI_DATATYPE_NULL) real.Type_free(&type_);
-}
-
-int PackedPart::pack(char* packed, MPI_Comm comm) const noexcept {
-    return datatype::PackableBuffer(buffer_, count_, type_, handle_)
-        .pack(packed + first_, bytes_, comm);
-}
-
-int PackedPart::unpack(const char* packed, MPI_Comm comm) const noexcept {
-    return datatype::PackableBuffer(buffer_, count_, type_, handle_)
-        .unpack(packed + first_, bytes_, comm);
+std::optional<Blocks> blocks_of(const RankCounts& counts, int ranks, MPI_Count units) noexcept {
+    try {
+        Blocks blocks(static_cast<size_t>(ranks));
+        int64_t first = 0;
+        for (int r = 0; r < ranks; ++r) {
+            blocks[static_cast<size_t>(r)] = {first, counts[r] * units};
+            first += counts[r] * units;
+        }
+        return blocks;
+    } catch (const std::bad_alloc&) {
+        return std::nullopt;
+    }
 }
 
 void count_schedule(const CollectiveForm& form, const Offer& offer, uint64_t bytes) noexcept {
@@ -248,18 +230,18 @@ static_assert(static_cast<unsigned>(Counter::ran_bruck) -
               static_cast<unsigned>(CollectivePath::bruck) -
                   static_cast<unsigned>(CollectivePath::ring));
 
-std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer, Recipe recipe,
-                             uint64_t bytes, MPI_Comm comm) noexcept {
-    recipe.comm = offer.comm;
-    recipe.program_comm = comm;
-    recipe.caller_waits = form.kind == CollectiveForm::Kind::blocking;
-    recipe.schedule = offer.comm->schedule_for(offer.request);
-    if (!recipe.schedule) return out_of_memory(comm);
+std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer,
+                             PreparedCollective prepared, uint64_t bytes, MPI_Comm comm) noexcept {
+    prepared.comm = offer.comm;
+    prepared.program_comm = comm;
+    prepared.caller_waits = form.kind == CollectiveForm::Kind::blocking;
+    prepared.schedule = offer.comm->schedule_for(offer.request);
+    if (!prepared.schedule) return out_of_memory(comm);
     count_schedule(form, offer, bytes);
-    const bool calls_program = is_user_op(recipe.elements.op);
-    SharedRecipe shared;
+    const bool calls_program = is_user_op(prepared.operands.op);
+    SharedCollective shared;
     try {
-        shared = std::make_shared<Recipe>(std::move(recipe));
+        shared = std::make_shared<PreparedCollective>(std::move(prepared));
     } catch (const std::bad_alloc&) {
         return out_of_memory(comm);
     }

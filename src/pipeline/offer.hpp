@@ -8,6 +8,7 @@
 #include "datatype/api.hpp"
 #include "executor.hpp"
 #include "pipeline/api.hpp"
+#include "rank_counts.hpp"
 
 namespace vecmpi::pipeline {
 
@@ -39,51 +40,36 @@ bool is_worth_a_look(Collective collective, uint64_t bytes, Decline& decline) no
 std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& asked, MPI_Comm comm,
                                     const offload::CommTraits& traits, Decline& decline) noexcept;
 
-// A part of a program's buffer that goes through packed memory, because its type is not the same
-// bytes in memory as on the wire.
-class PackedPart {
-  public:
-    // first: offset in packed memory, in bytes. But for a blocking collective, which has a
-    // TypeInUse, the type is kept: a program may free its own meanwhile.
-    PackedPart(const CollectiveForm& form, const void* buffer, MPI_Count count, MPI_Datatype type,
-               MPI_Count first) noexcept;
-    PackedPart(PackedPart&& other) noexcept;
-    ~PackedPart();
-    PackedPart& operator=(PackedPart&&) = delete;
-
-    int pack(char* packed, MPI_Comm comm) const noexcept;
-    int unpack(const char* packed, MPI_Comm comm) const noexcept;
-
-  private:
-    const void* buffer_;
-    MPI_Count count_;
-    MPI_Datatype type_;
-    MPI_Count first_;
-    MPI_Count bytes_;
-    bool is_kept_;
-    datatype::PackableBuffer::Handle handle_;
-};
+// Each rank's block of a vector in which they lie one behind the other, in units of which an
+// element has so many. Nothing: out of memory.
+std::optional<Blocks> blocks_of(const RankCounts& counts, int ranks, MPI_Count units) noexcept;
 
 // All that a run of the collective needs, once or again and again (persistent).
-struct Recipe {
+struct PreparedCollective {
     PrivateCommPointer comm;
     MPI_Comm program_comm = MPI_COMM_NULL;
     std::shared_ptr<const Schedule> schedule;
-    Elements elements;
+    Operands operands;
     std::optional<uint32_t> persistent_number;
     bool caller_waits = false;  // in the call itself
-    // With packed_bytes, elements.input and output are ignored: both are packed memory.
+
+    // Where data are packed. Then the schedule's input and output are both the packed memory.
+    struct Part {
+        datatype::PackedBuffer buffer;
+        MPI_Count first;  // where its bytes lie in the packed memory
+    };
     size_t packed_bytes = 0;
-    std::vector<PackedPart> packed_before, unpacked_after;
+    std::vector<Part> packed_before, unpacked_after;
+    // Of the parts' types, unless the call is blocking, whose caller holds these (TypeInUse).
+    std::vector<datatype::TypeReference> types;
 };
 
 // In the report.
 void count_schedule(const CollectiveForm& form, const Offer& offer, uint64_t bytes) noexcept;
 
-// Makes the schedule and runs it in the form that the program asked for; returns its error code, or
-// nothing where no rank can keep a persistent one. `recipe`: what is sent,
-// received and reduced.
-std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer, Recipe recipe,
-                             uint64_t bytes, MPI_Comm comm) noexcept;
+// Makes the schedule and runs it in the form that the program asked for. Returns its error code, or
+// nothing where no rank can keep a persistent one. `prepared`: operands, and what is packed.
+std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer,
+                             PreparedCollective prepared, uint64_t bytes, MPI_Comm comm) noexcept;
 
 }  // namespace vecmpi::pipeline

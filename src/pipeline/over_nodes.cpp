@@ -11,10 +11,6 @@ namespace vecmpi::pipeline {
 
 namespace {
 
-// Everything about a node's memory is made with blocking collectives. A communicator that a program
-// uses for a moment must not pay that.
-uint64_t calls_before() noexcept { return settings().intranode == IntranodeMode::on ? 0 : 20; }
-
 // Before all else, since most programs run on one node. The library's own collectives, between the
 // nodes, would spin where twins run.
 bool may_serve_small_calls() noexcept {
@@ -38,7 +34,7 @@ bool may_serve_comm(MPI_Comm comm) noexcept {
 // For a small call on comm: the same on all ranks.
 PrivateCommPointer comm_of_small_call(Call call, MPI_Comm comm) noexcept {
     if (PrivateCommPointer known = find_private_comm(comm)) return known;
-    if (!has_called_often(comm, calls_before())) return nullptr;
+    if (!has_called_often(comm, node::calls_before_sharing())) return nullptr;
     int ranks = 0;
     real.Comm_size(comm, &ranks);
     const offload::DirectCall scope(call);
@@ -47,7 +43,7 @@ PrivateCommPointer comm_of_small_call(Call call, MPI_Comm comm) noexcept {
 
 // Run between the first ranks of the nodes; the others wait for them.
 template <class Between>
-std::optional<int> run_by_leaders(Call call, const node::NodeVector& vector, MPI_Comm comm,
+std::optional<int> run_by_leaders(Call call, const Operands& vector, MPI_Comm comm,
                                   const Between& between) noexcept {
     const PrivateCommPointer beside = comm_of_small_call(call, comm);
     if (!beside) return std::nullopt;
@@ -86,74 +82,95 @@ std::optional<int> small_allreduce_over_nodes(Call call, const void* sendbuf, vo
     const offload::TypeShape shape = offload::shape_of(type);
     const auto most = static_cast<MPI_Count>(node::NodeTeam::most_small_bytes);
     if (shape.extent != shape.bytes || count > most / shape.bytes) return std::nullopt;
-    const node::NodeVector vector{
+    const Operands vector{
         sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, recvbuf, count, type, op, shape.bytes};
-    if (settings().allreduce.at(vector.bytes()) != CollectivePath::automatic ||
+    if (settings().paths_of(Collective::allreduce).at(vector.bytes()) !=
+            CollectivePath::automatic ||
         settings().segments != 0 || settings().segment_bytes != 0)
         return std::nullopt;
-    if (sendbuf == recvbuf || offload::is_refused(sendbuf, count, type) ||
-        offload::is_refused_output(recvbuf, count, type) || !may_serve_comm(comm))
+    if (are_refused(sendbuf, count, recvbuf, count, type) || !may_serve_comm(comm))
         return std::nullopt;
     return run_by_leaders(call, vector, comm, [&](MPI_Comm leaders) noexcept {
         return real.Allreduce(MPI_IN_PLACE, recvbuf, static_cast<int>(count), type, op, leaders);
     });
 }
 
-std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Elements& elements,
+namespace {
+
+// One rank's part of an Allreduce in segments. Segment i is reduced on the node into slices; then
+// each rank carries its slice over the nodes by a schedule, while segment i + 1 is reduced; then
+// the node gathers the slices.
+class AllreduceBySlices {
+  public:
+    AllreduceBySlices(Call call, const Offer& offer, const Operands& what, MPI_Comm comm,
+                      NodeParts& parts) noexcept
+        : call_(call), offer_(offer), what_(what), comm_(comm), parts_(parts) {}
+
+    // The first error; all segments are done whatever happens.
+    int run() noexcept {
+        const unsigned segments = offer_.request.segments;
+        for (unsigned i = 0; i < segments + most_carried - 1; ++i) {
+            if (i < segments) {
+                parts_.team().reduce_slices(part(i), parts_.slices());
+                note(begin_to_carry(part(i), &requests_[i % most_carried]));
+            }
+            if (i + 1 < most_carried) continue;
+            const unsigned carried = i + 1 - most_carried;
+            note(offload::wait_one(&requests_[carried % most_carried], MPI_STATUS_IGNORE));
+            parts_.team().gather_slices(part(carried), parts_.slices());
+        }
+        return error_;
+    }
+
+  private:
+    static constexpr unsigned most_carried = 2;  // segments that cross the network at once
+
+    void note(int code) noexcept {
+        if (error_ == MPI_SUCCESS) error_ = code;
+    }
+    Operands part(unsigned i) const noexcept {
+        const Segment cut = segment(what_.count, offer_.request.segments, i);
+        return what_.part(cut.first, cut.count);
+    }
+    int begin_to_carry(const Operands& part, MPI_Request* request) noexcept {
+        ScheduleRequest carried = offer_.request;
+        carried.count = part.count;
+        carried.segments = 1;
+        carried.in_place = false;
+        carried.slices = parts_.slices();
+        Operands slices = part;
+        slices.input = slices.output;
+        std::unique_ptr<offload::Job> run;
+        try {
+            if (auto schedule = offer_.comm->schedule_for(carried))
+                run = std::make_unique<ScheduleRun>(offer_.comm, std::move(schedule), slices,
+                                                    std::nullopt, Looks::often);
+        } catch (const std::bad_alloc&) {
+        }
+        if (run) return offload::post_job(call_, std::move(run), comm_, request);
+        offer_.comm->end_turn(offer_.comm->take_turn());  // as many as the others
+        return out_of_memory(comm_);
+    }
+
+    const Call call_;
+    const Offer& offer_;
+    const Operands what_;
+    const MPI_Comm comm_;
+    NodeParts& parts_;
+    MPI_Request requests_[most_carried] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int error_ = MPI_SUCCESS;
+};
+
+}  // namespace
+
+std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Operands& what,
                                        MPI_Comm comm) noexcept {
     NodeParts* parts = offer.comm->obtain_node_parts(call, PrivateComm::NodeMemory::lines);
     if (parts == nullptr || parts->slices() == 0) return std::nullopt;
     parts = offer.comm->obtain_node_parts(call, PrivateComm::NodeMemory::bays);
     if (parts == nullptr) return std::nullopt;
     offload::issue_what_was_posted();
-    node::NodeTeam& team = parts->team();
-    const unsigned segments = offer.request.segments;
-    const auto part = [&](unsigned i) noexcept {
-        const Segment cut = segment(offer.request.count, segments, i);
-        const MPI_Count offset = cut.first * elements.extent;
-        return node::NodeVector{advanced(elements.input, offset),
-                                advanced(elements.output, offset),
-                                cut.count,
-                                elements.type,
-                                elements.op,
-                                elements.extent};
-    };
-    const auto begin_to_carry = [&](const node::NodeVector& vector, MPI_Request* request) noexcept {
-        ScheduleRequest carried = offer.request;
-        carried.count = vector.elements;
-        carried.segments = 1;
-        carried.in_place = false;
-        carried.slices = parts->slices();
-        Elements slices = elements;
-        slices.input = slices.output = vector.output;
-        std::unique_ptr<offload::Job> run;
-        try {
-            if (auto schedule = offer.comm->schedule_for(carried))
-                run = std::make_unique<ScheduleRun>(offer.comm, std::move(schedule), slices,
-                                                    std::nullopt, Looks::often);
-        } catch (const std::bad_alloc&) {
-        }
-        if (run) return offload::post_job(call, std::move(run), comm, request);
-        offer.comm->end_turn(offer.comm->take_turn());  // as many as the others
-        return out_of_memory(comm);
-    };
-    constexpr unsigned on_the_wire = 2;
-    MPI_Request requests[on_the_wire] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    int error = MPI_SUCCESS;
-    const auto note = [&error](int code) noexcept {
-        if (error == MPI_SUCCESS) error = code;
-    };
-    for (unsigned i = 0; i < segments + on_the_wire - 1; ++i) {
-        if (i < segments) {
-            team.reduce_slices(part(i), parts->slices());
-            note(begin_to_carry(part(i), &requests[i % on_the_wire]));
-        }
-        if (i + 1 < on_the_wire) continue;
-        const unsigned carried = i + 1 - on_the_wire;
-        note(offload::wait_one(&requests[carried % on_the_wire], MPI_STATUS_IGNORE));
-        team.gather_slices(part(carried), parts->slices());
-    }
-    return error;
+    return AllreduceBySlices(call, offer, what, comm, *parts).run();
 }
 
 }  // namespace vecmpi::pipeline

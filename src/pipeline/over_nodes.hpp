@@ -16,7 +16,7 @@ std::optional<int> small_allreduce_over_nodes(Call call, const void* sendbuf, vo
 
 // An offer of the hierarchical algorithm, in segments: while one crosses the network, each rank of
 // a node its slice, the next is reduced. Nothing: the offer is to be run as a schedule.
-std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Elements& elements,
+std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Operands& what,
                                        MPI_Comm comm) noexcept;
 
 }  // namespace vecmpi::pipeline

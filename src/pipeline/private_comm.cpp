@@ -232,7 +232,7 @@ Scratch PrivateComm::take_scratch(size_t bytes) noexcept {
         const std::lock_guard lock(mutex_);
         if (spare_.memory && spare_.bytes >= bytes) return std::exchange(spare_, Scratch{});
     }
-    return {allocate<char>(bytes), bytes};
+    return {allocate<unsigned char>(bytes), bytes};
 }
 
 void PrivateComm::give_back(Scratch scratch) noexcept {

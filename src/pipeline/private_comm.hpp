@@ -47,7 +47,7 @@ class NodeParts {
 
 // Memory that one schedule works in. Given back it serves the next one, if it is not too large.
 struct Scratch {
-    Buffer<char> memory;
+    Buffer<unsigned char> memory;
     size_t bytes = 0;
 };
 

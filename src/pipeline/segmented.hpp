@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "calls.hpp"
+#include "rank_counts.hpp"
 
 namespace vecmpi::pipeline {
 
@@ -33,10 +34,8 @@ std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
                                        MPI_Datatype recvtype, MPI_Comm comm,
                                        Decline& decline) noexcept;
 
-// recvcounts: elements for each rank; block: the same number for all (recvcounts is null then).
 std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
-                                            const int recvcounts[], MPI_Count block,
-                                            MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                                            Decline& decline) noexcept;
+                                            const RankCounts& counts, MPI_Datatype datatype,
+                                            MPI_Op op, MPI_Comm comm, Decline& decline) noexcept;
 
 }  // namespace vecmpi::pipeline

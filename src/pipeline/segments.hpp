@@ -10,12 +10,8 @@
 
 namespace vecmpi::pipeline {
 
-// The collectives that can be cut. From how many bytes `auto` cuts each of them on a communicator
-// over several nodes stands in segments.cpp; docs/segments.md has the figures.
-enum class Segmented : uint8_t { allreduce, bcast, reduce, reduce_scatter, allgather };
-
 struct SegmentFacts {
-    Segmented collective;
+    Collective collective;
     uint64_t bytes = 0;    // of the vector
     int64_t elements = 0;  // that it may be cut between
     int ranks = 1;
@@ -25,7 +21,9 @@ struct SegmentFacts {
 // Segments in flight at once. Bounded, because the library walks all its schedules at each look.
 constexpr unsigned segments_in_flight = 8;
 
-// Number of segments of a vector; 0: do not cut, and *why says so.
+// Number of segments of a vector, by the settings. From how many bytes `auto` cuts a collective on
+// a communicator over several nodes stands in segments.cpp; docs/segments.md has the figures. 0: do
+// not cut, and *why says so.
 unsigned number_of_segments(const SegmentFacts& facts, const Settings& settings,
                             Counter* why) noexcept;
 

@@ -55,7 +55,7 @@ bool scatters(const UserOpFacts& facts, const Settings& settings, Counter* why) 
         *why = reason;
         return false;
     };
-    if (settings.allreduce.at(facts.bytes) != CollectivePath::automatic)
+    if (settings.paths_of(Collective::allreduce).at(facts.bytes) != CollectivePath::automatic)
         return decline(Counter::decline_setting);
     if (settings.reproducible) return decline(Counter::decline_reproducible);
     if (facts.ranks < from_ranks) return decline(Counter::decline_layout);
@@ -68,12 +68,10 @@ bool scatters(const UserOpFacts& facts, const Settings& settings, Counter* why) 
 std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
                                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                                        Decline& decline) noexcept {
-    if (!is_user_op(op) || count > INT_MAX || sendbuf == recvbuf) return std::nullopt;
+    if (!is_user_op(op) || count > INT_MAX) return std::nullopt;
     const auto traits = traits_to_cut(comm, datatype, count, decline);
     if (!traits || offload::agreement().twin_collectives) return std::nullopt;
-    if (offload::is_refused(sendbuf, count, datatype) ||
-        offload::is_refused_output(recvbuf, count, datatype))
-        return std::nullopt;
+    if (are_refused(sendbuf, count, recvbuf, count, datatype)) return std::nullopt;
     const offload::TypeShape shape = offload::shape_of(datatype);
     const auto bytes = static_cast<uint64_t>(count * shape.bytes);
     Counter why{};

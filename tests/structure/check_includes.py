@@ -5,10 +5,11 @@ called through `real.` alone, and only src/library names what is inside an MPI l
     check_includes.py [ROOT]      prints one line a violation; exit status 1 where there is one
     check_includes.py --selftest  shows that each rule bites
 
-The order is intercept > team > pipeline > pipeline/node > datatype > offload > library > kernels > base.
+The order is intercept > team > pipeline > datatype > offload > library > kernels > base.
 A foreign folder is included by its door src/<folder>/api.hpp, or by a part of the door, src/<folder>/api/<noun>.hpp.
-The names of src/pipeline/node stand in vecmpi::pipeline::node, and so on. It reads text, not C++: a macro that pastes
-names together would escape it.
+Folders inside a layer are found by their path from src, and do not know each other: src/pipeline/node includes
+"pipeline/operands.hpp", but nothing of src/pipeline/schedules. The names of src/pipeline stand in vecmpi::pipeline or
+in a namespace inside it. It reads text, not C++: a macro that pastes names together would escape it.
 """
 
 import re
@@ -23,10 +24,9 @@ RANK = {
     "library": 2,
     "offload": 3,
     "datatype": 4,
-    "pipeline/node": 5,
-    "pipeline": 6,
-    "team": 7,
-    "intercept": 8,
+    "pipeline": 5,
+    "team": 6,
+    "intercept": 7,
 }
 # What programs include: C, and the folder that implements it.
 PUBLIC = {"vecmpi/team.h": "team"}
@@ -56,29 +56,34 @@ def without_comments(text):
 
 
 def layer_of(path, root):
-    """The folder of RANK that the file stands in; where it is in none, its first folder; None right in src."""
+    """The first folder that the file stands in; None right in src."""
     parts = path.relative_to(root / "src").parts[:-1]
-    for length in range(len(parts), 0, -1):
-        if "/".join(parts[:length]) in RANK:
-            return "/".join(parts[:length])
     return parts[0] if parts else None
 
 
-def check_include(layer, folder, target):
-    """None, or what is wrong with this include of a file in src/<layer> (folder: where the file lies)."""
+def check_include(layer, path, root, target):
+    """None, or what is wrong with this include of the file `path` in src/<layer>."""
     if target == "mpi.h":
         return None if RANK[layer] >= LOWEST_WITH_MPI else "knows nothing of MPI"
     if target in PUBLIC:
         return None if layer == PUBLIC[target] else "is for programs"
     if target in GENERATED:
         return None if layer == GENERATED[target] else f"is for {GENERATED[target]} alone"
-    door = re.fullmatch(r"([\w/]+?)/api(/\w+)?\.(hpp|def)", target)
-    if door is not None and door[1] in RANK:
-        other = door[1]
+    other = target.split("/")[0]
+    if re.fullmatch(r"[\w/]+?/api(/\w+)?\.(hpp|def)", target) and other in RANK:
         return None if layer == other or RANK[other] < RANK[layer] else f"{layer} may not include {other}"
+    if other == layer:
+        return check_inner_include(path.relative_to(root / "src").parts[1:-1], Path(target).parts[1:-1], root, target)
     if "/" in target:
         return "another folder is included by its door <folder>/api.hpp only"
-    return None if (folder / target).exists() else "no file of this folder"
+    return None if (path.parent / target).exists() else "no file of this folder"
+
+
+def check_inner_include(own, others, root, target):
+    """The same of an include in the same layer; own, others: the folders of both files inside it."""
+    if own and others and own[0] != others[0]:
+        return f"{own[0]} and {others[0]} do not know each other"
+    return None if (root / "src" / target).exists() else "no file of this layer"
 
 
 def check_includes(path, root, layer, text):
@@ -87,14 +92,14 @@ def check_includes(path, root, layer, text):
         if match is None:
             continue
         ours = match[1] == '"' or match[2].startswith("vecmpi/") or match[2] == "mpi.h"
-        problem = check_include(layer, path.parent, match[2]) if ours else None
+        problem = check_include(layer, path, root, match[2]) if ours else None
         if problem:
             yield f"{path.relative_to(root)}:{number}: #include {match[2]}: {problem}"
 
 
 def check_namespaces(path, root, layer, text):
     """The house's vocabulary alone is put into vecmpi itself, by doors."""
-    own = "vecmpi::" + layer.replace("/", "::")
+    own = "vecmpi::" + layer
     in_door = path.name == "api.hpp" or path.parent.name == "api"
     for number, line in enumerate(without_comments(text).splitlines(), start=1):
         opened = re.match(r"namespace (vecmpi\S*) \{", line)
@@ -172,9 +177,14 @@ CASES = [
     ("src/base/a.cpp", '#include "base/api/settings.def"\n', None),
     ("src/base/api/a.hpp", "namespace vecmpi {\nusing namespace base;\n}\n", None),
     ("src/pipeline/node/a.cpp", '#include "datatype/api.hpp"\nnamespace vecmpi::pipeline::node {\n', None),
-    ("src/pipeline/node/b.cpp", '#include "pipeline/api.hpp"\n', "pipeline/node may not include pipeline"),
-    ("src/pipeline/i.cpp", '#include "pipeline/node/api/butterfly.hpp"\n', None),
-    ("src/pipeline/j.cpp", '#include "pipeline/node/arena.hpp"\n', "by its door"),
+    ("src/pipeline/node/b.cpp", '#include "pipeline/a.hpp"\n', None),
+    ("src/pipeline/node/c.cpp", '#include "pipeline/z.hpp"\n', "no file of this layer"),
+    ("src/pipeline/node/a.hpp", "\n", None),
+    ("src/pipeline/schedules/a.cpp", '#include "pipeline/node/a.hpp"\n', "do not know each other"),
+    ("src/datatype/f.cpp", '#include "pipeline/node/api.hpp"\n', "datatype may not include pipeline"),
+    ("src/pipeline/i.cpp", '#include "pipeline/node/a.hpp"\n', None),
+    ("src/team/i.cpp", '#include "pipeline/node/api/butterfly.hpp"\n', None),
+    ("src/team/j.cpp", '#include "pipeline/node/a.hpp"\n', "by its door"),
     ("src/pipeline/k.cpp", "namespace vecmpi {\n", "stand in vecmpi::pipeline"),
     ("src/pipeline/l.cpp", "namespace vecmpi::offload {\n", "stand in vecmpi::pipeline"),
     ("src/kernels/a.cpp", "namespace vecmpi::kernels::scalar {\n", None),

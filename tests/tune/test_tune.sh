@@ -148,9 +148,9 @@ echo '{"bench":"figure","name":"bandwidth one way","at":8,"value":94123.4}'
 echo '{"bench":"figure","name":"overhead of a message","at":8,"value":80'\$run'0}'
 tried="vecmpi[0]: on this node MPI"
 for size in 64 256 1024; do
-    echo "\${tried}_Allreduce of \$size KiB takes in rounds 9.\$run us, in one copy 5.\$run us, by the library 8.0 us: in one copy"
-    echo "\${tried}_Reduce of \$size KiB takes in rounds 9.\$run us, in one copy -, by the library 8.6 us: in rounds"
-    echo "\${tried}_Bcast of \$size KiB takes in rounds \$((run % 2 * 9 + 1)).0 us, in one copy 5.0 us, by the library 8.0 us: the library"
+    echo "\${tried}_Allreduce of \$size KiB takes by copy-in copy-out 9.\$run us, by single copy 5.\$run us, by the library 8.0 us: single copy"
+    echo "\${tried}_Reduce of \$size KiB takes by copy-in copy-out 9.\$run us, by single copy -, by the library 8.6 us: copy-in copy-out"
+    echo "\${tried}_Bcast of \$size KiB takes by copy-in copy-out \$((run % 2 * 9 + 1)).0 us, by single copy 5.0 us, by the library 8.0 us: the library"
 done >&2
 SCRIPT
 export HOST_OF_1=a

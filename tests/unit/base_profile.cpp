@@ -71,12 +71,13 @@ TEST_CASE("profile: every key is read", "[base][profile]") {
     CHECK(profile.network == NetworkSetting{2000, 12500000000, -1});
     CHECK(profile.reduce[1] == IsaChoice::sse4);
     CHECK(profile.reduce[0] == IsaChoice::automatic);
-    REQUIRE(profile.ways_of(2, 4) != nullptr);
-    using enum NodeWay;
-    CHECK(profile.ways_of(2, 4)->at == std::array{rounds, copy, library});
-    CHECK(profile.ways_of(3, 2) != nullptr);
-    CHECK(profile.ways_of(3, 4) == nullptr);
-    CHECK(profile.ways_of(2, 2) == nullptr);
+    REQUIRE(profile.transports_of(Collective::reduce_scatter, 4) != nullptr);
+    using enum Transport;
+    CHECK(*profile.transports_of(Collective::reduce_scatter, 4) ==
+          std::array{copy_in_copy_out, single_copy, library});
+    CHECK(profile.transports_of(Collective::bcast, 2) != nullptr);
+    CHECK(profile.transports_of(Collective::bcast, 4) == nullptr);
+    CHECK(profile.transports_of(Collective::reduce_scatter, 2) == nullptr);
     CHECK(profile.entries == 7);
     CHECK(profile.pack.at(PackKernel::pack_gather, 5, 40) == PackVerdict::yes);
     CHECK(profile.pack.at(PackKernel::pack_gather, 4, 40) == PackVerdict::built_in);
@@ -164,7 +165,7 @@ TEST_CASE("profile: a file fits this host, or says why not", "[base][profile]") 
     const LoadedProfile library = read_profile(folder.file("mpi", head + "mpi = MPICH 5\n" + rows),
                                                "Some CPU", "avx2", this_library);
     CHECK(holds(library.problem, "was measured with MPICH 5, this is MPICH Version: 4.0.2"));
-    CHECK(library.profile.ways.empty());
+    CHECK(library.profile.transports.empty());
     CHECK(library.profile.reduce[1] == IsaChoice::sse4);
     const std::string wild = "version = 1\ncpu = \x1b[31mX\nisa = \x07y\n";
     CHECK(holds(problem_of_file(folder.file("cpu", wild)), "is for ?[31mX with ?y, this is "));

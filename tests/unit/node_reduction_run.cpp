@@ -12,6 +12,7 @@
 #include "pipeline/node/bays.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline;
 using namespace vecmpi::pipeline::node;
 
 namespace {
@@ -35,7 +36,7 @@ struct Rank {
     std::optional<AllreduceRun> run;
     size_t done = 0;
 
-    Reduction call(bool in_place) {
+    Operands call(bool in_place) {
         auto* const to = reinterpret_cast<unsigned char*>(out[done].data());
         const auto* const from = reinterpret_cast<const unsigned char*>(in[done].data());
         if (in_place) out[done] = in[done];

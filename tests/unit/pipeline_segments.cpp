@@ -33,7 +33,7 @@ Settings with_segment_bytes(size_t bytes) {
     return settings;
 }
 
-SegmentFacts floats(uint64_t bytes, Segmented collective = Segmented::allreduce) {
+SegmentFacts floats(uint64_t bytes, Collective collective = Collective::allreduce) {
     SegmentFacts facts;
     facts.collective = collective;
     facts.bytes = bytes;
@@ -114,12 +114,12 @@ TEST_CASE("number_of_segments", "[pipeline][segments]") {
         {"library path", floats(mib), with_path(CollectivePath::mpi), 0, Counter::decline_setting},
         {"one rank", one_rank, with_segments(4), 0, Counter::decline_setting},
         {"reproducible", floats(mib), reproducible, 0, Counter::decline_reproducible},
-        {"reproducible does not concern Bcast", floats(mib, Segmented::bcast), reproducible, 4},
-        {"reproducible does not concern Allgather", floats(mib, Segmented::allgather), reproducible,
-         4},
-        {"reproducible Reduce", floats(mib, Segmented::reduce), reproducible, 0,
+        {"reproducible does not concern Bcast", floats(mib, Collective::bcast), reproducible, 4},
+        {"reproducible does not concern Allgather", floats(mib, Collective::allgather),
+         reproducible, 4},
+        {"reproducible Reduce", floats(mib, Collective::reduce), reproducible, 0,
          Counter::decline_reproducible},
-        {"reproducible Reduce_scatter", floats(mib, Segmented::reduce_scatter), reproducible, 0,
+        {"reproducible Reduce_scatter", floats(mib, Collective::reduce_scatter), reproducible, 0,
          Counter::decline_reproducible},
         {"ranges: small", floats(64 * kib - 4), both_ranges, 0, Counter::decline_setting},
         {"ranges: from the bound", floats(64 * kib), both_ranges, 4},
@@ -131,13 +131,13 @@ TEST_CASE("number_of_segments", "[pipeline][segments]") {
         {"two ranks, asked for", two_ranks, with_segments(4), 4},
         {"auto over nodes", over_nodes(floats(mib)), automatic, 4},
         {"auto over nodes, nothing set", over_nodes(floats(mib)), nothing_set, 4},
-        {"auto Bcast", over_nodes(floats(64 * mib, Segmented::bcast)), automatic, 0,
+        {"auto Bcast", over_nodes(floats(64 * mib, Collective::bcast)), automatic, 0,
          Counter::decline_small},
-        {"auto Reduce", over_nodes(floats(64 * mib, Segmented::reduce)), automatic, 0,
+        {"auto Reduce", over_nodes(floats(64 * mib, Collective::reduce)), automatic, 0,
          Counter::decline_small},
-        {"auto Reduce_scatter", over_nodes(floats(64 * mib, Segmented::reduce_scatter)), automatic,
+        {"auto Reduce_scatter", over_nodes(floats(64 * mib, Collective::reduce_scatter)), automatic,
          0, Counter::decline_small},
-        {"auto Allgather", over_nodes(floats(64 * mib, Segmented::allgather)), automatic, 0,
+        {"auto Allgather", over_nodes(floats(64 * mib, Collective::allgather)), automatic, 0,
          Counter::decline_small},
     };
     for (const Row& row : rows) {

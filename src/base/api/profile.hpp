@@ -70,17 +70,21 @@ class PackTable {
 // ---- the profile --------------------------------------------------------------------------------
 
 constexpr size_t number_of_reduce_families = 5;  // as ReduceFamily of kernels/api.hpp
-constexpr size_t number_of_node_kinds = 5;       // as LargeKind of src/pipeline/node
-constexpr size_t number_of_node_sizes = 3;       // from 64 KiB, 256 KiB and 1 MiB on
-enum class NodeWay : uint8_t { rounds, copy, library };
-constexpr size_t number_of_node_ways = 3;
 
-// For one kind of collective on so many ranks of a node.
-struct NodeWays {
+// How large data of a collective move on a node: through staging buffers (copy-in copy-out), right
+// from the other process's memory (single copy), or by the library.
+enum class Transport : uint8_t { copy_in_copy_out, single_copy, library };
+constexpr size_t number_of_transports = 3;
+// From 64 KiB, from 256 KiB and from 1 MiB on.
+constexpr size_t number_of_node_sizes = 3;
+using TransportsBySize = std::array<Transport, number_of_node_sizes>;
+
+// The fastest ones for a collective of so many ranks.
+struct NodeTransports {
     int ranks = 0;
-    size_t kind = 0;
-    std::array<NodeWay, number_of_node_sizes> at{};
-    bool operator==(const NodeWays&) const = default;
+    Collective collective = Collective::allreduce;
+    TransportsBySize at{};
+    bool operator==(const NodeTransports&) const = default;
 };
 
 struct Profile {
@@ -90,10 +94,11 @@ struct Profile {
     std::array<IsaChoice, number_of_reduce_families> reduce{};
     PackTable pack;
     NetworkSetting network;
-    std::vector<NodeWays> ways;
+    std::vector<NodeTransports> transports;
     size_t entries = 0;  // measured ones, of all parts
 
-    const NodeWays* ways_of(size_t kind, int ranks) const noexcept;  // null: not measured
+    // Null: not measured.
+    const TransportsBySize* transports_of(Collective collective, int ranks) const noexcept;
     bool operator==(const Profile&) const = default;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ enum class CollectivePath : uint8_t {
     automatic,
     mpi,        // the library's own
     segmented,  // segments of the library's nonblocking collective
-    ring,       // from here on: schedules of ours (src/pipeline/algorithms.hpp)
+    ring,       // from here on: schedules of ours (src/pipeline/schedules/algorithms.hpp)
     rabenseifner,
     recursive_doubling,
     recursive_halving,
@@ -30,6 +31,13 @@ enum class CollectivePath : uint8_t {
     scatter_allgather,
     bruck
 };
+
+// The collectives that have settings of their own. A path of ours serves some form of each.
+enum class Collective : uint8_t { allreduce, reduce, reduce_scatter, bcast, allgather };
+constexpr size_t number_of_collectives = 5;
+constexpr bool reduces(Collective collective) noexcept {
+    return collective != Collective::bcast && collective != Collective::allgather;
+}
 
 const char* name_of(CollectivePath path) noexcept;
 constexpr CollectivePath schedule_paths[] = {CollectivePath::ring,
@@ -96,6 +104,14 @@ struct Settings {
     bool reproducible = false;
     ReportTarget report;
     LogLevel log = LogLevel::warn;
+
+    const PathRanges& paths_of(Collective collective) const noexcept {
+        constexpr PathRanges Settings::*fields[] = {&Settings::allreduce, &Settings::reduce,
+                                                    &Settings::reduce_scatter, &Settings::bcast,
+                                                    &Settings::allgather};
+        static_assert(std::size(fields) == number_of_collectives);
+        return this->*fields[static_cast<size_t>(collective)];
+    }
 };
 
 struct SettingsResult {

@@ -11,6 +11,7 @@
 
 #include "offload/api.hpp"
 #include "offload/api/comm_table.hpp"
+#include "pipeline/operands.hpp"
 
 namespace vecmpi::pipeline::node {
 
@@ -56,17 +57,11 @@ void note_node_decline() noexcept;
 
 // ---- what collectives over several nodes do on each ---------------------------------------------
 
-// One rank's part of a reduction: dense elements of a predefined type.
-struct NodeVector {
-    const void* input = nullptr;
-    void* output = nullptr;  // as long as the input; may be the input
-    MPI_Count elements = 0;
-    MPI_Datatype type = MPI_BYTE;
-    MPI_Op op = MPI_SUM;
-    MPI_Count element_bytes = 0;
-
-    size_t bytes() const noexcept { return static_cast<size_t>(elements * element_bytes); }
-};
+// Shared memory is made by blocking collectives. A communicator that a program uses for a moment
+// must not pay that, so as many of its calls go to the library first.
+inline uint64_t calls_before_sharing() noexcept {
+    return settings().intranode == IntranodeMode::on ? 0 : 20;
+}
 
 // The ranks of a communicator that share this node. Each call blocks, and all of them make the same
 // calls in the same order, with vectors of the same length. One thread at a time.
@@ -85,7 +80,7 @@ class NodeTeam {
     // The first rank's output becomes the reduction of all inputs; of at least one element, and
     // without one they only wait for each other. At most most_small_bytes.
     static constexpr size_t most_small_bytes = 4096;
-    void reduce_to_first(const NodeVector& vector) noexcept;
+    void reduce_to_first(const Operands& vector) noexcept;
     // The first rank's bytes become those of all. At most most_small_bytes. Returns what the first
     // rank gives as `good`; without it the data are undefined.
     bool bcast_from_first(void* data, size_t bytes, bool good) noexcept;
@@ -93,9 +88,9 @@ class NodeTeam {
     // The vector has so many slices, segment(elements, slices, i), at most as many as the team has
     // ranks. Of the i-th rank's output, the i-th slice becomes the reduction of all inputs; what
     // lies in the other slices is undefined.
-    void reduce_slices(const NodeVector& vector, int slices) noexcept;
+    void reduce_slices(const Operands& vector, int slices) noexcept;
     // All outputs become whole.
-    void gather_slices(const NodeVector& vector, int slices) noexcept;
+    void gather_slices(const Operands& vector, int slices) noexcept;
 
   private:
     explicit NodeTeam(std::unique_ptr<class NodeComm> node) noexcept;

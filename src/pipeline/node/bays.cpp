@@ -55,18 +55,18 @@ bool is_direct(size_t bytes, int ranks) noexcept {
 }
 }  // namespace
 
-AllreduceRun Bays::begin_allreduce(const Reduction& what) noexcept {
+AllreduceRun Bays::begin_allreduce(const Operands& what) noexcept {
     if (is_direct(what.bytes(), ranks()))
         return AllreduceRun(std::in_place_type<DirectRun>, *this, what, doubling_, true);
-    cut(what.elements, ranks());
+    cut(what.count, ranks());
     return AllreduceRun(std::in_place_type<SlicedRun>, *this, what, doubling_, ResultPlace::on_all,
                         0);
 }
 
-int Bays::allreduce(const Reduction& what, Way way) noexcept {
-    if (way == Way::in_one_copy && !is_direct(what.bytes(), ranks())) {
-        cut(what.elements, ranks());
-        const Outcome outcome = allreduce_in_one_copy(what);
+int Bays::allreduce(const Operands& what, Transport transport) noexcept {
+    if (transport == Transport::single_copy && !is_direct(what.bytes(), ranks())) {
+        cut(what.count, ranks());
+        const Outcome outcome = allreduce_by_single_copy(what);
         if (outcome != Outcome::not_readable)
             return outcome == Outcome::done ? MPI_SUCCESS : MPI_ERR_OTHER;
     }
@@ -75,9 +75,9 @@ int Bays::allreduce(const Reduction& what, Way way) noexcept {
     return MPI_SUCCESS;
 }
 
-void Bays::reduce(const Reduction& what, int root) noexcept {
+void Bays::reduce(const Operands& what, int root) noexcept {
     const bool binomial = what.bytes() <= library::library_reduces_by_tree_up_to ||
-                          what.elements < ButterflyPlan{ranks(), 0}.core();
+                          what.count < ButterflyPlan{ranks(), 0}.core();
     if (binomial && binomial_root_ != root) {
         try {
             binomial_ = order_of_binomial_tree(ranks(), root);
@@ -91,7 +91,7 @@ void Bays::reduce(const Reduction& what, int root) noexcept {
         DirectRun(*this, what, order, me() == root).advance<Waits::here>();
         return;
     }
-    cut(what.elements, ranks());
+    cut(what.count, ranks());
     SlicedRun(*this, what, order, ResultPlace::on_root, root).advance<Waits::here>();
 }
 
@@ -99,58 +99,49 @@ const CombiningOrder& Bays::order_of_scatter(size_t bytes) const noexcept {
     return bytes < library::library_exchanges_pairs_from ? halving_ : pairwise_;
 }
 
-void Bays::scatter(const Reduction& what, Way way) noexcept {
-    if (way == Way::in_one_copy && scatter_in_one_copy(what)) return;
-    SlicedRun(*this, what, order_of_scatter(what.bytes()), ResultPlace::in_slices, 0)
-        .advance<Waits::here>();
-}
-
-void Bays::reduce_scatter(const Reduction& what, offload::RankArray counts, Way way) noexcept {
+void Bays::reduce_scatter(const Operands& what, const RankCounts& counts,
+                          Transport transport) noexcept {
     int64_t first = 0;
     for (int rank = 0; rank < ranks(); ++rank) {
         slices_[static_cast<size_t>(rank)] = {first, counts[rank]};
         first += counts[rank];
     }
-    scatter(what, way);
+    if (transport == Transport::single_copy && scatter_by_single_copy(what)) return;
+    SlicedRun(*this, what, order_of_scatter(what.bytes()), ResultPlace::in_slices, 0)
+        .advance<Waits::here>();
 }
 
-void Bays::reduce_scatter_block(const Reduction& what, MPI_Count count, Way way) noexcept {
-    for (int rank = 0; rank < ranks(); ++rank)
-        slices_[static_cast<size_t>(rank)] = {rank * count, count};
-    scatter(what, way);
-}
-
-void Bays::reduce_slices(const Reduction& what, int slices) noexcept {
-    cut(what.elements, slices);
-    Reduction own = what;
-    own.output +=
-        static_cast<size_t>(slices_[static_cast<size_t>(me())].first) * what.element_bytes;
+void Bays::reduce_slices(const Operands& what, int slices) noexcept {
+    cut(what.count, slices);
+    Operands own = what;
+    own.output = what.output_at(slices_[static_cast<size_t>(me())].first);
     SlicedRun(*this, own, doubling_, ResultPlace::in_slices, 0).advance<Waits::here>();
 }
 
-void Bays::gather_slices(unsigned char* vector, int64_t elements, size_t element_bytes,
-                         int slices) noexcept {
-    cut(elements, slices);
+void Bays::gather_slices(const Operands& what, int slices) noexcept {
+    cut(what.count, slices);
     const auto block_of = [&](int rank) noexcept {
         const Segment& slice = slices_[static_cast<size_t>(rank)];
-        return Block{vector + static_cast<size_t>(slice.first) * element_bytes,
-                     static_cast<size_t>(slice.count) * element_bytes};
+        return Block{what.output_at(slice.first), what.bytes_of(slice.count)};
     };
-    gather_in_rounds(block_of(me()).place, block_of(0).bytes, block_of);
+    gather_by_two_copies(block_of(me()).place, block_of(0).bytes, block_of);
 }
 
-void Bays::bcast(unsigned char* buffer, size_t bytes, int root, size_t* told, Way way) noexcept {
-    if (way == Way::in_one_copy && bcast_in_one_copy(buffer, bytes, root, told)) return;
-    bcast_in_rounds(buffer, bytes, root, told);
+void Bays::bcast(unsigned char* buffer, size_t bytes, int root, size_t* told,
+                 Transport transport) noexcept {
+    if (transport == Transport::single_copy && bcast_by_single_copy(buffer, bytes, root, told))
+        return;
+    bcast_by_two_copies(buffer, bytes, root, told);
 }
 
-void Bays::allgather(const unsigned char* own, unsigned char* all, size_t bytes, Way way) noexcept {
-    if (way == Way::in_one_copy && allgather_in_one_copy(own, all, bytes)) return;
-    allgather_in_rounds(own, all, bytes);
+void Bays::allgather(const unsigned char* own, unsigned char* all, size_t bytes,
+                     Transport transport) noexcept {
+    if (transport == Transport::single_copy && allgather_by_single_copy(own, all, bytes)) return;
+    allgather_by_two_copies(own, all, bytes);
 }
 
-void Bays::bcast_in_rounds(unsigned char* buffer, size_t bytes, int root,
-                           size_t* told_bytes) noexcept {
+void Bays::bcast_by_two_copies(unsigned char* buffer, size_t bytes, int root,
+                               size_t* told_bytes) noexcept {
     Lane& lane = lane_for(bytes + slot_header_bytes);
     const size_t in_round = lane.slot_bytes() - slot_header_bytes;
     const auto rounds_of = [=](size_t n) noexcept {
@@ -194,16 +185,16 @@ void Bays::copy_own_block(const unsigned char* own, unsigned char* all,
     if (place != own) std::memcpy(place, own, bytes);
 }
 
-void Bays::allgather_in_rounds(const unsigned char* own, unsigned char* all,
-                               size_t bytes) noexcept {
-    gather_in_rounds(own, bytes, [=](int rank) noexcept {
+void Bays::allgather_by_two_copies(const unsigned char* own, unsigned char* all,
+                                   size_t bytes) noexcept {
+    gather_by_two_copies(own, bytes, [=](int rank) noexcept {
         return Block{all ? all + static_cast<size_t>(rank) * bytes : nullptr, bytes};
     });
 }
 
 template <class BlockOf>
-void Bays::gather_in_rounds(const unsigned char* own, size_t largest,
-                            const BlockOf& block_of) noexcept {
+void Bays::gather_by_two_copies(const unsigned char* own, size_t largest,
+                                const BlockOf& block_of) noexcept {
     Lane& lane = lane_for(largest);
     const size_t in_round = lane.slot_bytes();
     const uint64_t rounds = std::max<uint64_t>((largest + in_round - 1) / in_round, 1);

@@ -5,23 +5,20 @@
 // it lies in the others' memory (single_copy.cpp). One thread at a time.
 #pragma once
 
-#include <mpi.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/api/profile.hpp"
 #include "bay.hpp"
 #include "combining.hpp"
 #include "offload/api.hpp"
 #include "peer_memory.hpp"
+#include "pipeline/rank_counts.hpp"
 #include "reduction_run.hpp"
 
 namespace vecmpi::pipeline::node {
-
-// How the data move: through slots of bays, or read where they lie.
-enum class Way : uint8_t { in_rounds, in_one_copy };
 
 class Bays {
   public:
@@ -34,28 +31,30 @@ class Bays {
 
     int ranks() const noexcept { return static_cast<int>(bays_.size()); }
 
-    // Way: the same on all ranks; in_one_copy only where that is allowed. An error code: in place
-    // the input may be gone when another process's memory turns out not to be readable.
-    int allreduce(const Reduction& what, Way way) noexcept;
-    void reduce(const Reduction& what, int root) noexcept;
+    // Transport: one of ours, the same on all ranks; single_copy only where that is allowed. An
+    // error code: in place the input may be gone when another process's memory turns out not to be
+    // readable.
+    int allreduce(const Operands& what, Transport transport) noexcept;
+    void reduce(const Operands& what, int root) noexcept;
     // The output is this rank's slice: counts[rank] elements.
-    void reduce_scatter(const Reduction& what, offload::RankArray counts, Way way) noexcept;
-    void reduce_scatter_block(const Reduction& what, MPI_Count count, Way way) noexcept;
+    void reduce_scatter(const Operands& what, const RankCounts& counts,
+                        Transport transport) noexcept;
     // Of the vector's `slices` slices (segment()), this rank's becomes the result, in its place of
     // the output; at most as many as there are ranks.
-    void reduce_slices(const Reduction& what, int slices) noexcept;
+    void reduce_slices(const Operands& what, int slices) noexcept;
     // Rank i has the i-th slice in its place; then all have all.
-    void gather_slices(unsigned char* vector, int64_t elements, size_t element_bytes,
-                       int slices) noexcept;
+    void gather_slices(const Operands& what, int slices) noexcept;
     // An Allreduce in rounds, which the caller goes on with. Begun in the same order on all ranks,
     // the next one when this one has ended.
-    AllreduceRun begin_allreduce(const Reduction& what) noexcept;
+    AllreduceRun begin_allreduce(const Operands& what) noexcept;
     // *told: how many bytes the root has: as many, unless the program is wrong. A null buffer: this
     // rank has failed; on the root that means 0 bytes.
-    void bcast(unsigned char* buffer, size_t bytes, int root, size_t* told, Way way) noexcept;
+    void bcast(unsigned char* buffer, size_t bytes, int root, size_t* told,
+               Transport transport) noexcept;
     // own: `bytes` bytes; they may lie in their place of all, which has that many of each rank. A
     // null one: this rank has failed, and takes part without.
-    void allgather(const unsigned char* own, unsigned char* all, size_t bytes, Way way) noexcept;
+    void allgather(const unsigned char* own, unsigned char* all, size_t bytes,
+                   Transport transport) noexcept;
 
     // All ranks can read all of these, by rank.
     void allow_single_copy(std::vector<PeerProcess> peers) noexcept { peers_ = std::move(peers); }
@@ -75,35 +74,36 @@ class Bays {
     bool all_let_read() const noexcept;
     bool all_say(bool yes) noexcept;
     bool may_read_all() const noexcept;
-    Outcome allreduce_in_one_copy(const Reduction& what) noexcept;
-    bool scatter_in_one_copy(const Reduction& what) noexcept;
-    bool reduce_own_slice(const Reduction& what, const CombiningOrder& order,
+    Outcome allreduce_by_single_copy(const Operands& what) noexcept;
+    bool scatter_by_single_copy(const Operands& what) noexcept;
+    bool reduce_own_slice(const Operands& what, const CombiningOrder& order,
                           unsigned char* to) noexcept;
-    bool bcast_in_one_copy(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
-    bool allgather_in_one_copy(const unsigned char* own, unsigned char* all, size_t bytes) noexcept;
+    bool bcast_by_single_copy(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
+    bool allgather_by_single_copy(const unsigned char* own, unsigned char* all,
+                                  size_t bytes) noexcept;
     void copy_own_block(const unsigned char* own, unsigned char* all, size_t bytes) const noexcept;
     bool read_in_parts(int rank, uint64_t from, unsigned char* to, size_t bytes) noexcept;
 
-    void bcast_in_rounds(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
-    void allgather_in_rounds(const unsigned char* own, unsigned char* all, size_t bytes) noexcept;
+    void bcast_by_two_copies(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
+    void allgather_by_two_copies(const unsigned char* own, unsigned char* all,
+                                 size_t bytes) noexcept;
     // block_of(rank): where it goes and how long it is.
     struct Block {
         unsigned char* place;  // null: nowhere
         size_t bytes;
     };
     template <class BlockOf>
-    void gather_in_rounds(const unsigned char* own, size_t largest,
-                          const BlockOf& block_of) noexcept;
+    void gather_by_two_copies(const unsigned char* own, size_t largest,
+                              const BlockOf& block_of) noexcept;
     Lane& lane_for(size_t bytes) noexcept {
         return lanes_[bytes <= shape_of(LaneKind::small).slot_bytes ? 0 : 1];
     }
     Lane& lane_for_slices(size_t bytes) noexcept;
     int me() const noexcept { return lanes_[0].rank(); }
     template <class Value>
-    void combine(const Reduction& what, const CombiningOrder& order, int64_t elements,
+    void combine(const Operands& what, const CombiningOrder& order, int64_t elements,
                  size_t at_once_bytes, unsigned char* to, const Value& value) noexcept;
     void cut(int64_t elements, int slices) noexcept;
-    void scatter(const Reduction& what, Way way) noexcept;
     const CombiningOrder& order_of_scatter(size_t bytes) const noexcept;
     static bool leaves_slice_in_place(size_t bytes) noexcept;
 
@@ -128,18 +128,17 @@ constexpr size_t remote_piece_bytes = size_t{64} << 10;
 
 // value(rank, first, n, spare) -> where n of the rank's values lie, from element `first` on.
 template <class Value>
-void Bays::combine(const Reduction& what, const CombiningOrder& order, int64_t elements,
+void Bays::combine(const Operands& what, const CombiningOrder& order, int64_t elements,
                    size_t at_once_bytes, unsigned char* to, const Value& value) noexcept {
-    const auto in_piece = static_cast<int64_t>(at_once_bytes / what.element_bytes);
+    const int64_t in_piece = static_cast<int64_t>(at_once_bytes) / what.extent;
     for (int64_t first = 0; first < elements; first += in_piece) {
         const int64_t n = std::min(in_piece, elements - first);
         combine_values(
-            order, kept_.get(), at_once_bytes, to + static_cast<size_t>(first) * what.element_bytes,
+            order, kept_.get(), at_once_bytes, to + what.bytes_of(first),
             [&](int rank, unsigned char* spare) noexcept { return value(rank, first, n, spare); },
             [&](const unsigned char* left, const unsigned char* right,
                 unsigned char* into) noexcept {
-                offload::reduce_elements(left, right, into, n, what.type,
-                                         static_cast<MPI_Count>(what.element_bytes), what.op);
+                offload::reduce_elements(left, right, into, n, what.type, what.extent, what.op);
             });
     }
 }

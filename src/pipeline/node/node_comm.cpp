@@ -38,9 +38,7 @@ thread_local constinit LastFound last_declined __attribute__((tls_model("initial
 
 thread_local constinit bool node_declined __attribute__((tls_model("initial-exec"))) = false;
 
-// Boxes cost three small collectives, and the first ones of a rank the arena: what some 20 small
-// calls gain by them. A communicator that a program uses for a moment must not pay that.
-uint64_t calls_before() noexcept { return settings().intranode == IntranodeMode::on ? 0 : 20; }
+// A call with as many bytes counts for one more.
 constexpr size_t bytes_of_one_call = size_t{16} << 10;
 
 // What each rank tells the others.
@@ -107,7 +105,7 @@ bool count_call(MPI_Comm comm, size_t bytes) {
     const std::lock_guard lock(Table::mutex);
     uint64_t& calls = Table::obtain(comm).calls;
     calls += 1 + bytes / bytes_of_one_call;
-    return calls > calls_before();
+    return calls > calls_before_sharing();
 }
 
 std::unique_ptr<NodeComm> make_of(int rank, std::vector<BoxOfRank> boxes) noexcept {
@@ -207,21 +205,22 @@ NodeComm::~NodeComm() {
     retire_box(own, own_bay_, std::move(boxes_));
 }
 
-BaysToUse NodeComm::bays_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept {
+BaysToUse NodeComm::bays_for(Call call, MPI_Comm comm, Collective collective,
+                             size_t bytes) noexcept {
     if (!bays_decided_) {
         const offload::DirectCall scope(call);
         decide_bays(comm);
     }
     if (!bays_) return {};
-    const Candidate way = way_for(call, comm, kind, bytes);
-    if (way == Candidate::library) {
+    const Transport transport = transport_for(call, comm, collective, bytes);
+    if (transport == Transport::library) {
         count(Counter::decline_slower);
         // The library's own calls are not offered to other paths.
         if (!offload::is_reentrant()) note_node_decline();
         return {};
     }
     poll_now_and_then();
-    return {bays_.get(), way == Candidate::in_one_copy ? Way::in_one_copy : Way::in_rounds};
+    return {bays_.get(), transport};
 }
 
 Bays* NodeComm::decide_bays(MPI_Comm comm) noexcept {
@@ -254,23 +253,26 @@ void NodeComm::make_job_site(Call call, MPI_Comm comm) noexcept {
     if (site->bays != nullptr) job_site_ = std::move(site);
 }
 
-// Where the user said from which size on one copy is to be made, nothing is tried.
-Candidate NodeComm::way_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept {
+// Where VECMPI_SINGLE_COPY is a size, nothing is tried.
+Transport NodeComm::transport_for(Call call, MPI_Comm comm, Collective collective,
+                                  size_t bytes) noexcept {
+    // What was found on another communicator may not be allowed on this one.
+    const auto allowed = [&](Transport wanted) noexcept {
+        return wanted == Transport::single_copy && !bays_->allows_single_copy()
+                   ? Transport::copy_in_copy_out
+                   : wanted;
+    };
     const size_t from = settings().single_copy;
     if (from != 0 && from != SIZE_MAX)
-        return bays_->allows_single_copy() && bytes >= from ? Candidate::in_one_copy
-                                                            : Candidate::in_rounds;
-    if (bytes < tried_bytes.front()) return Candidate::in_rounds;
-    std::optional<LargeChoice>& choice = choices_[static_cast<size_t>(kind)];
-    if (!choice) {
+        return allowed(bytes >= from ? Transport::single_copy : Transport::copy_in_copy_out);
+    if (bytes < tried_bytes.front()) return Transport::copy_in_copy_out;
+    std::optional<TransportsBySize>& found = transports_[static_cast<size_t>(collective)];
+    if (!found) {
         const offload::DirectCall scope(call);
-        const bool library = settings().intranode == IntranodeMode::automatic;
-        choice = choose_ways(*bays_, comm, kind, library);
+        const bool may_be_library = settings().intranode == IntranodeMode::automatic;
+        found = choose_transports(*bays_, comm, collective, may_be_library);
     }
-    // What was found on another communicator may not be allowed on this one.
-    const Candidate found = choice->of(bytes);
-    return found == Candidate::in_one_copy && !bays_->allows_single_copy() ? Candidate::in_rounds
-                                                                           : found;
+    return allowed(transport_of(*found, bytes));
 }
 
 namespace {

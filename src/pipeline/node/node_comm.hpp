@@ -12,14 +12,15 @@
 #include "arena.hpp"
 #include "offload/api.hpp"
 #include "pipeline/node/api/butterfly.hpp"
-#include "way_choice.hpp"
+#include "pipeline/operands.hpp"
+#include "transport_trial.hpp"
 
 namespace vecmpi::pipeline::node {
 
 // For one call. Null on all ranks where the library serves it.
 struct BaysToUse {
     Bays* bays = nullptr;
-    Way way = Way::in_rounds;
+    Transport transport = Transport::copy_in_copy_out;
 };
 
 struct JobSite;
@@ -48,8 +49,8 @@ class NodeComm {
     size_t bcast(kernels::Line& value, size_t bytes, int root) noexcept;
 
     // Before a call with more data than a line carries; the first one makes the bays, collectively,
-    // and the first large one of its kind finds out which way is the fastest.
-    BaysToUse bays_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept;
+    // and the first large one of a collective finds out by which transport it is the fastest.
+    BaysToUse bays_for(Call call, MPI_Comm comm, Collective collective, size_t bytes) noexcept;
     // Makes them, the first time; inside a DirectCall. Null on all ranks where one has none.
     Bays* decide_bays(MPI_Comm comm) noexcept;
 
@@ -68,7 +69,7 @@ class NodeComm {
         uint64_t all_finished = 0;  // by all ranks, as far as is known
     };
     void make_bays(MPI_Comm comm) noexcept;
-    Candidate way_for(Call call, MPI_Comm comm, LargeKind kind, size_t bytes) noexcept;
+    Transport transport_for(Call call, MPI_Comm comm, Collective collective, size_t bytes) noexcept;
     uint64_t begin(OneWay kind) noexcept;
     void end(OneWay kind) noexcept;
     static void await(const kernels::Line& line, uint64_t turn) noexcept;
@@ -87,7 +88,7 @@ class NodeComm {
     bool bays_decided_ = false;
     uint32_t own_bay_ = no_bay;
     std::unique_ptr<Bays> bays_;
-    std::optional<LargeChoice> choices_[number_of_large_kinds];
+    std::optional<TransportsBySize> transports_[number_of_collectives];
     bool wants_job_site_ = false, job_site_decided_ = false;
     std::shared_ptr<JobSite> job_site_;
 };
@@ -95,16 +96,14 @@ class NodeComm {
 // Collective over comm, blocking, inside a DirectCall. Null on all ranks where one of them cannot.
 std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept;
 
-// What lines carry, combined.
-struct CombineElements {
-    MPI_Count elements;
-    MPI_Datatype type;
-    MPI_Op op;
-    size_t bytes;
+// Combines the vectors that lines carry.
+struct CombineInLines {
+    const Operands& what;
+    size_t bytes;  // of the vector
     void operator()(const kernels::Line& left, const kernels::Line& right,
                     kernels::Line& into) const noexcept {
         offload::reduce_elements(data_of(left, bytes), data_of(right, bytes), data_of(into, bytes),
-                                 elements, type, static_cast<MPI_Count>(bytes) / elements, op);
+                                 what.count, what.type, what.extent, what.op);
     }
 };
 constexpr auto combine_nothing = [](const kernels::Line&, const kernels::Line&,

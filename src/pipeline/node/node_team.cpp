@@ -11,19 +11,10 @@
 namespace vecmpi::pipeline::node {
 
 namespace {
-
-Reduction reduction_of(const NodeVector& vector) noexcept {
-    // Only read, unless it is the output.
-    auto* const input = static_cast<unsigned char*>(const_cast<void*>(vector.input));
-    return {input,     static_cast<unsigned char*>(vector.output), vector.elements, vector.type,
-            vector.op, static_cast<size_t>(vector.element_bytes)};
-}
-
-void copy_input(const NodeVector& vector) noexcept {
-    if (vector.output != vector.input && vector.elements != 0)
+void copy_input(const Operands& vector) noexcept {
+    if (vector.output != vector.input && vector.count != 0)
         std::memcpy(vector.output, vector.input, vector.bytes());
 }
-
 }  // namespace
 
 static_assert(NodeTeam::most_bytes_in_line == kernels::line_data_bytes);
@@ -48,17 +39,17 @@ bool NodeTeam::make_bays(MPI_Comm node_comm) noexcept {
     return !node_ || bays_ != nullptr;
 }
 
-void NodeTeam::reduce_to_first(const NodeVector& vector) noexcept {
+void NodeTeam::reduce_to_first(const Operands& vector) noexcept {
     const size_t bytes = vector.bytes();
     if (!node_) return copy_input(vector);
     if (bytes > kernels::line_data_bytes) {
         node_->poll_now_and_then();
-        return bays_->reduce(reduction_of(vector), 0);
+        return bays_->reduce(vector, 0);
     }
     kernels::Line value;
     if (bytes == 0) return node_->reduce(value, 0, 0, combine_nothing);
     std::memcpy(data_of(value, bytes), vector.input, bytes);
-    node_->reduce(value, bytes, 0, CombineElements{vector.elements, vector.type, vector.op, bytes});
+    node_->reduce(value, bytes, 0, CombineInLines{vector, bytes});
     if (node_->rank() == 0) std::memcpy(vector.output, data_of(value, bytes), bytes);
 }
 
@@ -69,7 +60,7 @@ bool NodeTeam::bcast_from_first(void* data, size_t bytes, bool good) noexcept {
     size_t told = 0;
     if (bytes > kernels::line_data_bytes) {
         bays_->bcast(is_first && !good ? nullptr : static_cast<unsigned char*>(data), bytes, 0,
-                     &told, Way::in_rounds);
+                     &told, Transport::copy_in_copy_out);
         return is_first ? good : told == bytes;
     }
     const size_t other = bytes == 0 ? 1 : 0;
@@ -81,16 +72,14 @@ bool NodeTeam::bcast_from_first(void* data, size_t bytes, bool good) noexcept {
     return told == bytes;
 }
 
-void NodeTeam::reduce_slices(const NodeVector& vector, int slices) noexcept {
+void NodeTeam::reduce_slices(const Operands& vector, int slices) noexcept {
     if (!node_) return copy_input(vector);
     node_->poll_now_and_then();
-    bays_->reduce_slices(reduction_of(vector), slices);
+    bays_->reduce_slices(vector, slices);
 }
 
-void NodeTeam::gather_slices(const NodeVector& vector, int slices) noexcept {
-    if (!node_) return;
-    bays_->gather_slices(static_cast<unsigned char*>(vector.output), vector.elements,
-                         static_cast<size_t>(vector.element_bytes), slices);
+void NodeTeam::gather_slices(const Operands& vector, int slices) noexcept {
+    if (node_) bays_->gather_slices(vector, slices);
 }
 
 }  // namespace vecmpi::pipeline::node

@@ -33,7 +33,7 @@ bool have_all_told(const Lane& lane, Signal signal, uint64_t round) noexcept {
 
 }  // namespace
 
-DirectRun::DirectRun(Bays& bays, const Reduction& what, const CombiningOrder& order,
+DirectRun::DirectRun(Bays& bays, const Operands& what, const CombiningOrder& order,
                      bool gets_result) noexcept
     : bays_(bays),
       what_(what),
@@ -53,18 +53,18 @@ bool DirectRun::advance() noexcept {
     }
     if (gets_result_) {
         if (!have_all_told<waits>(lane_, Signal::filled, round_)) return false;
-        bays_.combine(what_, order_, what_.elements, piece_bytes, what_.output,
+        bays_.combine(what_, order_, what_.count, piece_bytes, what_.output_at(0),
                       [&](int rank, int64_t first, int64_t, unsigned char*) noexcept {
                           const unsigned char* const all =
-                              rank == me ? what_.input : lane_.slot(rank, round_);
-                          return all + static_cast<size_t>(first) * what_.element_bytes;
+                              rank == me ? what_.input_at(0) : lane_.slot(rank, round_);
+                          return all + what_.bytes_of(first);
                       });
     }
     lane_.tell(Signal::read, round_);
     return true;
 }
 
-SlicedRun::SlicedRun(Bays& bays, const Reduction& what, const CombiningOrder& order,
+SlicedRun::SlicedRun(Bays& bays, const Operands& what, const CombiningOrder& order,
                      ResultPlace result, int root) noexcept
     : bays_(bays),
       what_(what),
@@ -79,7 +79,7 @@ SlicedRun::SlicedRun(Bays& bays, const Reduction& what, const CombiningOrder& or
     size_t slices = bays.slices_.size();
     while (slices > 1 && bays.slices_[slices - 1].count == 0) --slices;
     part_bytes_ = lane_.slot_bytes() / slices / line * line;
-    in_part_ = static_cast<int64_t>(part_bytes_ / what.element_bytes);
+    in_part_ = static_cast<int64_t>(part_bytes_) / what.extent;
     int64_t largest = 0;
     for (const Segment& slice : bays.slices_) largest = std::max(largest, slice.count);
     rounds_ = std::max<int64_t>((largest + in_part_ - 1) / in_part_, 1);
@@ -120,8 +120,8 @@ void SlicedRun::give(int64_t k) noexcept {
     for (int rank = 0; rank < bays_.ranks(); ++rank) {
         const Segment given = part(rank, k);
         if (rank != me_)
-            std::memcpy(in_slot(me_, k, rank), what_.input + bytes_of(given.first),
-                        bytes_of(given.count));
+            std::memcpy(in_slot(me_, k, rank), what_.input_at(given.first),
+                        what_.bytes_of(given.count));
     }
     lane_.tell(Signal::filled, number(k));
 }
@@ -134,25 +134,25 @@ void SlicedRun::reduce(int64_t k) noexcept {
     const int64_t output_first =
         result_ == ResultPlace::in_slices ? bays_.slices_[static_cast<size_t>(me_)].first : 0;
     unsigned char* const output =
-        what_.output ? what_.output + bytes_of(own.first - output_first) : nullptr;
+        what_.output ? what_.output_at(own.first - output_first) : nullptr;
     unsigned char* const to = in_own_slot ? in_slot(me_, k, me_) : output;
     bays_.combine(what_, order_, own.count, piece_bytes, to,
                   [&](int rank, int64_t first, int64_t, unsigned char*) noexcept {
                       const unsigned char* const all =
-                          rank == me_ ? what_.input + bytes_of(own.first) : in_slot(rank, k, me_);
-                      return all + bytes_of(first);
+                          rank == me_ ? what_.input_at(own.first) : in_slot(rank, k, me_);
+                      return all + what_.bytes_of(first);
                   });
     if (others_collect_) lane_.tell(Signal::reduced, number(k));
     if (in_own_slot && (collects_ || result_ == ResultPlace::in_slices))
-        std::memmove(output, to, bytes_of(own.count));
+        std::memmove(output, to, what_.bytes_of(own.count));
     if (in_own_slot && result_ == ResultPlace::in_slices &&
         Bays::leaves_slice_in_place(what_.bytes()))
-        std::memcpy(what_.output + bytes_of(own.first), to, bytes_of(own.count));
+        std::memcpy(what_.output_at(own.first), to, what_.bytes_of(own.count));
 }
 
 void SlicedRun::collect(int rank, int64_t k) noexcept {
     const Segment got = part(rank, k);
-    std::memcpy(what_.output + bytes_of(got.first), in_slot(rank, k, rank), bytes_of(got.count));
+    std::memcpy(what_.output_at(got.first), in_slot(rank, k, rank), what_.bytes_of(got.count));
 }
 
 template bool DirectRun::advance<Waits::here>() noexcept;

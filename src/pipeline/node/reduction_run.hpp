@@ -3,8 +3,6 @@
 // look by a job.
 #pragma once
 
-#include <mpi.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <variant>
@@ -12,22 +10,11 @@
 #include "base/api.hpp"
 #include "bay.hpp"
 #include "combining.hpp"
+#include "pipeline/operands.hpp"
 
 namespace vecmpi::pipeline::node {
 
 class Bays;
-
-// What one rank gives to a reduction: dense elements of a predefined type.
-struct Reduction {
-    const unsigned char* input = nullptr;
-    unsigned char* output = nullptr;  // may be the input; unused where this rank gets no result
-    MPI_Count elements = 0;
-    MPI_Datatype type = MPI_BYTE;
-    MPI_Op op = MPI_SUM;
-    size_t element_bytes = 0;
-
-    size_t bytes() const noexcept { return static_cast<size_t>(elements) * element_bytes; }
-};
 
 // For the other ranks: in advance(), or whoever calls it again.
 enum class Waits : uint8_t { here, elsewhere };
@@ -35,7 +22,7 @@ enum class Waits : uint8_t { here, elsewhere };
 // One round; everyone who gets the result reads everything.
 class DirectRun {
   public:
-    DirectRun(Bays& bays, const Reduction& what, const CombiningOrder& order,
+    DirectRun(Bays& bays, const Operands& what, const CombiningOrder& order,
               bool gets_result) noexcept;
     // True when it is done. Not called again then.
     template <Waits waits>
@@ -43,7 +30,7 @@ class DirectRun {
 
   private:
     Bays& bays_;
-    const Reduction what_;
+    const Operands what_;
     const CombiningOrder& order_;
     Lane& lane_;
     const uint64_t round_;
@@ -58,7 +45,7 @@ enum class ResultPlace : uint8_t { on_all, on_root, in_slices };
 // the result. The bays are cut into slices before.
 class SlicedRun {
   public:
-    SlicedRun(Bays& bays, const Reduction& what, const CombiningOrder& order, ResultPlace result,
+    SlicedRun(Bays& bays, const Operands& what, const CombiningOrder& order, ResultPlace result,
               int root) noexcept;
     // True when it is done. Not called again then.
     template <Waits waits>
@@ -67,9 +54,6 @@ class SlicedRun {
   private:
     uint64_t number(int64_t k) const noexcept { return first_ + static_cast<uint64_t>(k); }
     Segment part(int rank, int64_t k) const noexcept;
-    size_t bytes_of(int64_t elements) const noexcept {
-        return static_cast<size_t>(elements) * what_.element_bytes;
-    }
     unsigned char* in_slot(int owner, int64_t k, int slice) const noexcept {
         return lane_.slot(owner, number(k)) + static_cast<size_t>(slice) * part_bytes_;
     }
@@ -78,7 +62,7 @@ class SlicedRun {
     void collect(int rank, int64_t k) noexcept;
 
     Bays& bays_;
-    const Reduction what_;
+    const Operands what_;
     const CombiningOrder& order_;
     Lane& lane_;
     const ResultPlace result_;

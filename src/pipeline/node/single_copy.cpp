@@ -19,8 +19,8 @@ uint64_t address_of(const void* buffer) noexcept { return reinterpret_cast<uintp
 }  // namespace
 
 void Bays::tell_card(const Card& mine) noexcept {
-    allgather_in_rounds(reinterpret_cast<const unsigned char*>(&mine),
-                        reinterpret_cast<unsigned char*>(cards_.data()), sizeof mine);
+    allgather_by_two_copies(reinterpret_cast<const unsigned char*>(&mine),
+                            reinterpret_cast<unsigned char*>(cards_.data()), sizeof mine);
 }
 
 bool Bays::all_let_read() const noexcept {
@@ -30,7 +30,7 @@ bool Bays::all_let_read() const noexcept {
 
 bool Bays::all_say(bool yes) noexcept {
     const unsigned char mine = yes;
-    allgather_in_rounds(&mine, verdicts_.data(), sizeof mine);
+    allgather_by_two_copies(&mine, verdicts_.data(), sizeof mine);
     return std::find(verdicts_.begin(), verdicts_.end(), 0) == verdicts_.end();
 }
 
@@ -57,17 +57,16 @@ bool Bays::read_in_parts(int rank, uint64_t from, unsigned char* to, size_t byte
     return true;
 }
 
-bool Bays::reduce_own_slice(const Reduction& what, const CombiningOrder& order,
+bool Bays::reduce_own_slice(const Operands& what, const CombiningOrder& order,
                             unsigned char* to) noexcept {
     const Segment own = slices_[static_cast<size_t>(me())];
     bool fine = true;
     size_t read_bytes = 0;
     combine(what, order, own.count, remote_piece_bytes, to,
             [&](int rank, int64_t first, int64_t n, unsigned char* spare) noexcept {
-                const size_t at = static_cast<size_t>(own.first + first) * what.element_bytes;
-                if (rank == me()) return what.input + at;
+                if (rank == me()) return what.input_at(own.first + first);
+                const size_t at = what.bytes_of(own.first + first), bytes = what.bytes_of(n);
                 const auto peer = static_cast<size_t>(rank);
-                const size_t bytes = static_cast<size_t>(n) * what.element_bytes;
                 if ((read_bytes += bytes) >= bytes_between_polls) {
                     read_bytes = 0;
                     offload::make_progress();
@@ -79,7 +78,7 @@ bool Bays::reduce_own_slice(const Reduction& what, const CombiningOrder& order,
 }
 
 // In place the input is gone once the slices are reduced: whether all can read is found out before.
-Bays::Outcome Bays::allreduce_in_one_copy(const Reduction& what) noexcept {
+Bays::Outcome Bays::allreduce_by_single_copy(const Operands& what) noexcept {
     tell_card({address_of(what.input), address_of(what.output), what.bytes()});
     const bool in_place = std::any_of(cards_.begin(), cards_.end(), [](const Card& card) noexcept {
         return card.input == card.output;
@@ -88,17 +87,17 @@ Bays::Outcome Bays::allreduce_in_one_copy(const Reduction& what) noexcept {
     Lane& lane = lanes_[1];
     const uint64_t round = lane.begin(1);
     const auto place = [&](int rank) noexcept {
-        return static_cast<size_t>(slices_[static_cast<size_t>(rank)].first) * what.element_bytes;
+        return what.bytes_of(slices_[static_cast<size_t>(rank)].first);
     };
-    bool fine = reduce_own_slice(what, doubling_, what.output + place(me()));
+    bool fine = reduce_own_slice(what, doubling_, what.output_at(0) + place(me()));
     lane.tell(Signal::reduced, round);
     for (int i = 1; i < ranks(); ++i) {
         const int rank = (me() + i) % ranks();
         const auto peer = static_cast<size_t>(rank);
         lane.await(Signal::reduced, rank, round);
         fine = fine &&
-               read_in_parts(rank, cards_[peer].output + place(rank), what.output + place(rank),
-                             static_cast<size_t>(slices_[peer].count) * what.element_bytes);
+               read_in_parts(rank, cards_[peer].output + place(rank),
+                             what.output_at(0) + place(rank), what.bytes_of(slices_[peer].count));
     }
     lane.tell(Signal::read, round);
     if (all_say(fine)) return Outcome::done;
@@ -106,17 +105,18 @@ Bays::Outcome Bays::allreduce_in_one_copy(const Reduction& what) noexcept {
 }
 
 // In place the result would lie where others still read the input.
-bool Bays::scatter_in_one_copy(const Reduction& what) noexcept {
+bool Bays::scatter_by_single_copy(const Operands& what) noexcept {
     tell_card({address_of(what.input), 0, what.input == what.output ? 0 : what.bytes()});
     if (!all_let_read()) return false;
-    const bool fine = reduce_own_slice(what, order_of_scatter(what.bytes()), what.output);
+    const bool fine = reduce_own_slice(what, order_of_scatter(what.bytes()), what.output_at(0));
     return all_say(fine);
 }
 
-bool Bays::bcast_in_one_copy(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept {
+bool Bays::bcast_by_single_copy(unsigned char* buffer, size_t bytes, int root,
+                                size_t* told) noexcept {
     Card card{address_of(buffer), 0, buffer == nullptr ? 0 : bytes};
     size_t card_bytes = 0;
-    bcast_in_rounds(reinterpret_cast<unsigned char*>(&card), sizeof card, root, &card_bytes);
+    bcast_by_two_copies(reinterpret_cast<unsigned char*>(&card), sizeof card, root, &card_bytes);
     *told = card.bytes;
     bool fine = true;
     if (me() != root && card.bytes == bytes && buffer != nullptr)
@@ -124,8 +124,8 @@ bool Bays::bcast_in_one_copy(unsigned char* buffer, size_t bytes, int root, size
     return all_say(fine);
 }
 
-bool Bays::allgather_in_one_copy(const unsigned char* own, unsigned char* all,
-                                 size_t bytes) noexcept {
+bool Bays::allgather_by_single_copy(const unsigned char* own, unsigned char* all,
+                                    size_t bytes) noexcept {
     tell_card({address_of(own), 0, own == nullptr ? 0 : bytes});
     if (!all_let_read()) return false;
     copy_own_block(own, all, bytes);

@@ -22,10 +22,11 @@ KINDS = {
 }
 CALLS = "allreduce,reduce,reduce_scatter,bcast,allgather"  # of the ranks program
 SIZES = (64, 256, 1024)  # KiB
-WAYS = {"in rounds": "rounds", "in one copy": "copy", "the library": "library"}
+# What the log calls each, and the profile.
+TRANSPORTS = {"copy-in copy-out": "rounds", "single copy": "copy", "the library": "library"}
 TRIED = re.compile(
-    r"on this node MPI_(\w+) of (\d+) KiB takes in rounds (\S+)(?: us)?, in one copy (\S+)(?: us)?, "
-    r"by the library (\S+)(?: us)?: (.+)"
+    r"on this node MPI_(\w+) of (\d+) KiB takes by copy-in copy-out (\S+)(?: us)?, "
+    r"by single copy (\S+)(?: us)?, by the library (\S+)(?: us)?: (.+)"
 )
 CONSTANTS = {"latency": network.LATENCY, "bandwidth": network.BANDWIDTH, "overhead": network.OVERHEAD}
 
@@ -123,7 +124,7 @@ def repeat(bench, what, first):
     return done, ""
 
 
-# ---- ways on a node ------------------------------------------------------------------------------------------
+# ---- transports on a node ------------------------------------------------------------------------------------
 
 
 def number_of(text):
@@ -133,21 +134,21 @@ def number_of(text):
         return text
 
 
-def tried_ways(messages):
+def tried_transports(messages):
     """By kind and size: microseconds by way (None: not tried) and what the library chose."""
     for message in messages:
         match = TRIED.search(message)
         if match:
             kind, size, *times, chosen = match.groups()
             numbers = [None if time == "-" else decide.figure(number_of(time)) for time in times]
-            yield (KINDS[kind], int(size)), dict(zip(WAYS.values(), numbers)), WAYS[chosen.strip()]
+            yield (KINDS[kind], int(size)), dict(zip(TRANSPORTS.values(), numbers)), TRANSPORTS[chosen.strip()]
 
 
 def run_node(bench, mpirun, what):
     environment = {"LD_PRELOAD": bench.programs.library, "VECMPI_PROFILE": "off", "VECMPI_LOG": "info"}
     options = ["--seconds", "0.01", "--sizes", str(SIZES[-1] << 10), "--ops", "sum", "--calls", CALLS]
     lines, messages = bench.step(what, ranks_command(bench, mpirun, "allreduce", environment, options))
-    return header_of(records_of(lines)), list(tried_ways(messages))
+    return header_of(records_of(lines)), list(tried_transports(messages))
 
 
 def node_row(kind, ranks, runs):
@@ -155,7 +156,7 @@ def node_row(kind, ranks, runs):
     ways, built_in, figures = [], [], []
     for size in SIZES:
         tried = [(times, chosen) for key, times, chosen in runs if key == (kind, size)]
-        times = {way: [one[way] for one, _ in tried if one[way] is not None] for way in WAYS.values()}
+        times = {way: [one[way] for one, _ in tried if one[way] is not None] for way in TRANSPORTS.values()}
         ways.append(decide.way({way: numbers for way, numbers in times.items() if numbers}))
         chosen, often = Counter(chosen for _, chosen in tried).most_common(1)[0]
         built_in.append(f"{chosen} {often}/{len(tried)}")

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One look at a nonblocking collective.
-#include "jobs.hpp"
+#include "allreduce_job.hpp"
 
 #include <utility>
 
 namespace vecmpi::pipeline::node {
 
-AllreduceJob::AllreduceJob(std::shared_ptr<JobSite> site, const Reduction& what) noexcept
+AllreduceJob::AllreduceJob(std::shared_ptr<JobSite> site, const Operands& what) noexcept
     : site_(std::move(site)), what_(what), turn_(site_->posted++) {
     waits_for_memory = true;
 }

@@ -12,12 +12,12 @@ namespace vecmpi::pipeline::node {
 // One rank's part of an MPI_Iallreduce. Takes the site's next turn.
 class AllreduceJob : public offload::Job {
   public:
-    AllreduceJob(std::shared_ptr<JobSite> site, const Reduction& what) noexcept;
+    AllreduceJob(std::shared_ptr<JobSite> site, const Operands& what) noexcept;
     bool advance() noexcept override;
 
   private:
     const std::shared_ptr<JobSite> site_;
-    const Reduction what_;
+    const Operands what_;
     const uint64_t turn_;
     std::optional<AllreduceRun> run_;  // from its turn on
 };

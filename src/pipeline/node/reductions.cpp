@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Barrier and reductions on one node.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "allreduce_job.hpp"
+#include "library/api/algorithms.hpp"
+#include "serving.hpp"
+
+namespace vecmpi::pipeline::node {
+
+namespace {
+
+// Of a predefined type. One with gaps is a pair: a value, and an int behind it.
+struct Element {
+    uint32_t bytes = 0;  // with the gaps; 0: the library's
+    uint32_t gaps = 0;   // bytes
+
+    // The library leaves as they are what lies in the gaps of a receive buffer.
+    void copy(void* to, const void* from, MPI_Count count) const noexcept {
+        if (gaps == 0) {
+            std::memcpy(to, from, static_cast<size_t>(count) * bytes);
+            return;
+        }
+        const size_t value = bytes - gaps - sizeof(int);
+        const size_t index = (value + alignof(int) - 1) / alignof(int) * alignof(int);
+        auto* into = static_cast<unsigned char*>(to);
+        const auto* out_of = static_cast<const unsigned char*>(from);
+        for (; count > 0; --count, into += bytes, out_of += bytes) {
+            std::memcpy(into, out_of, value);
+            std::memcpy(into + index, out_of + index, sizeof(int));
+        }
+    }
+};
+
+// What a thread reduced last.
+struct KnownReduction {
+    MPI_Op op = MPI_OP_NULL;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    Element element;
+};
+thread_local constinit KnownReduction known_reduction __attribute__((tls_model("initial-exec")));
+
+Element look_at_reduction(MPI_Op op, MPI_Datatype type) noexcept {
+    Element element;
+    if (offload::is_reducible(op, type)) {
+        const offload::TypeShape shape = offload::shape_of(type);
+        element = {static_cast<uint32_t>(shape.extent),
+                   static_cast<uint32_t>(shape.extent - shape.bytes)};
+    }
+    known_reduction = {op, type, element};
+    return element;
+}
+
+Element element_of(MPI_Op op, MPI_Datatype type) noexcept {
+    return known_reduction.op == op && known_reduction.type == type ? known_reduction.element
+                                                                    : look_at_reduction(op, type);
+}
+
+// Types with gaps go through bays by way of a copy on the stack, up to where the library's Reduce
+// has another order for what they are without the gaps.
+constexpr size_t most_with_gaps = library::library_reduces_by_tree_up_to;
+
+// Of a reduction; 0: the library's, or nothing to do. VECMPI_REPRODUCIBLE sums in one order, on one
+// node and over several.
+size_t bytes_of_reduction(MPI_Count elements, Element element) noexcept {
+    if (elements <= 0 || settings().reproducible) return 0;
+    if (elements > PTRDIFF_MAX / std::max<int64_t>(element.bytes, 1)) return 0;
+    const size_t bytes = static_cast<size_t>(elements) * element.bytes;
+    return element.gaps != 0 && bytes > most_with_gaps ? 0 : bytes;
+}
+
+Operands operands(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                  Element element) noexcept {
+    return {sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, recvbuf, count, type, op, element.bytes};
+}
+
+// serve(Operands): of dense elements. With gaps they are copied, and reduced in place there.
+template <class Serve>
+int serve_dense(const Operands& what, Element element, const Serve& serve) noexcept {
+    if (element.gaps == 0) return serve(what);
+    alignas(64) unsigned char copy[most_with_gaps];
+    Operands copied = what;
+    element.copy(copy, what.input, what.count);
+    copied.input = copy;
+    if (what.output != nullptr) copied.output = copy;
+    const int error = serve(copied);
+    if (what.output != nullptr) element.copy(what.output, copy, what.count);
+    return error;
+}
+
+std::optional<int> reduce_scatter_on_node(Call call, const void* sendbuf, void* recvbuf,
+                                          const RankCounts& counts, MPI_Datatype type, MPI_Op op,
+                                          const NodeSite& site, MPI_Comm comm) noexcept {
+    const MPI_Count total = counts.total(site.ranks);
+    const Element element = element_of(op, type);
+    const size_t bytes = bytes_of_reduction(total, element);
+    if (!is_ours(Collective::reduce_scatter, bytes) || fits_line(bytes) || element.gaps != 0)
+        return std::nullopt;
+    if (are_refused(sendbuf, total, recvbuf, counts[site.rank], type)) return std::nullopt;
+    const BaysToUse use = bays_for(site, call, comm, Collective::reduce_scatter, bytes);
+    if (use.bays == nullptr) return std::nullopt;
+    use.bays->reduce_scatter(operands(sendbuf, recvbuf, total, type, op, element), counts,
+                             use.transport);
+    return served(call, bytes, comm);
+}
+
+}  // namespace
+
+std::optional<int> barrier(Call call, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(comm);
+    if (site.declined()) return std::nullopt;
+    NodeComm* const node = node_comm_for(site, call, comm, 0);
+    if (node == nullptr) return std::nullopt;
+    kernels::Line nothing;
+    node->allreduce(nothing, 0, combine_nothing);
+    return served(call, 0, comm);
+}
+
+std::optional<int> allreduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
+                             MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
+    const Element element = element_of(op, datatype);
+    const size_t bytes = bytes_of_reduction(count, element);
+    if (!is_ours_or_line(Collective::allreduce, bytes)) return std::nullopt;
+    if (are_refused(sendbuf, count, recvbuf, count, datatype)) return std::nullopt;
+    const NodeSite site = node_site(comm);
+    if (site.declined()) return std::nullopt;
+    const Operands what = operands(sendbuf, recvbuf, count, datatype, op, element);
+    if (!fits_line(bytes)) {
+        const BaysToUse use = bays_for(site, call, comm, Collective::allreduce, bytes);
+        if (use.bays == nullptr) return std::nullopt;
+        const int error = serve_dense(what, element, [&](const Operands& dense) noexcept {
+            return use.bays->allreduce(dense, use.transport);
+        });
+        return served(call, bytes, comm, error);
+    }
+    NodeComm* const node = node_comm_for(site, call, comm, bytes);
+    if (node == nullptr) return std::nullopt;
+    kernels::Line value;
+    element.copy(data_of(value, bytes), what.input, count);
+    node->allreduce(value, bytes, CombineInLines{what, bytes});
+    element.copy(recvbuf, data_of(value, bytes), count);
+    return served(call, bytes, comm);
+}
+
+std::optional<int> iallreduce(Call call, MPI_Request* request, const void* sendbuf, void* recvbuf,
+                              MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                              MPI_Comm comm) noexcept {
+    const Element element = element_of(op, datatype);
+    const size_t bytes = bytes_of_reduction(count, element);
+    if (!is_ours(Collective::allreduce, bytes) || element.gaps != 0 || !offload::jobs_are_served())
+        return std::nullopt;
+    const NodeSite site = node_site(comm);
+    if (site.node == nullptr) return std::nullopt;
+    auto jobs = site.node->job_site();  // asked for by all ranks, refused or not
+    if (!jobs || request == nullptr || are_refused(sendbuf, count, recvbuf, count, datatype))
+        return std::nullopt;
+    site.node->poll_now_and_then();
+    served(call, bytes, comm);
+    const Operands what = operands(sendbuf, recvbuf, count, datatype, op, element);
+    std::unique_ptr<offload::Job> job(new (std::nothrow) AllreduceJob(jobs, what));
+    if (job) return offload::post_job(call, std::move(job), comm, request);
+    // The others do not go back.
+    *request = MPI_REQUEST_NULL;
+    AllreduceJob now(std::move(jobs), what);
+    return offload::run_job(call, now, comm);
+}
+
+std::optional<int> reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
+                          MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) noexcept {
+    const Element element = element_of(op, datatype);
+    const size_t bytes = bytes_of_reduction(count, element);
+    if (!is_ours_or_line(Collective::reduce, bytes)) return std::nullopt;
+    const NodeSite site = node_site(comm);
+    if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
+    const bool is_root = site.rank == root;
+    if (are_refused_in_reduce(sendbuf, recvbuf, count, datatype, is_root)) return std::nullopt;
+    Operands what = operands(sendbuf, recvbuf, count, datatype, op, element);
+    if (!is_root) what.output = nullptr;
+    if (!fits_line(bytes)) {
+        const BaysToUse use = bays_for(site, call, comm, Collective::reduce, bytes);
+        if (use.bays == nullptr) return std::nullopt;
+        serve_dense(what, element, [&](const Operands& dense) noexcept {
+            use.bays->reduce(dense, root);
+            return MPI_SUCCESS;
+        });
+        return served(call, bytes, comm);
+    }
+    NodeComm* const node = node_comm_for(site, call, comm, bytes);
+    if (node == nullptr) return std::nullopt;
+    kernels::Line value;
+    element.copy(data_of(value, bytes), what.input, count);
+    node->reduce(value, bytes, root, CombineInLines{what, bytes});
+    if (is_root) element.copy(recvbuf, data_of(value, bytes), count);
+    return served(call, bytes, comm);
+}
+
+std::optional<int> reduce_scatter(Call call, const void* sendbuf, void* recvbuf,
+                                  offload::RankArray recvcounts, MPI_Datatype datatype, MPI_Op op,
+                                  MPI_Comm comm) noexcept {
+    if (recvcounts.missing()) return std::nullopt;
+    const RankCounts counts(recvcounts);
+    const NodeSite site = node_site(comm);
+    if (site.declined() || counts.has_negative(site.ranks)) return std::nullopt;
+    return reduce_scatter_on_node(call, sendbuf, recvbuf, counts, datatype, op, site, comm);
+}
+
+std::optional<int> reduce_scatter_block(Call call, const void* sendbuf, void* recvbuf,
+                                        MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
+                                        MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(comm);
+    if (site.declined() || recvcount <= 0 || recvcount > PTRDIFF_MAX / site.ranks)
+        return std::nullopt;
+    return reduce_scatter_on_node(call, sendbuf, recvbuf, RankCounts(recvcount), datatype, op, site,
+                                  comm);
+}
+
+}  // namespace vecmpi::pipeline::node

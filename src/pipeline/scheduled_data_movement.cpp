@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Bcast and Allgather as schedules. They move the bytes of the packed vector: only their number is
+// the same on all ranks.
+#include <new>
+
+#include "offer.hpp"
+#include "scheduled.hpp"
+
+namespace vecmpi::pipeline {
+
+namespace {
+
+// Makes buffers of one of the call's types. A collective that goes on after its call keeps the
+// type. May throw std::bad_alloc.
+class BuffersOfType {
+  public:
+    BuffersOfType(const CollectiveForm& form, const Offer& offer, MPI_Datatype type,
+                  PreparedCollective& prepared)
+        : prepared_(prepared),
+          comm_(offer.comm->comm()),
+          type_(type),
+          reference_(prepared.types.size()) {
+        if (form.kind != CollectiveForm::Kind::blocking) prepared.types.emplace_back(type);
+    }
+    datatype::PackedBuffer at(const void* buffer, MPI_Count count) const noexcept {
+        if (reference_ < prepared_.types.size())
+            return {buffer, count, prepared_.types[reference_], comm_};
+        return {buffer, count, type_, comm_};
+    }
+
+  private:
+    const PreparedCollective& prepared_;
+    const MPI_Comm comm_;
+    const MPI_Datatype type_;
+    const size_t reference_;  // in prepared_.types; behind its end: none
+};
+
+// Where the blocks of an Allgather lie. Displacements are each rank's own.
+struct Gathered {
+    void* recvbuf;
+    MPI_Datatype type;
+    offload::TypeShape shape;
+    RankCounts counts;          // elements of the type
+    offload::RankArray displs;  // likewise; missing: one block behind the other
+    Blocks blocks;              // in bytes of the packed vector
+
+    int64_t total() const noexcept {
+        return blocks.empty() ? 0 : blocks.back().first + blocks.back().count;
+    }
+    MPI_Count displacement(int rank) const noexcept {
+        return displs.missing() ? rank * counts[rank] : displs[rank];
+    }
+    void* place_of(int rank) const noexcept {
+        return advanced(recvbuf, displacement(rank) * shape.extent);
+    }
+};
+
+// Where the packed vector would begin behind recvbuf, if the blocks lie there as they do in it.
+// Messages hold several blocks, and the schedule must not rest on displacements.
+std::optional<MPI_Count> begin_of_dense(const Gathered& gathered) noexcept {
+    std::optional<MPI_Count> begin;
+    for (int r = 0; r < static_cast<int>(gathered.blocks.size()); ++r) {
+        if (gathered.counts[r] == 0) continue;
+        const MPI_Count first = gathered.displacement(r) * gathered.shape.extent -
+                                gathered.blocks[static_cast<size_t>(r)].first;
+        if (begin && *begin != first) return std::nullopt;
+        begin = first;
+    }
+    return begin;
+}
+
+// What this rank gives.
+struct Given {
+    const void* buffer;
+    MPI_Count count;
+    MPI_Datatype type;
+    bool in_place;
+};
+
+// 1. The own block is packed to its place. 2. All others are unpacked.
+void gather_packed(const CollectiveForm& form, const Offer& offer, const Gathered& gathered,
+                   const Given& given, PreparedCollective& prepared) {
+    const int me = offer.comm->rank();
+    const auto first_of = [&](int r) { return gathered.blocks[static_cast<size_t>(r)].first; };
+    const BuffersOfType received(form, offer, gathered.type, prepared);
+    prepared.packed_bytes = static_cast<size_t>(gathered.total());
+    if (given.in_place) {
+        prepared.packed_before.push_back(
+            {received.at(gathered.place_of(me), gathered.counts[me]), first_of(me)});
+    } else {
+        const BuffersOfType sent(form, offer, given.type, prepared);
+        prepared.packed_before.push_back({sent.at(given.buffer, given.count), first_of(me)});
+    }
+    for (int r = 0; r < static_cast<int>(gathered.blocks.size()); ++r)
+        if (gathered.counts[r] != 0 && !(r == me && given.in_place))
+            prepared.unpacked_after.push_back(
+                {received.at(gathered.place_of(r), gathered.counts[r]), first_of(r)});
+}
+
+std::optional<int> run_allgather(const CollectiveForm& form, const Given& given,
+                                 const Gathered& gathered, const offload::CommTraits& traits,
+                                 MPI_Comm comm, Decline& decline) noexcept {
+    if (!real.Pack_c) return std::nullopt;
+    int rank = 0;
+    real.Comm_rank(comm, &rank);
+    bool is_builtin = gathered.shape.builtin;
+    if (!given.in_place) {
+        if (given.count < 0 || !library::is_type_handle(given.type) ||
+            offload::is_refused(given.buffer, given.count, given.type) ||
+            may_be_refused(traits, given.type, comm))
+            return std::nullopt;
+        const offload::TypeShape sent = offload::shape_of(given.type);
+        if (given.count * sent.bytes != gathered.blocks[static_cast<size_t>(rank)].count)
+            return std::nullopt;  // the library's own error
+        is_builtin = is_builtin && sent.builtin;
+    }
+    const auto part = static_cast<uint64_t>(gathered.total() / traits.size);
+    if (!is_worth_a_look(Collective::allgather, part, decline)) return std::nullopt;
+    auto offer = offer_schedule(form, {Collective::allgather, part, largest_block(gathered.blocks)},
+                                comm, traits, decline);
+    if (!offer) return std::nullopt;
+    const datatype::TypeInUse receive_in_use(gathered.type),
+        send_in_use(given.in_place ? gathered.type : given.type);
+    PreparedCollective prepared;
+    const auto begin = begin_of_dense(gathered);
+    try {
+        if (is_builtin && begin) {
+            prepared.operands.output = advanced(gathered.recvbuf, *begin);
+            prepared.operands.input = given.in_place ? prepared.operands.output : given.buffer;
+        } else {
+            gather_packed(form, *offer, gathered, given, prepared);
+        }
+    } catch (const std::bad_alloc&) {
+        return out_of_memory(comm);
+    }
+    offer->request.blocks = &gathered.blocks;
+    offer->request.in_place = given.in_place || prepared.packed_bytes != 0;
+    return run_offer(form, *offer, std::move(prepared), static_cast<uint64_t>(gathered.total()),
+                     comm);
+}
+
+}  // namespace
+
+std::optional<int> scheduled_bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
+                                   MPI_Datatype type, int root, MPI_Comm comm,
+                                   Decline& decline) noexcept {
+    const auto traits = traits_to_schedule(form, Collective::bcast, comm, type, count, decline);
+    if (!traits || root < 0 || root >= traits->size || !real.Pack_c) return std::nullopt;
+    const offload::TypeShape shape = offload::shape_of(type);
+    const MPI_Count bytes = count * shape.bytes;
+    const auto setting_bytes = static_cast<uint64_t>(bytes);
+    if (!is_worth_a_look(Collective::bcast, setting_bytes, decline)) return std::nullopt;
+    if (offload::is_refused_output(buffer, count, type)) return std::nullopt;
+    auto offer =
+        offer_schedule(form, {Collective::bcast, setting_bytes, bytes}, comm, *traits, decline);
+    if (!offer) return std::nullopt;
+    const datatype::TypeInUse in_use(type);
+    offer->request.count = bytes;
+    offer->request.root = root;
+    offer->request.in_place = true;
+    PreparedCollective prepared;
+    prepared.operands.input = prepared.operands.output = buffer;
+    try {
+        if (!shape.builtin) {
+            const BuffersOfType buffers(form, *offer, type, prepared);
+            const bool is_root = offer->comm->rank() == root;
+            prepared.packed_bytes = static_cast<size_t>(bytes);
+            (is_root ? prepared.packed_before : prepared.unpacked_after)
+                .push_back({buffers.at(buffer, count), 0});
+        }
+    } catch (const std::bad_alloc&) {
+        return out_of_memory(comm);
+    }
+    return run_offer(form, *offer, std::move(prepared), setting_bytes, comm);
+}
+
+std::optional<int> scheduled_allgather(const CollectiveForm& form, const void* sendbuf,
+                                       MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                       MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+                                       Decline& decline) noexcept {
+    const auto traits =
+        traits_to_schedule(form, Collective::allgather, comm, recvtype, recvcount, decline);
+    if (!traits || offload::is_refused_output(recvbuf, recvcount, recvtype)) return std::nullopt;
+    const offload::TypeShape shape = offload::shape_of(recvtype);
+    const auto bytes = static_cast<uint64_t>(recvcount * shape.bytes);
+    if (!is_worth_a_look(Collective::allgather, bytes, decline)) return std::nullopt;
+    const RankCounts counts(recvcount);
+    auto blocks = blocks_of(counts, traits->size, shape.bytes);
+    if (!blocks) return std::nullopt;
+    const offload::RankArray in_order(static_cast<const int*>(nullptr));
+    return run_allgather(form, {sendbuf, sendcount, sendtype, sendbuf == MPI_IN_PLACE},
+                         {recvbuf, recvtype, shape, counts, in_order, std::move(*blocks)}, *traits,
+                         comm, decline);
+}
+
+std::optional<int> scheduled_allgatherv(const CollectiveForm& form, const void* sendbuf,
+                                        MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                        offload::RankArray recvcounts, offload::RankArray displs,
+                                        MPI_Datatype recvtype, MPI_Comm comm,
+                                        Decline& decline) noexcept {
+    const auto traits = traits_to_schedule(form, Collective::allgather, comm, recvtype, 0, decline);
+    if (!traits || recvcounts.missing() || displs.missing()) return std::nullopt;
+    const RankCounts counts(recvcounts);
+    if (counts.has_negative(traits->size) ||
+        offload::is_refused_output(recvbuf, counts.total(traits->size), recvtype))
+        return std::nullopt;
+    const offload::TypeShape shape = offload::shape_of(recvtype);
+    auto blocks = blocks_of(counts, traits->size, shape.bytes);
+    if (!blocks) return std::nullopt;
+    return run_allgather(form, {sendbuf, sendcount, sendtype, sendbuf == MPI_IN_PLACE},
+                         {recvbuf, recvtype, shape, counts, displs, std::move(*blocks)}, *traits,
+                         comm, decline);
+}
+
+}  // namespace vecmpi::pipeline
