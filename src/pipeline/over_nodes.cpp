@@ -49,7 +49,7 @@ std::optional<int> run_by_leaders(Call call, const Operands& vector, MPI_Comm co
     if (!beside) return std::nullopt;
     NodeParts* const parts = beside->obtain_node_parts(
         call, vector.bytes() <= node::NodeTeam::most_bytes_in_line ? PrivateComm::NodeMemory::lines
-                                                                   : PrivateComm::NodeMemory::bays);
+                                                                   : PrivateComm::NodeMemory::staging_buffers);
     if (parts == nullptr) return std::nullopt;
     offload::issue_what_was_posted();
     node::NodeTeam& team = parts->team();
@@ -167,7 +167,7 @@ std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Oper
                                        MPI_Comm comm) noexcept {
     NodeParts* parts = offer.comm->obtain_node_parts(call, PrivateComm::NodeMemory::lines);
     if (parts == nullptr || parts->slices() == 0) return std::nullopt;
-    parts = offer.comm->obtain_node_parts(call, PrivateComm::NodeMemory::bays);
+    parts = offer.comm->obtain_node_parts(call, PrivateComm::NodeMemory::staging_buffers);
     if (parts == nullptr) return std::nullopt;
     offload::issue_what_was_posted();
     return AllreduceBySlices(call, offer, what, comm, *parts).run();

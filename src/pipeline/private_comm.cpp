@@ -125,19 +125,19 @@ NodeParts* PrivateComm::obtain_node_parts(Call call, NodeMemory memory) noexcept
         if (node_parts_) count(Counter::node_teams);
     }
     if (!node_parts_ || memory == NodeMemory::lines) return node_parts_.get();
-    if (!node_parts_->has_bays_) {
+    if (!node_parts_->has_staging_buffers_) {
         const offload::DirectCall scope(call);
-        node_parts_->has_bays_ = make_bays(node_parts_->team());
+        node_parts_->has_staging_buffers_ = make_staged(node_parts_->team());
     }
-    return *node_parts_->has_bays_ ? node_parts_.get() : nullptr;
+    return *node_parts_->has_staging_buffers_ ? node_parts_.get() : nullptr;
 }
 
-bool PrivateComm::make_bays(node::NodeTeam& team) noexcept {
+bool PrivateComm::make_staged(node::NodeTeam& team) noexcept {
     MPI_Comm on_node = split(comm_, layout_.node_of(rank_), rank_);
     const bool has_comm = offload::all_can(comm_, on_node != MPI_COMM_NULL);
-    const bool has_bays = has_comm && team.make_bays(on_node);
+    const bool has_buffers = has_comm && team.make_staged(on_node);
     if (on_node != MPI_COMM_NULL) real.Comm_free(&on_node);
-    return offload::all_can(comm_, has_bays);
+    return offload::all_can(comm_, has_buffers);
 }
 
 // 1. Who shares this node? 2. Memory for them. 3. One rank of each node. 4. Did all get all?

@@ -42,7 +42,7 @@ class NodeParts {
     const std::unique_ptr<node::NodeTeam> team_;
     const MPI_Comm leaders_;
     const int slices_;
-    std::optional<bool> has_bays_;  // of all ranks; not decided yet
+    std::optional<bool> has_staging_buffers_;  // of all ranks; not decided yet
 };
 
 // Memory that one schedule works in. Given back it serves the next one, if it is not too large.
@@ -97,8 +97,8 @@ class PrivateComm {
     std::shared_ptr<const Schedule> schedule_for(const ScheduleRequest& request) noexcept;
 
     // The first time of each collective over comm(). Null on all ranks where one of them cannot,
-    // and where no two share a node. Bays carry more than a line.
-    enum class NodeMemory : uint8_t { lines, bays };
+    // and where no two share a node. StagedCollectives carry more than a line.
+    enum class NodeMemory : uint8_t { lines, staging_buffers };
     NodeParts* obtain_node_parts(Call call, NodeMemory memory) noexcept;
     bool has_node_parts() const noexcept { return node_parts_ != nullptr; }
 
@@ -107,7 +107,7 @@ class PrivateComm {
 
   private:
     std::unique_ptr<NodeParts> make_node_parts() noexcept;
-    bool make_bays(node::NodeTeam& team) noexcept;
+    bool make_staged(node::NodeTeam& team) noexcept;
     struct Known {
         ScheduleRequest request;
         std::shared_ptr<const Schedule> schedule;

@@ -44,7 +44,7 @@ Kernels look_up_kernels() noexcept {
 
 // What one thread alone writes, and what it writes for others, on cache lines of its own.
 struct alignas(64) Member {
-    uint64_t turn = 0;
+    uint64_t sequence = 0;   // of the last operation
     void* values = nullptr;  // of a long reduction; between two barriers
     WaitPolicy waiting = wait_policy(WaitMode::yield, true);  // until all have met
 };
@@ -100,26 +100,27 @@ struct vecmpi_team {
 
     // Called first in each of the program's calls.
     void begin(int thread) noexcept {
-        if (member(thread).turn == 0) [[unlikely]]
+        if (member(thread).sequence == 0) [[unlikely]]
             meet(thread);
     }
     void meet(int thread) noexcept;
     template <class Combine>
-    void take_turn(int thread, kernels::Line& value, size_t bytes,
+    void take_part(int thread, kernels::Line& value, size_t bytes,
                    const Combine& combine) noexcept {
         const pipeline::node::ButterflyPlan mine = plan(thread);
-        const uint64_t turn = ++member(thread).turn;
-        const auto per_turn = static_cast<size_t>(mine.lines());
-        kernels::Line* const of_turn = &lines[turn % pipeline::node::butterfly_depth * per_turn];
+        const uint64_t sequence = ++member(thread).sequence;
+        const auto per_set = static_cast<size_t>(mine.lines());
+        kernels::Line* const lines_now =
+            &lines[sequence % pipeline::node::butterfly_depth * per_set];
         const auto board = [=](int who, int line) noexcept -> kernels::Line& {
-            return of_turn[static_cast<size_t>(who) * pipeline::node::butterfly_depth * per_turn +
-                           static_cast<size_t>(line)];
+            return lines_now[static_cast<size_t>(who) * pipeline::node::butterfly_depth * per_set +
+                             static_cast<size_t>(line)];
         };
         pipeline::node::run_butterfly(
-            mine, turn, value, bytes, stores[bytes], board, combine,
+            mine, sequence, value, bytes, stores[bytes], board, combine,
             [&, waiting = &member(thread).waiting](const kernels::Line& line) noexcept {
                 Ladder ladder(*waiting);
-                while (!pipeline::node::shows_turn(line, turn)) ladder.rest();
+                while (!pipeline::node::shows(line, sequence)) ladder.rest();
             },
             [](int) noexcept {});
     }
@@ -137,7 +138,7 @@ struct vecmpi_team {
 
 void vecmpi_team::barrier(int thread) noexcept {
     kernels::Line nothing;
-    take_turn(thread, nothing, 0, no_data);
+    take_part(thread, nothing, 0, no_data);
 }
 
 // In a thread's first call. The thread that makes the team may be bound to one CPU, as those of
@@ -170,7 +171,7 @@ void vecmpi_team::reduce_short(int thread, void* values, size_t count, size_t by
                                const kernels::ReduceKernel& kernel) noexcept {
     kernels::Line value;
     kernels::copy_bytes(pipeline::node::data_of(value, bytes), values, bytes);
-    take_turn(
+    take_part(
         thread, value, bytes,
         [&](const kernels::Line& left, const kernels::Line& right, kernels::Line& into) noexcept {
             kernel.to(pipeline::node::data_of(left, bytes), pipeline::node::data_of(right, bytes),

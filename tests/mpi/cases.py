@@ -28,7 +28,7 @@ class Case:
 MANY = tuple(range(1, 10))
 PACKED = ("plans", "packed_by_")
 LINES = {"counts": ("node_comms", "path node"), "counted_from": 2}
-BAYS = {"counts": ("node_comms", "node_bays", "path node"), "counted_from": 2}
+STAGED = {"counts": ("node_comms", "node_staging_buffers", "path node"), "counted_from": 2}
 
 CASES = [
     Case("p2p_random"),
@@ -100,7 +100,7 @@ CASES = [
     Case("schedules", "numbers", ranks=(2,), schedules=True),
     Case("schedules", "callback", schedules=True),
     Case("schedules", "last", schedules=True),
-    Case("small_collectives", "random", ranks=MANY, **BAYS),
+    Case("small_collectives", "random", ranks=MANY, **STAGED),
     Case("small_collectives", "ahead", ranks=MANY, **LINES),
     Case("small_collectives", "free", **LINES),
     Case("small_collectives", "many", ranks=(2, 3), **LINES),
@@ -108,14 +108,14 @@ CASES = [
     Case("small_collectives", "killed", ranks=(2, 4), aborts=True),
     Case("small_collectives", "last", ranks=(2, 3, 4), **LINES),
     Case("small_collectives", "inside", ranks=(2, 3, 4, 5), **LINES),
-    Case("node_collectives", "random", ranks=MANY, rounds=True, **BAYS),
-    Case("node_collectives", "ahead", ranks=(2, 3, 5), rounds=True, **BAYS),
-    Case("node_collectives", "pending", ranks=MANY, rounds=True, **BAYS),
-    Case("node_collectives", "chain", ranks=(2, 3, 5), **LINES, counts_at_home=("node_bays",)),
+    Case("node_collectives", "random", ranks=MANY, rounds=True, **STAGED),
+    Case("node_collectives", "ahead", ranks=(2, 3, 5), rounds=True, **STAGED),
+    Case("node_collectives", "pending", ranks=MANY, rounds=True, **STAGED),
+    Case("node_collectives", "chain", ranks=(2, 3, 5), **LINES, counts_at_home=("node_staging_buffers",)),
     Case("node_collectives", "beside", ranks=(2, 3, 4)),
-    Case("node_collectives", "many", ranks=(2, 3), rounds=True, **BAYS),
-    Case("node_collectives", "refused", ranks=(2, 3, 4, 5), **BAYS),
-    Case("node_collectives", "uneven", ranks=(2, 3, 4, 5), rounds=True, **BAYS),
+    Case("node_collectives", "many", ranks=(2, 3), rounds=True, **STAGED),
+    Case("node_collectives", "refused", ranks=(2, 3, 4, 5), **STAGED),
+    Case("node_collectives", "uneven", ranks=(2, 3, 4, 5), rounds=True, **STAGED),
     Case("node_collectives", "killed", ranks=(2, 4), aborts=True),
     Case("same_bits", schedules=True),
     Case("reduce_bits"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions through bays that go on look by look, here of all ranks in one thread: whoever would
-// wait would never return.
+// Reductions through staging buffers that go on look by look, here of all ranks in one thread:
+// whoever would wait would never return.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <memory>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/node/bays.hpp"
+#include "pipeline/node/staged_collectives.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::pipeline;
@@ -30,8 +30,8 @@ int add_ints(const void* in, void* inout, int count, MPI_Datatype, MPI_Op) {
 
 // What one rank has done of a list of calls that all ranks make.
 struct Rank {
-    std::unique_ptr<Bay> bay = std::make_unique<Bay>();
-    std::unique_ptr<Bays> bays;
+    std::unique_ptr<StagingBuffer> buffer = std::make_unique<StagingBuffer>();
+    std::unique_ptr<StagedCollectives> staged;
     std::vector<std::vector<int>> in, out;
     std::optional<AllreduceRun> run;
     size_t done = 0;
@@ -44,7 +44,7 @@ struct Rank {
                 sizeof(int)};
     }
     bool look() {
-        if (!run) run.emplace(bays->begin_allreduce(call(done % 2 == 1)));
+        if (!run) run.emplace(staged->begin_allreduce(call(done % 2 == 1)));
         const auto advance = [](auto& one) { return one.template advance<Waits::elsewhere>(); };
         if (!std::visit(advance, *run)) return false;
         run.reset();
@@ -55,12 +55,12 @@ struct Rank {
 
 const Doors nobody;
 
-std::vector<Rank> ranks_with_bays(int p) {
+std::vector<Rank> ranks_with_buffers(int p) {
     std::vector<Rank> ranks(static_cast<size_t>(p));
-    std::vector<Bay*> all;
-    for (Rank& rank : ranks) all.push_back(rank.bay.get());
+    std::vector<StagingBuffer*> all;
+    for (Rank& rank : ranks) all.push_back(rank.buffer.get());
     for (int r = 0; r < p; ++r)
-        ranks[static_cast<size_t>(r)].bays = std::make_unique<Bays>(r, all, nobody);
+        ranks[static_cast<size_t>(r)].staged = std::make_unique<StagedCollectives>(r, all, nobody);
     return ranks;
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("reductions go on look by look, whichever rank looks") {
     const unsigned seed = std::random_device()();
     CAPTURE(p, seed);
     std::mt19937 random(seed);
-    std::vector<Rank> ranks = ranks_with_bays(p);
+    std::vector<Rank> ranks = ranks_with_buffers(p);
     std::vector<std::vector<int>> sums;
     for (const size_t length : lengths) {
         std::vector<int> sum(length);
@@ -100,7 +100,7 @@ TEST_CASE("reductions go on look by look, whichever rank looks") {
 
 TEST_CASE("a rank that is alone so far has nothing to do, and says so") {
     const auto reduce_local = std::exchange(real.Reduce_local, add_ints);
-    std::vector<Rank> ranks = ranks_with_bays(3);
+    std::vector<Rank> ranks = ranks_with_buffers(3);
     for (Rank& rank : ranks) {
         rank.in.emplace_back(20000, 1);
         rank.out.emplace_back(20000, -1);

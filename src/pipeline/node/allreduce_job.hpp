@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Nonblocking collectives through bays, as jobs of the engine's.
+// MPI_Iallreduce through staging buffers, as a job of the engine's.
 #pragma once
 
 #include <memory>
@@ -9,17 +9,17 @@
 
 namespace vecmpi::pipeline::node {
 
-// One rank's part of an MPI_Iallreduce. Takes the site's next turn.
+// One rank's part. Takes the next sequence number of the queue.
 class AllreduceJob : public offload::Job {
   public:
-    AllreduceJob(std::shared_ptr<JobSite> site, const Operands& what) noexcept;
+    AllreduceJob(std::shared_ptr<AllreduceQueue> queue, const Operands& what) noexcept;
     bool advance() noexcept override;
 
   private:
-    const std::shared_ptr<JobSite> site_;
+    const std::shared_ptr<AllreduceQueue> queue_;
     const Operands what_;
-    const uint64_t turn_;
-    std::optional<AllreduceRun> run_;  // from its turn on
+    const uint64_t sequence_;
+    std::optional<AllreduceRun> run_;  // from when it is the next one
 };
 
 }  // namespace vecmpi::pipeline::node

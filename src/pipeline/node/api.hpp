@@ -72,7 +72,7 @@ class NodeTeam {
     static std::unique_ptr<NodeTeam> make(MPI_Comm node_comm) noexcept;
     // Likewise; before the first call for more than a line. False on all where one cannot.
     static constexpr size_t most_bytes_in_line = 56;
-    bool make_bays(MPI_Comm node_comm) noexcept;
+    bool make_staged(MPI_Comm node_comm) noexcept;
     ~NodeTeam();
     NodeTeam(const NodeTeam&) = delete;
     NodeTeam& operator=(const NodeTeam&) = delete;
@@ -95,7 +95,7 @@ class NodeTeam {
   private:
     explicit NodeTeam(std::unique_ptr<class NodeComm> node) noexcept;
     const std::unique_ptr<class NodeComm> node_;  // null: one rank
-    class Bays* bays_ = nullptr;
+    class StagedCollectives* staged_ = nullptr;
 };
 
 struct NodeCommEntry;

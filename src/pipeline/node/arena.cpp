@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arenas: made, mapped, divided into boxes.
+// Arenas: made, mapped, divided into mailboxes.
 #include "arena.hpp"
 
 #include <fcntl.h>
@@ -18,9 +18,9 @@ namespace vecmpi::pipeline::node {
 namespace {
 
 struct Retired {
-    Box* own;
-    uint32_t bay;
-    std::vector<BoxOfRank> all;
+    Mailbox* own;
+    uint32_t buffer;
+    std::vector<MailboxOfRank> all;
 };
 
 struct Mapped {
@@ -35,9 +35,9 @@ struct State {
     char* memory = nullptr;  // the own arena
     OwnDescriptor file;
     ArenaAddress address;
-    std::vector<uint32_t> free;       // boxes
-    std::vector<uint32_t> free_bays;  // with room for all
-    uint32_t bays_with_pages = 0;     // the first ones
+    std::vector<uint32_t> free;          // mailboxes
+    std::vector<uint32_t> free_buffers;  // with room for all
+    uint32_t buffers_with_pages = 0;     // the first ones
     std::vector<Retired> retired;
     std::vector<Mapped> mapped;
 };
@@ -46,14 +46,16 @@ State& state() noexcept {
     return *made;
 }
 
-Box* box_at(char* arena, uint32_t index) noexcept {
-    return reinterpret_cast<Box*>(arena + door_bytes + size_t{index} * box_bytes);
+Mailbox* mailbox_at(char* arena, uint32_t index) noexcept {
+    return reinterpret_cast<Mailbox*>(arena + door_bytes + size_t{index} * mailbox_bytes);
 }
 
-constexpr size_t bay_offset(uint32_t index) noexcept { return boxes_bytes + index * bay_bytes; }
+constexpr size_t staging_buffer_offset(uint32_t index) noexcept {
+    return mailboxes_bytes + index * staging_buffer_bytes;
+}
 
-Bay* bay_at(char* arena, uint32_t index) noexcept {
-    return reinterpret_cast<Bay*>(arena + bay_offset(index));
+StagingBuffer* staging_buffer_at(char* arena, uint32_t index) noexcept {
+    return reinterpret_cast<StagingBuffer*>(arena + staging_buffer_offset(index));
 }
 
 // A forked child has neither the memory nor any business with it.
@@ -68,7 +70,7 @@ char* map_shared(int descriptor) noexcept {
 uint64_t inode_of(int descriptor) noexcept {
     struct stat status {};
     const bool known =
-        fstat(descriptor, &status) == 0 && static_cast<size_t>(status.st_size) >= boxes_bytes;
+        fstat(descriptor, &status) == 0 && static_cast<size_t>(status.st_size) >= mailboxes_bytes;
     return known ? static_cast<uint64_t>(status.st_ino) : 0;
 }
 
@@ -84,11 +86,11 @@ bool give_pages(int descriptor, size_t first, size_t bytes) noexcept {
     return posix_fallocate(descriptor, static_cast<off_t>(first), static_cast<off_t>(bytes)) == 0;
 }
 
-// 1. Memory without a name. 2. Pages for the boxes. 3. All boxes are free.
+// 1. Memory without a name. 2. Pages for the mailboxes. 3. All mailboxes are free.
 bool make_arena(State& own) {
     const int descriptor = memfd_create("vecmpi", MFD_CLOEXEC);
     if (descriptor < 0) return false;
-    if (give_pages(descriptor, 0, boxes_bytes)) own.memory = map_shared(descriptor);
+    if (give_pages(descriptor, 0, mailboxes_bytes)) own.memory = map_shared(descriptor);
     if (own.memory == nullptr) {
         close(descriptor);
         return false;
@@ -96,25 +98,25 @@ bool make_arena(State& own) {
     own.file = OwnDescriptor(descriptor);
     own.address = {inode_of(descriptor), getpid(), descriptor};
     open_door(reinterpret_cast<Door*>(own.memory));
-    own.free_bays.reserve(bays_per_arena);
-    for (uint32_t index = boxes_per_arena; index-- > 0;) own.free.push_back(index);
+    own.free_buffers.reserve(staging_buffers_per_arena);
+    for (uint32_t index = mailboxes_per_arena; index-- > 0;) own.free.push_back(index);
     return true;
 }
 
 bool all_closed(const Retired& retired) noexcept {
-    for (const BoxOfRank& one : retired.all) {
-        // Acquire: pairs with retire_box() and take_box() of the box's owner. Another token: the
-        // owner has seen all closed.
-        if (one.box->token.load(std::memory_order_acquire) != one.token) continue;
-        if (one.box->closed.load(std::memory_order_acquire) == 0) return false;
+    for (const MailboxOfRank& one : retired.all) {
+        // Acquire: pairs with retire_mailbox() and take_mailbox() of the mailbox's owner. Another
+        // token: the owner has seen all closed.
+        if (one.mailbox->token.load(std::memory_order_acquire) != one.token) continue;
+        if (one.mailbox->closed.load(std::memory_order_acquire) == 0) return false;
     }
     return true;
 }
 
-uint32_t index_of(const State& own, const Box* box) noexcept {
+uint32_t index_of(const State& own, const Mailbox* mailbox) noexcept {
     return static_cast<uint32_t>(
-        static_cast<size_t>(reinterpret_cast<const char*>(box) - own.memory - door_bytes) /
-        box_bytes);
+        static_cast<size_t>(reinterpret_cast<const char*>(mailbox) - own.memory - door_bytes) /
+        mailbox_bytes);
 }
 
 void reclaim(State& own) {
@@ -124,37 +126,39 @@ void reclaim(State& own) {
             continue;
         }
         own.free.push_back(index_of(own, own.retired[i].own));
-        if (own.retired[i].bay != no_bay) own.free_bays.push_back(own.retired[i].bay);
+        if (own.retired[i].buffer != no_staging_buffer)
+            own.free_buffers.push_back(own.retired[i].buffer);
         own.retired[i] = std::move(own.retired.back());
         own.retired.pop_back();
     }
 }
 
-void clear(Bay* bay) noexcept {
-    for (auto& lane : bay->signals)
-        for (Bay::SignalLine& line : lane) line.round.store(0, std::memory_order_relaxed);
+void clear(StagingBuffer* buffer) noexcept {
+    for (auto& ring : buffer->signals)
+        for (StagingBuffer::SignalLine& line : ring) line.round.store(0, std::memory_order_relaxed);
 }
 
-// The next bay of the arena that was never used. The program may have closed the descriptor.
-bool make_bay(State& own) {
-    if (own.bays_with_pages == bays_per_arena) return false;
+// The next one that was never used. The program may have closed the descriptor.
+bool make_staging_buffer(State& own) {
+    if (own.buffers_with_pages == staging_buffers_per_arena) return false;
     if (!own.file.is_there()) return false;
-    if (!give_pages(own.address.descriptor, bay_offset(own.bays_with_pages), bay_bytes))
+    if (!give_pages(own.address.descriptor, staging_buffer_offset(own.buffers_with_pages),
+                    staging_buffer_bytes))
         return false;
-    own.free_bays.push_back(own.bays_with_pages++);
+    own.free_buffers.push_back(own.buffers_with_pages++);
     return true;
 }
 
-void clear(Box* box) noexcept {
+void clear(Mailbox* mailbox) noexcept {
     const auto clear_lines = [](auto& sets) noexcept {
         for (auto& set : sets)
             for (kernels::Line& line : set)
                 std::atomic_ref(line.flag).store(0, std::memory_order_relaxed);
     };
-    for (auto& finished : box->finished) finished.store(0, std::memory_order_relaxed);
-    box->closed.store(0, std::memory_order_relaxed);
-    clear_lines(box->butterfly);
-    clear_lines(box->one_way);
+    for (auto& finished : mailbox->finished) finished.store(0, std::memory_order_relaxed);
+    mailbox->closed.store(0, std::memory_order_relaxed);
+    clear_lines(mailbox->butterfly);
+    clear_lines(mailbox->one_way);
 }
 
 }  // namespace
@@ -171,7 +175,7 @@ bool own_arena(ArenaAddress* address) noexcept {
     return own.memory != nullptr;
 }
 
-Box* take_box(uint32_t* index, uint64_t* token) noexcept {
+Mailbox* take_mailbox(uint32_t* index, uint64_t* token) noexcept {
     State& own = state();
     const std::lock_guard lock(own.mutex);
     if (own.memory == nullptr) return nullptr;
@@ -183,81 +187,84 @@ Box* take_box(uint32_t* index, uint64_t* token) noexcept {
     if (own.free.empty() || *token == 0) return nullptr;
     *index = own.free.back();
     own.free.pop_back();
-    Box* const box = box_at(own.memory, *index);
-    clear(box);
-    box->token.store(*token, std::memory_order_release);
-    return box;
+    Mailbox* const mailbox = mailbox_at(own.memory, *index);
+    clear(mailbox);
+    mailbox->token.store(*token, std::memory_order_release);
+    return mailbox;
 }
 
-void return_box(Box* own_box) noexcept {
-    own_box->closed.store(1, std::memory_order_release);
+void return_mailbox(Mailbox* own_mailbox) noexcept {
+    own_mailbox->closed.store(1, std::memory_order_release);
     State& own = state();
     const std::lock_guard lock(own.mutex);
     try {
-        own.free.push_back(index_of(own, own_box));
+        own.free.push_back(index_of(own, own_mailbox));
     } catch (const std::bad_alloc&) {
-        // One box less.
+        // One mailbox less.
     }
 }
 
-uint32_t take_bay() noexcept {
+uint32_t take_staging_buffer() noexcept {
     State& own = state();
     const std::lock_guard lock(own.mutex);
-    if (own.memory == nullptr) return no_bay;
-    if (own.free_bays.empty()) reclaim(own);
-    if (own.free_bays.empty() && !make_bay(own)) return no_bay;
-    const uint32_t index = own.free_bays.back();
-    own.free_bays.pop_back();
-    clear(bay_at(own.memory, index));
+    if (own.memory == nullptr) return no_staging_buffer;
+    if (own.free_buffers.empty()) reclaim(own);
+    if (own.free_buffers.empty() && !make_staging_buffer(own)) return no_staging_buffer;
+    const uint32_t index = own.free_buffers.back();
+    own.free_buffers.pop_back();
+    clear(staging_buffer_at(own.memory, index));
     return index;
 }
 
-void return_bay(uint32_t index) noexcept {
+void return_staging_buffer(uint32_t index) noexcept {
     State& own = state();
     const std::lock_guard lock(own.mutex);
-    own.free_bays.push_back(index);
+    own.free_buffers.push_back(index);
 }
 
 namespace {
-// Null where the box is in none that is mapped.
-char* arena_of(const Box* box) noexcept {
+// Null where the mailbox is in none that is mapped.
+char* arena_of(const Mailbox* mailbox) noexcept {
     State& own = state();
     const std::lock_guard lock(own.mutex);
-    const auto holds_box = [=](const char* memory) noexcept {
-        const auto* const at = reinterpret_cast<const char*>(box);
-        return memory != nullptr && at >= memory && at < memory + boxes_bytes;
+    const auto holds_mailbox = [=](const char* memory) noexcept {
+        const auto* const at = reinterpret_cast<const char*>(mailbox);
+        return memory != nullptr && at >= memory && at < memory + mailboxes_bytes;
     };
-    if (holds_box(own.memory)) return own.memory;
+    if (holds_mailbox(own.memory)) return own.memory;
     for (const Mapped& known : own.mapped)
-        if (holds_box(known.memory)) return known.memory;
+        if (holds_mailbox(known.memory)) return known.memory;
     return nullptr;
 }
 }  // namespace
 
-Bay* bay_beside(const Box* box, uint32_t index) noexcept {
-    char* const arena = index < bays_per_arena ? arena_of(box) : nullptr;
-    return arena ? bay_at(arena, index) : nullptr;
+StagingBuffer* staging_buffer_of(const Mailbox* mailbox, uint32_t index) noexcept {
+    char* const arena = index < staging_buffers_per_arena ? arena_of(mailbox) : nullptr;
+    return arena ? staging_buffer_at(arena, index) : nullptr;
 }
 
-Door* door_beside(const Box* box) noexcept { return reinterpret_cast<Door*>(arena_of(box)); }
+Door* door_of(const Mailbox* mailbox) noexcept {
+    return reinterpret_cast<Door*>(arena_of(mailbox));
+}
 
-void retire_box(Box* own_box, uint32_t bay, std::vector<BoxOfRank> all) noexcept {
-    own_box->closed.store(1, std::memory_order_release);
+void retire_mailbox(Mailbox* own_mailbox, uint32_t buffer,
+                    std::vector<MailboxOfRank> all) noexcept {
+    own_mailbox->closed.store(1, std::memory_order_release);
     State& own = state();
     const std::lock_guard lock(own.mutex);
     try {
-        own.retired.push_back({own_box, bay, std::move(all)});
+        own.retired.push_back({own_mailbox, buffer, std::move(all)});
     } catch (const std::bad_alloc&) {
     }
 }
 
-Box* map_box(const ArenaAddress& address, uint32_t index, uint64_t token) noexcept {
-    if (index >= boxes_per_arena) return nullptr;
+Mailbox* map_mailbox(const ArenaAddress& address, uint32_t index, uint64_t token) noexcept {
+    if (index >= mailboxes_per_arena) return nullptr;
     State& own = state();
     const std::lock_guard lock(own.mutex);
-    const auto checked = [&](char* memory) noexcept -> Box* {
-        Box* const box = box_at(memory, index);
-        return box->token.load(std::memory_order_acquire) == token ? box : nullptr;
+    const auto checked = [&](char* memory) noexcept -> Mailbox* {
+        Mailbox* const mailbox = mailbox_at(memory, index);
+        return mailbox->token.load(std::memory_order_acquire) == token ? mailbox : nullptr;
     };
     for (const Mapped& known : own.mapped)
         if (known.address.process == address.process && known.address.inode == address.inode)
@@ -286,8 +293,8 @@ void release_arenas() noexcept {
     own.mapped.clear();
     own.retired.clear();
     own.free.clear();
-    own.free_bays.clear();
-    own.bays_with_pages = 0;
+    own.free_buffers.clear();
+    own.buffers_with_pages = 0;
     if (own.memory != nullptr) {
         close_door();
         munmap(own.memory, arena_bytes);

@@ -4,53 +4,55 @@
 // behind, and a small /dev/shm does not matter.
 //
 // Glossary
-//   arena   one rank's shared memory; its first page has the door of its process (base.hpp)
-//   box     the part of an arena that serves one communicator
-//   bay     another part, for a communicator with larger data (bay.hpp)
+//   arena           one rank's shared memory; its first page holds the door of its process
+//   mailbox         the part of an arena that serves one communicator
+//   staging buffer  another part, for a communicator with larger data (staging_buffer.hpp)
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <vector>
 
-#include "bay.hpp"
 #include "pipeline/node/api/butterfly.hpp"
+#include "staging_buffer.hpp"
 
 namespace vecmpi::pipeline::node {
 
-constexpr size_t box_bytes = 4096;
-constexpr uint32_t boxes_per_arena = 256;
+constexpr size_t mailbox_bytes = 4096;
+constexpr uint32_t mailboxes_per_arena = 256;
 constexpr size_t door_bytes = 4096;
-constexpr size_t boxes_bytes = door_bytes + box_bytes * boxes_per_arena;  // and the door
-constexpr uint32_t bays_per_arena = 13;
-constexpr uint32_t no_bay = UINT32_MAX;
-// Mapped as a whole; the file grows with the bays that were ever taken.
-constexpr size_t arena_bytes = boxes_bytes + bay_bytes * bays_per_arena;
+constexpr size_t mailboxes_bytes =
+    door_bytes + mailbox_bytes * mailboxes_per_arena;  // and the door
+constexpr uint32_t staging_buffers_per_arena = 13;
+constexpr uint32_t no_staging_buffer = UINT32_MAX;
+// Mapped as a whole. The file grows with the staging buffers that were ever taken.
+constexpr size_t arena_bytes = mailboxes_bytes + staging_buffer_bytes * staging_buffers_per_arena;
 static_assert(arena_bytes <= size_t{4} << 20);
 
 // Calls in which not every rank hears of every other one.
 enum class OneWay : unsigned { reduce, bcast };
 constexpr unsigned number_of_one_way = 2;
 
-// A rank writes its own boxes only. All zeros at first. Calls that are refused on one rank alone
-// are as if not made, so kinds of calls that MPICH tells apart by tags have lines and turns of
-// their own.
-struct Box {
-    // Lines that one rank needs for a turn of the butterfly: 2048 ranks a node and more.
+// A rank writes its own mailboxes only. All zeros at first. A call that the library refuses on one
+// rank alone is as if not made. So kinds of calls that MPICH tells apart by tags have lines and
+// sequence numbers of their own.
+struct Mailbox {
+    // That one rank needs for a run of the butterfly: 2048 ranks a node and more.
     static constexpr unsigned butterfly_lines = 12;
-    // Turns of a Reduce or Bcast, one line each, before somebody has to look who has read them.
-    static constexpr unsigned one_way_turns = 16;
-    // Which communicator it serves now; random. Released last: who sees it sees a box that is
-    // clear.
+    // Reduces or Bcasts, one line each, before somebody has to look who has read them.
+    static constexpr unsigned one_way_lines = 16;
+    // Which communicator it serves now; random. Released last: whoever sees it sees a clear
+    // mailbox.
     std::atomic<uint64_t> token;
-    // This rank looks at nobody's box of this communicator any more. Released.
+    // This rank looks at nobody's mailbox of this communicator any more. Released.
     std::atomic<uint32_t> closed;
-    // The last turn of each kind of which this rank has read all that it had to. Released.
+    // The last sequence number of each kind of which this rank has read all that it had to.
+    // Released.
     alignas(64) std::atomic<uint64_t> finished[number_of_one_way];
     kernels::Line butterfly[butterfly_depth][butterfly_lines];
-    kernels::Line one_way[number_of_one_way][one_way_turns];
+    kernels::Line one_way[number_of_one_way][one_way_lines];
 };
-static_assert(sizeof(Box) <= box_bytes);
+static_assert(sizeof(Mailbox) <= mailbox_bytes);
 
 // How others find an arena.
 struct ArenaAddress {
@@ -58,33 +60,34 @@ struct ArenaAddress {
     int32_t process = 0, descriptor = -1;
 };
 
-// A box of this rank's own arena that is in use, and those of its peers.
-struct BoxOfRank {
-    Box* box = nullptr;
+// A mailbox that is in use: the own one, or a peer's.
+struct MailboxOfRank {
+    Mailbox* mailbox = nullptr;
     uint64_t token = 0;
 };
 
 // Makes the arena on first use. False where the system refuses it.
 bool own_arena(ArenaAddress* address) noexcept;
-// A box of the own arena with a fresh token; null where all are in use. Any thread.
-Box* take_box(uint32_t* index, uint64_t* token) noexcept;
-// A box that was not used, since not all ranks could.
-void return_box(Box* own) noexcept;
-// A bay of the own arena, clear; no_bay where all are in use or the system has no pages for it.
-uint32_t take_bay() noexcept;
-void return_bay(uint32_t own) noexcept;  // one that was not used
-// A bay of the arena that this box lies in.
-Bay* bay_beside(const Box* box, uint32_t index) noexcept;
-// The door of the process whose arena this box lies in.
-Door* door_beside(const Box* box) noexcept;
-// The own box, and the bay if there is one, serve no communicator any more; they come back once all
-// peers have closed their boxes. Peers that were mapped stay mapped. all: by rank, the own among
-// them.
-void retire_box(Box* own, uint32_t bay, std::vector<BoxOfRank> all) noexcept;
+// A mailbox of the own arena with a fresh token; null where all are in use. Any thread.
+Mailbox* take_mailbox(uint32_t* index, uint64_t* token) noexcept;
+// A mailbox that was not used, since not all ranks could.
+void return_mailbox(Mailbox* own) noexcept;
+// A staging buffer of the own arena, clear; no_staging_buffer where all are in use or the system
+// has no pages for it.
+uint32_t take_staging_buffer() noexcept;
+void return_staging_buffer(uint32_t own) noexcept;  // one that was not used
+// A staging buffer of the arena that this mailbox lies in.
+StagingBuffer* staging_buffer_of(const Mailbox* mailbox, uint32_t index) noexcept;
+// The door of the process whose arena this mailbox lies in.
+Door* door_of(const Mailbox* mailbox) noexcept;
+// The own mailbox, and the staging buffer if there is one, serve no communicator any more. They are
+// free again once all peers have closed their mailboxes. Arenas that were mapped stay mapped. all:
+// by rank, the own among them.
+void retire_mailbox(Mailbox* own, uint32_t buffer, std::vector<MailboxOfRank> all) noexcept;
 
 // Maps the arena of another process, or finds it mapped. Null where the system refuses, or where
 // another arena lies there than the address says.
-Box* map_box(const ArenaAddress& address, uint32_t index, uint64_t token) noexcept;
+Mailbox* map_mailbox(const ArenaAddress& address, uint32_t index, uint64_t token) noexcept;
 
 // After MPI_Finalize: nothing is used any more.
 void release_arenas() noexcept;

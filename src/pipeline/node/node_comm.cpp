@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Boxes beside communicators: made, found by the program's handle, given back with it.
+// Mailboxes beside communicators: made, found by the program's handle, given back with it.
 #include "node_comm.hpp"
 
 #include <algorithm>
@@ -42,22 +42,24 @@ thread_local constinit bool node_declined __attribute__((tls_model("initial-exec
 constexpr size_t bytes_of_one_call = size_t{16} << 10;
 
 // What each rank tells the others.
-struct Card {
+struct ReadableMemory {
     ArenaAddress arena;
-    uint64_t token = 0;  // 0: no box
-    uint32_t box = 0;
+    uint64_t token = 0;  // 0: no mailbox
+    uint32_t mailbox = 0;
 };
-static_assert(std::is_trivially_copyable_v<Card>);
+static_assert(std::is_trivially_copyable_v<ReadableMemory>);
 
-bool map_all(const std::vector<Card>& cards, int rank, Box* own,
-             std::vector<BoxOfRank>& boxes) noexcept {
-    for (size_t r = 0; r < cards.size(); ++r) {
-        const Card& card = cards[r];
-        if (card.token == 0) return false;
-        Box* const box =
-            static_cast<int>(r) == rank ? own : map_box(card.arena, card.box, card.token);
-        if (box == nullptr) return false;
-        boxes[r] = {box, card.token};
+bool map_all(const std::vector<ReadableMemory>& addresses, int rank, Mailbox* own,
+             std::vector<MailboxOfRank>& mailboxes) noexcept {
+    for (size_t r = 0; r < addresses.size(); ++r) {
+        const ReadableMemory& readable = addresses[r];
+        if (readable.token == 0) return false;
+        Mailbox* const mailbox =
+            static_cast<int>(r) == rank
+                ? own
+                : map_mailbox(readable.arena, readable.mailbox, readable.token);
+        if (mailbox == nullptr) return false;
+        mailboxes[r] = {mailbox, readable.token};
     }
     return true;
 }
@@ -108,15 +110,15 @@ bool count_call(MPI_Comm comm, size_t bytes) {
     return calls > calls_before_sharing();
 }
 
-std::unique_ptr<NodeComm> make_of(int rank, std::vector<BoxOfRank> boxes) noexcept {
+std::unique_ptr<NodeComm> make_of(int rank, std::vector<MailboxOfRank> mailboxes) noexcept {
     std::vector<Door*> doors;
     try {
-        for (const BoxOfRank& one : boxes) doors.push_back(door_beside(one.box));
+        for (const MailboxOfRank& one : mailboxes) doors.push_back(door_of(one.mailbox));
     } catch (const std::bad_alloc&) {
         return nullptr;
     }
     return std::unique_ptr<NodeComm>(new (std::nothrow) NodeComm(
-        rank, std::move(boxes), Doors(std::move(doors)), kernels::promised_line_width()));
+        rank, std::move(mailboxes), Doors(std::move(doors)), kernels::promised_line_width()));
 }
 
 }  // namespace
@@ -126,29 +128,29 @@ std::unique_ptr<NodeComm> make_of(int rank, std::vector<BoxOfRank> boxes) noexce
 std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
     const NoCancellation scope;
     offload::pending_for_ever();
-    constexpr int most_ranks = 1 << Box::butterfly_lines;
-    std::vector<Card> cards;
-    std::vector<BoxOfRank> boxes;
-    Card mine;
-    Box* own = nullptr;
+    constexpr int most_ranks = 1 << Mailbox::butterfly_lines;
+    std::vector<ReadableMemory> addresses;
+    std::vector<MailboxOfRank> mailboxes;
+    ReadableMemory mine;
+    Mailbox* own = nullptr;
     try {
-        cards.resize(static_cast<size_t>(ranks));
-        boxes.resize(static_cast<size_t>(ranks));
+        addresses.resize(static_cast<size_t>(ranks));
+        mailboxes.resize(static_cast<size_t>(ranks));
     } catch (const std::bad_alloc&) {
     }
-    const bool has_memory = boxes.size() == static_cast<size_t>(ranks);
+    const bool has_memory = mailboxes.size() == static_cast<size_t>(ranks);
     if (ranks >= most_ranks ||
         !offload::all_can(comm, has_memory && !offload::gpu_runtime_is_loaded(),
                           hash_of_node_name()))
         return nullptr;
-    if (own_arena(&mine.arena)) own = take_box(&mine.box, &mine.token);
+    if (own_arena(&mine.arena)) own = take_mailbox(&mine.mailbox, &mine.token);
     int rank = 0;
     real.Comm_rank(comm, &rank);
-    real.Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, comm);
+    real.Allgather(&mine, sizeof mine, MPI_BYTE, addresses.data(), sizeof mine, MPI_BYTE, comm);
     std::unique_ptr<NodeComm> made;
-    if (map_all(cards, rank, own, boxes)) made = make_of(rank, std::move(boxes));
+    if (map_all(addresses, rank, own, mailboxes)) made = make_of(rank, std::move(mailboxes));
     if (offload::all_can(comm, made != nullptr)) return made;
-    if (!made && own != nullptr) return_box(own);
+    if (!made && own != nullptr) return_mailbox(own);
     return nullptr;
 }
 
@@ -167,8 +169,8 @@ NodeSite node_site(MPI_Comm comm) noexcept {
 NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t bytes) noexcept {
     if (site.node != nullptr) {
         offload::issue_what_was_posted();
-        if (site.node->wants_job_site()) [[unlikely]]
-            site.node->make_job_site(call, comm);
+        if (site.node->wants_queue()) [[unlikely]]
+            site.node->make_queue(call, comm);
         return site.node;
     }
     try {
@@ -189,29 +191,29 @@ NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t b
     }
 }
 
-NodeComm::NodeComm(int rank, std::vector<BoxOfRank> boxes, Doors doors,
+NodeComm::NodeComm(int rank, std::vector<MailboxOfRank> mailboxes, Doors doors,
                    kernels::LineWidth width) noexcept
-    : plan_{static_cast<int>(boxes.size()), rank},
-      boxes_(std::move(boxes)),
+    : plan_{static_cast<int>(mailboxes.size()), rank},
+      mailboxes_(std::move(mailboxes)),
       doors_(std::move(doors)) {
     for (size_t bytes = 0; bytes <= kernels::line_data_bytes; ++bytes)
         stores_[bytes] = kernels::line_store(width, bytes);
 }
 
-// Peers may still have to read what this rank told last: the box is used again only when they have
-// closed theirs.
+// Peers may still have to read what this rank wrote last. The mailbox is used again only when they
+// have closed theirs.
 NodeComm::~NodeComm() {
-    Box* const own = &box(rank());
-    retire_box(own, own_bay_, std::move(boxes_));
+    Mailbox* const own = &mailbox(rank());
+    retire_mailbox(own, own_buffer_, std::move(mailboxes_));
 }
 
-BaysToUse NodeComm::bays_for(Call call, MPI_Comm comm, Collective collective,
-                             size_t bytes) noexcept {
-    if (!bays_decided_) {
+StagedCall NodeComm::staged_for(Call call, MPI_Comm comm, Collective collective,
+                                size_t bytes) noexcept {
+    if (!staged_decided_) {
         const offload::DirectCall scope(call);
-        decide_bays(comm);
+        obtain_staged(comm);
     }
-    if (!bays_) return {};
+    if (!staged_) return {};
     const Transport transport = transport_for(call, comm, collective, bytes);
     if (transport == Transport::library) {
         count(Counter::decline_slower);
@@ -220,37 +222,37 @@ BaysToUse NodeComm::bays_for(Call call, MPI_Comm comm, Collective collective,
         return {};
     }
     poll_now_and_then();
-    return {bays_.get(), transport};
+    return {staged_.get(), transport};
 }
 
-Bays* NodeComm::decide_bays(MPI_Comm comm) noexcept {
-    if (!std::exchange(bays_decided_, true)) {
-        make_bays(comm);
-        count(bays_ ? Counter::node_bays : Counter::decline_no_bay);
+StagedCollectives* NodeComm::obtain_staged(MPI_Comm comm) noexcept {
+    if (!std::exchange(staged_decided_, true)) {
+        make_staged(comm);
+        count(staged_ ? Counter::node_staging_buffers : Counter::decline_no_staging_buffer);
     }
-    return bays_.get();
+    return staged_.get();
 }
 
-std::shared_ptr<JobSite> NodeComm::job_site() noexcept {
-    wants_job_site_ = !job_site_decided_;
-    return job_site_;
+std::shared_ptr<AllreduceQueue> NodeComm::queue() noexcept {
+    wants_queue_ = !queue_decided_;
+    return queue_;
 }
 
-// Boxes and bays as of another communicator of the same ranks.
-void NodeComm::make_job_site(Call call, MPI_Comm comm) noexcept {
+// Mailboxes and staging buffers as of another communicator of the same ranks.
+void NodeComm::make_queue(Call call, MPI_Comm comm) noexcept {
     const offload::DirectCall scope(call);
-    wants_job_site_ = false;
-    job_site_decided_ = true;
-    std::shared_ptr<JobSite> site;
+    wants_queue_ = false;
+    queue_decided_ = true;
+    std::shared_ptr<AllreduceQueue> queue;
     try {
-        site = std::make_shared<JobSite>();
+        queue = std::make_shared<AllreduceQueue>();
     } catch (const std::bad_alloc&) {
     }
-    if (!offload::all_can(comm, site != nullptr && !offload::session_was_opened())) return;
-    site->node = make_node_comm(comm, ranks());
-    if (!site->node) return count(Counter::decline_no_arena);
-    site->bays = site->node->decide_bays(comm);
-    if (site->bays != nullptr) job_site_ = std::move(site);
+    if (!offload::all_can(comm, queue != nullptr && !offload::session_was_opened())) return;
+    queue->node = make_node_comm(comm, ranks());
+    if (!queue->node) return count(Counter::decline_no_arena);
+    queue->collectives = queue->node->obtain_staged(comm);
+    if (queue->collectives != nullptr) queue_ = std::move(queue);
 }
 
 // Where VECMPI_SINGLE_COPY is a size, nothing is tried.
@@ -258,7 +260,7 @@ Transport NodeComm::transport_for(Call call, MPI_Comm comm, Collective collectiv
                                   size_t bytes) noexcept {
     // What was found on another communicator may not be allowed on this one.
     const auto allowed = [&](Transport wanted) noexcept {
-        return wanted == Transport::single_copy && !bays_->allows_single_copy()
+        return wanted == Transport::single_copy && !staged_->allows_single_copy()
                    ? Transport::copy_in_copy_out
                    : wanted;
     };
@@ -270,54 +272,56 @@ Transport NodeComm::transport_for(Call call, MPI_Comm comm, Collective collectiv
     if (!found) {
         const offload::DirectCall scope(call);
         const bool may_be_library = settings().intranode == IntranodeMode::automatic;
-        found = choose_transports(*bays_, comm, collective, may_be_library);
+        found = choose_transports(*staged_, comm, collective, may_be_library);
     }
     return allowed(transport_of(*found, bytes));
 }
 
 namespace {
 // What each rank tells the others.
-struct BayCard {
+struct StagingAddress {
     PeerProcess process;
-    uint32_t bay = no_bay;
+    uint32_t buffer = no_staging_buffer;
 };
 }  // namespace
 
-// 1. Who has which bay? 2. Does everyone see all of them? Without one on all ranks where one has
-// none. 3. May everyone read everyone's memory?
-void NodeComm::make_bays(MPI_Comm comm) noexcept {
+// 1. Which buffer does each rank have? 2. Does everyone see all of them? No rank has one where one
+// rank has none. 3. May everyone read everyone's memory?
+void NodeComm::make_staged(MPI_Comm comm) noexcept {
     const NoCancellation scope;
     const auto p = static_cast<size_t>(ranks());
-    if (ranks() > Bays::most_ranks) return;
-    std::vector<BayCard> cards;
+    if (ranks() > StagedCollectives::most_ranks) return;
+    std::vector<StagingAddress> addresses;
     std::vector<PeerProcess> processes;
-    std::vector<Bay*> found;
+    std::vector<StagingBuffer*> found;
     try {
-        cards.resize(p);
+        addresses.resize(p);
         processes.resize(p);
         found.resize(p);
     } catch (const std::bad_alloc&) {
     }
     if (!offload::all_can(comm, found.size() == p && !offload::gpu_runtime_is_loaded())) return;
-    own_bay_ = take_bay();
-    const BayCard mine{this_process(), own_bay_};
-    real.Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, comm);
+    own_buffer_ = take_staging_buffer();
+    const StagingAddress mine{this_process(), own_buffer_};
+    real.Allgather(&mine, sizeof mine, MPI_BYTE, addresses.data(), sizeof mine, MPI_BYTE, comm);
     bool all_found = true, all_readable = settings().single_copy != SIZE_MAX;
     for (size_t r = 0; r < p; ++r) {
-        processes[r] = cards[r].process;
-        found[r] = bay_beside(boxes_[r].box, cards[r].bay);
+        processes[r] = addresses[r].process;
+        found[r] = staging_buffer_of(mailboxes_[r].mailbox, addresses[r].buffer);
         all_found = all_found && found[r] != nullptr;
         all_readable = all_readable && is_readable(processes[r]);
     }
     try {
-        if (all_found) bays_ = std::make_unique<Bays>(rank(), std::move(found), doors_);
+        if (all_found)
+            staged_ = std::make_unique<StagedCollectives>(rank(), std::move(found), doors_);
     } catch (const std::bad_alloc&) {
     }
-    if (!offload::all_can(comm, bays_ != nullptr)) {
-        bays_.reset();
-        if (own_bay_ != no_bay) return_bay(std::exchange(own_bay_, no_bay));
+    if (!offload::all_can(comm, staged_ != nullptr)) {
+        staged_.reset();
+        if (own_buffer_ != no_staging_buffer)
+            return_staging_buffer(std::exchange(own_buffer_, no_staging_buffer));
     } else if (offload::all_can(comm, all_readable)) {
-        bays_->allow_single_copy(std::move(processes));
+        staged_->allow_single_copy(std::move(processes));
     }
 }
 
@@ -330,48 +334,49 @@ void NodeComm::poll_now_and_then() noexcept {
 uint64_t NodeComm::begin(OneWay kind) noexcept {
     poll_now_and_then();
     const auto at = static_cast<unsigned>(kind);
-    Turns& turns = one_way_[at];
-    const uint64_t turn = ++turns.last;
-    if (turn <= turns.all_finished + Box::one_way_turns) return turn;
-    const uint64_t awaited = turn - Box::one_way_turns;
+    SequenceNumbers& numbers = one_way_[at];
+    const uint64_t sequence = ++numbers.last;
+    if (sequence <= numbers.all_finished + Mailbox::one_way_lines) return sequence;
+    const uint64_t awaited = sequence - Mailbox::one_way_lines;
     uint64_t least = UINT64_MAX;
-    for (const BoxOfRank& one : boxes_) {
+    for (const MailboxOfRank& one : mailboxes_) {
         uint64_t finished = 0;
         offload::wait_for_memory([&]() noexcept {
-            finished = one.box->finished[at].load(std::memory_order_acquire);  // pairs with end()
+            finished =
+                one.mailbox->finished[at].load(std::memory_order_acquire);  // pairs with end()
             return finished >= awaited;
         });
         least = std::min(least, finished);
     }
-    turns.all_finished = least;
-    return turn;
+    numbers.all_finished = least;
+    return sequence;
 }
 
 void NodeComm::end(OneWay kind) noexcept {
     const auto at = static_cast<unsigned>(kind);
-    box(rank()).finished[at].store(one_way_[at].last, std::memory_order_release);
+    mailbox(rank()).finished[at].store(one_way_[at].last, std::memory_order_release);
     doors_.ring_all();
 }
 
-void NodeComm::await(const kernels::Line& line, uint64_t turn) noexcept {
-    offload::wait_for_memory([&]() noexcept { return shows_turn(line, turn); });
+void NodeComm::await(const kernels::Line& line, uint64_t sequence) noexcept {
+    offload::wait_for_memory([&]() noexcept { return shows(line, sequence); });
 }
 
 size_t NodeComm::bcast(kernels::Line& value, size_t bytes, int root) noexcept {
-    const uint64_t turn = begin(OneWay::bcast);
-    kernels::Line& from = line(OneWay::bcast, turn, root);
-    size_t told = bytes;
+    const uint64_t sequence = begin(OneWay::bcast);
+    kernels::Line& from = line(OneWay::bcast, sequence, root);
+    size_t root_bytes = bytes;
     if (rank() == root) {
-        value.flag = flag_of(turn, bytes);
+        value.flag = flag_of(sequence, bytes);
         stores_[bytes](&from, &value);
         doors_.ring_all();
     } else {
-        await(from, turn);
-        told = flag_seen(from) >> told_bytes_shift;
+        await(from, sequence);
+        root_bytes = flag_seen(from) >> announced_bytes_shift;
         read_data(from, value, bytes);
     }
     end(OneWay::bcast);
-    return told;
+    return root_bytes;
 }
 
 void forget_node_comms() noexcept {

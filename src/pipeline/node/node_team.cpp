@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ranks of a communicator over several nodes that share one: its boxes and bays, under another
-// face.
+// The ranks of a communicator over several nodes that share one: a NodeComm under another face.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -34,9 +33,9 @@ std::unique_ptr<NodeTeam> NodeTeam::make(MPI_Comm node_comm) noexcept {
     return std::unique_ptr<NodeTeam>(new (std::nothrow) NodeTeam(std::move(node)));
 }
 
-bool NodeTeam::make_bays(MPI_Comm node_comm) noexcept {
-    if (node_) bays_ = node_->decide_bays(node_comm);
-    return !node_ || bays_ != nullptr;
+bool NodeTeam::make_staged(MPI_Comm node_comm) noexcept {
+    if (node_) staged_ = node_->obtain_staged(node_comm);
+    return !node_ || staged_ != nullptr;
 }
 
 void NodeTeam::reduce_to_first(const Operands& vector) noexcept {
@@ -44,7 +43,7 @@ void NodeTeam::reduce_to_first(const Operands& vector) noexcept {
     if (!node_) return copy_input(vector);
     if (bytes > kernels::line_data_bytes) {
         node_->poll_now_and_then();
-        return bays_->reduce(vector, 0);
+        return staged_->reduce(vector, 0);
     }
     kernels::Line value;
     if (bytes == 0) return node_->reduce(value, 0, 0, combine_nothing);
@@ -57,29 +56,29 @@ void NodeTeam::reduce_to_first(const Operands& vector) noexcept {
 bool NodeTeam::bcast_from_first(void* data, size_t bytes, bool good) noexcept {
     if (!node_) return good;
     const bool is_first = node_->rank() == 0;
-    size_t told = 0;
+    size_t first_bytes = 0;
     if (bytes > kernels::line_data_bytes) {
-        bays_->bcast(is_first && !good ? nullptr : static_cast<unsigned char*>(data), bytes, 0,
-                     &told, Transport::copy_in_copy_out);
-        return is_first ? good : told == bytes;
+        staged_->bcast(is_first && !good ? nullptr : static_cast<unsigned char*>(data), bytes, 0,
+                       &first_bytes, Transport::copy_in_copy_out);
+        return is_first ? good : first_bytes == bytes;
     }
     const size_t other = bytes == 0 ? 1 : 0;
     kernels::Line value;
     if (bytes != 0) std::memcpy(data_of(value, bytes), data, bytes);
-    told = node_->bcast(value, is_first && !good ? other : bytes, 0);
+    first_bytes = node_->bcast(value, is_first && !good ? other : bytes, 0);
     if (is_first) return good;
     if (bytes != 0) std::memcpy(data, data_of(value, bytes), bytes);
-    return told == bytes;
+    return first_bytes == bytes;
 }
 
 void NodeTeam::reduce_slices(const Operands& vector, int slices) noexcept {
     if (!node_) return copy_input(vector);
     node_->poll_now_and_then();
-    bays_->reduce_slices(vector, slices);
+    staged_->reduce_slices(vector, slices);
 }
 
 void NodeTeam::gather_slices(const Operands& vector, int slices) noexcept {
-    if (node_) bays_->gather_slices(vector, slices);
+    if (node_) staged_->gather_slices(vector, slices);
 }
 
 }  // namespace vecmpi::pipeline::node

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One reduction through bays, step by step: in one go by a caller that waits in here, or look by
-// look by a job.
+// One reduction through staging buffers, step by step: at once by a caller that waits in here, or
+// look by look by a job.
 #pragma once
 
 #include <cstddef>
@@ -8,31 +8,31 @@
 #include <variant>
 
 #include "base/api.hpp"
-#include "bay.hpp"
 #include "combining.hpp"
 #include "pipeline/operands.hpp"
+#include "staging_buffer.hpp"
 
 namespace vecmpi::pipeline::node {
 
-class Bays;
+class StagedCollectives;
 
-// For the other ranks: in advance(), or whoever calls it again.
+// For the other ranks: in advance(), or by calling it again.
 enum class Waits : uint8_t { here, elsewhere };
 
 // One round; everyone who gets the result reads everything.
 class DirectRun {
   public:
-    DirectRun(Bays& bays, const Operands& what, const CombiningOrder& order,
+    DirectRun(StagedCollectives& staged, const Operands& what, const CombiningOrder& order,
               bool gets_result) noexcept;
     // True when it is done. Not called again then.
     template <Waits waits>
     bool advance() noexcept;
 
   private:
-    Bays& bays_;
+    StagedCollectives& staged_;
     const Operands what_;
     const CombiningOrder& order_;
-    Lane& lane_;
+    SlotRing& ring_;
     const uint64_t round_;
     const bool gets_result_;
     bool given_ = false;
@@ -40,13 +40,13 @@ class DirectRun {
 
 enum class ResultPlace : uint8_t { on_all, on_root, in_slices };
 
-// Each rank reduces its slice of the vector; round k moves the k-th part of every slice. In a
-// rank's slot lie, one behind the other, what it has of every slice, and in the place of its own
-// the result. The bays are cut into slices before.
+// Each rank reduces its slice of the vector. Round k moves the k-th part of every slice. A rank's
+// slot holds what it has of every slice, one behind the other; in the place of its own slice it
+// holds the result. The caller has cut the vector into slices before.
 class SlicedRun {
   public:
-    SlicedRun(Bays& bays, const Operands& what, const CombiningOrder& order, ResultPlace result,
-              int root) noexcept;
+    SlicedRun(StagedCollectives& staged, const Operands& what, const CombiningOrder& order,
+              ResultPlace result, int root) noexcept;
     // True when it is done. Not called again then.
     template <Waits waits>
     bool advance() noexcept;
@@ -55,16 +55,16 @@ class SlicedRun {
     uint64_t number(int64_t k) const noexcept { return first_ + static_cast<uint64_t>(k); }
     Segment part(int rank, int64_t k) const noexcept;
     unsigned char* in_slot(int owner, int64_t k, int slice) const noexcept {
-        return lane_.slot(owner, number(k)) + static_cast<size_t>(slice) * part_bytes_;
+        return ring_.slot(owner, number(k)) + static_cast<size_t>(slice) * part_bytes_;
     }
     void give(int64_t k) noexcept;
     void reduce(int64_t k) noexcept;
     void collect(int rank, int64_t k) noexcept;
 
-    Bays& bays_;
+    StagedCollectives& staged_;
     const Operands what_;
     const CombiningOrder& order_;
-    Lane& lane_;
+    SlotRing& ring_;
     const ResultPlace result_;
     const int me_;
     const bool others_collect_, collects_;

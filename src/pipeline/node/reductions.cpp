@@ -60,8 +60,8 @@ Element element_of(MPI_Op op, MPI_Datatype type) noexcept {
                                                                     : look_at_reduction(op, type);
 }
 
-// Types with gaps go through bays by way of a copy on the stack, up to where the library's Reduce
-// has another order for what they are without the gaps.
+// Types with gaps go through staging buffers by way of a copy on the stack, up to where the
+// library's Reduce has another order for what they are without the gaps.
 constexpr size_t most_with_gaps = library::library_reduces_by_tree_up_to;
 
 // Of a reduction; 0: the library's, or nothing to do. VECMPI_REPRODUCIBLE sums in one order, on one
@@ -101,10 +101,10 @@ std::optional<int> reduce_scatter_on_node(Call call, const void* sendbuf, void* 
     if (!is_ours(Collective::reduce_scatter, bytes) || fits_line(bytes) || element.gaps != 0)
         return std::nullopt;
     if (are_refused(sendbuf, total, recvbuf, counts[site.rank], type)) return std::nullopt;
-    const BaysToUse use = bays_for(site, call, comm, Collective::reduce_scatter, bytes);
-    if (use.bays == nullptr) return std::nullopt;
-    use.bays->reduce_scatter(operands(sendbuf, recvbuf, total, type, op, element), counts,
-                             use.transport);
+    const StagedCall use = staged_for(site, call, comm, Collective::reduce_scatter, bytes);
+    if (use.collectives == nullptr) return std::nullopt;
+    use.collectives->reduce_scatter(operands(sendbuf, recvbuf, total, type, op, element), counts,
+                                    use.transport);
     return served(call, bytes, comm);
 }
 
@@ -130,10 +130,10 @@ std::optional<int> allreduce(Call call, const void* sendbuf, void* recvbuf, MPI_
     if (site.declined()) return std::nullopt;
     const Operands what = operands(sendbuf, recvbuf, count, datatype, op, element);
     if (!fits_line(bytes)) {
-        const BaysToUse use = bays_for(site, call, comm, Collective::allreduce, bytes);
-        if (use.bays == nullptr) return std::nullopt;
+        const StagedCall use = staged_for(site, call, comm, Collective::allreduce, bytes);
+        if (use.collectives == nullptr) return std::nullopt;
         const int error = serve_dense(what, element, [&](const Operands& dense) noexcept {
-            return use.bays->allreduce(dense, use.transport);
+            return use.collectives->allreduce(dense, use.transport);
         });
         return served(call, bytes, comm, error);
     }
@@ -155,7 +155,7 @@ std::optional<int> iallreduce(Call call, MPI_Request* request, const void* sendb
         return std::nullopt;
     const NodeSite site = node_site(comm);
     if (site.node == nullptr) return std::nullopt;
-    auto jobs = site.node->job_site();  // asked for by all ranks, refused or not
+    auto jobs = site.node->queue();  // asked for by all ranks, refused or not
     if (!jobs || request == nullptr || are_refused(sendbuf, count, recvbuf, count, datatype))
         return std::nullopt;
     site.node->poll_now_and_then();
@@ -181,10 +181,10 @@ std::optional<int> reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Cou
     Operands what = operands(sendbuf, recvbuf, count, datatype, op, element);
     if (!is_root) what.output = nullptr;
     if (!fits_line(bytes)) {
-        const BaysToUse use = bays_for(site, call, comm, Collective::reduce, bytes);
-        if (use.bays == nullptr) return std::nullopt;
+        const StagedCall use = staged_for(site, call, comm, Collective::reduce, bytes);
+        if (use.collectives == nullptr) return std::nullopt;
         serve_dense(what, element, [&](const Operands& dense) noexcept {
-            use.bays->reduce(dense, root);
+            use.collectives->reduce(dense, root);
             return MPI_SUCCESS;
         });
         return served(call, bytes, comm);

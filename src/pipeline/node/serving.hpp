@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the collectives that one node serves have in common. Each: 1. How many bytes, and are they
 // ours? 2. Can there be a NodeComm, and would the library not refuse the call? 3. What fits into a
-// line goes through the NodeComm; the rest goes through its bays.
+// line goes through the NodeComm; the rest goes through its staging buffers.
 #pragma once
 
 #include "node_comm.hpp"
@@ -23,11 +23,11 @@ inline bool is_ours_or_line(Collective collective, size_t bytes) noexcept {
     return fits_line(bytes) ? is_automatic(collective, bytes) : is_ours(collective, bytes);
 }
 
-// No bays: not on the node.
-inline BaysToUse bays_for(const NodeSite& site, Call call, MPI_Comm comm, Collective collective,
-                          size_t bytes) noexcept {
+// Without collectives: not on the node.
+inline StagedCall staged_for(const NodeSite& site, Call call, MPI_Comm comm, Collective collective,
+                             size_t bytes) noexcept {
     NodeComm* const node = node_comm_for(site, call, comm, bytes);
-    return node == nullptr ? BaysToUse{} : node->bays_for(call, comm, collective, bytes);
+    return node == nullptr ? StagedCall{} : node->staged_for(call, comm, collective, bytes);
 }
 
 // The communicator's error handler hears of an error.

@@ -1,53 +1,54 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives in which ranks read large data where it lies in the others' memory. Each: 1. All tell
-// where. 2. Everybody reads. 3. Nobody leaves before all have read; where somebody could not
-// (memory of a device, say), nobody has, and the data go through the bays.
+// Collectives in which ranks read large data where they lie in the others' memory. Each: 1. The
+// ranks exchange addresses. 2. Everybody reads. 3. Nobody leaves before all have read. Where
+// somebody could not read (memory of a device), the data are copied in and out.
 #include <algorithm>
 
-#include "bays.hpp"
 #include "kernels/api.hpp"
+#include "staged_collectives.hpp"
 
 namespace vecmpi::pipeline::node {
 
 namespace {
 
-// Others of this rank's messages may wait for the library.
+// Other messages of this rank may wait for the library.
 constexpr size_t bytes_between_polls = size_t{512} << 10;
 
 uint64_t address_of(const void* buffer) noexcept { return reinterpret_cast<uintptr_t>(buffer); }
 
 }  // namespace
 
-void Bays::tell_card(const Card& mine) noexcept {
-    allgather_by_two_copies(reinterpret_cast<const unsigned char*>(&mine),
-                            reinterpret_cast<unsigned char*>(cards_.data()), sizeof mine);
+void StagedCollectives::exchange_addresses(const ReadableMemory& mine) noexcept {
+    allgather_through_slots(reinterpret_cast<const unsigned char*>(&mine),
+                            reinterpret_cast<unsigned char*>(readable_.data()), sizeof mine);
 }
 
-bool Bays::all_let_read() const noexcept {
-    return std::all_of(cards_.begin(), cards_.end(),
-                       [](const Card& card) noexcept { return card.bytes != 0; });
+bool StagedCollectives::all_let_read() const noexcept {
+    return std::all_of(readable_.begin(), readable_.end(),
+                       [](const ReadableMemory& readable) noexcept { return readable.bytes != 0; });
 }
 
-bool Bays::all_say(bool yes) noexcept {
+bool StagedCollectives::all_say(bool yes) noexcept {
     const unsigned char mine = yes;
-    allgather_by_two_copies(&mine, verdicts_.data(), sizeof mine);
+    allgather_through_slots(&mine, verdicts_.data(), sizeof mine);
     return std::find(verdicts_.begin(), verdicts_.end(), 0) == verdicts_.end();
 }
 
-// A mapping is readable as a whole or not at all: its ends tell.
-bool Bays::may_read_all() const noexcept {
+// A mapping is readable as a whole or not at all, so its ends are tried.
+bool StagedCollectives::may_read_all() const noexcept {
     for (int rank = 0; rank < ranks(); ++rank) {
         const auto peer = static_cast<size_t>(rank);
-        const Card& card = cards_[peer];
-        const uint64_t last = card.bytes - 1;
-        if (rank != me() && !are_readable(peers_[peer], {card.input, card.input + last, card.output,
-                                                         card.output + last}))
+        const ReadableMemory& readable = readable_[peer];
+        const uint64_t last = readable.bytes - 1;
+        if (rank != me() && !are_readable(peers_[peer], {readable.input, readable.input + last,
+                                                         readable.output, readable.output + last}))
             return false;
     }
     return true;
 }
 
-bool Bays::read_in_parts(int rank, uint64_t from, unsigned char* to, size_t bytes) noexcept {
+bool StagedCollectives::read_in_parts(int rank, uint64_t from, unsigned char* to,
+                                      size_t bytes) noexcept {
     const PeerProcess& peer = peers_[static_cast<size_t>(rank)];
     for (size_t done = 0; done < bytes; done += bytes_between_polls) {
         if (done != 0) offload::make_progress();
@@ -57,8 +58,8 @@ bool Bays::read_in_parts(int rank, uint64_t from, unsigned char* to, size_t byte
     return true;
 }
 
-bool Bays::reduce_own_slice(const Operands& what, const CombiningOrder& order,
-                            unsigned char* to) noexcept {
+bool StagedCollectives::reduce_own_slice(const Operands& what, const CombiningOrder& order,
+                                         unsigned char* to) noexcept {
     const Segment own = slices_[static_cast<size_t>(me())];
     bool fine = true;
     size_t read_bytes = 0;
@@ -71,68 +72,71 @@ bool Bays::reduce_own_slice(const Operands& what, const CombiningOrder& order,
                     read_bytes = 0;
                     offload::make_progress();
                 }
-                fine = fine && read_memory(peers_[peer], cards_[peer].input + at, spare, bytes);
+                fine = fine && read_memory(peers_[peer], readable_[peer].input + at, spare, bytes);
                 return static_cast<const unsigned char*>(spare);
             });
     return fine;
 }
 
-// In place the input is gone once the slices are reduced: whether all can read is found out before.
-Bays::Outcome Bays::allreduce_by_single_copy(const Operands& what) noexcept {
-    tell_card({address_of(what.input), address_of(what.output), what.bytes()});
-    const bool in_place = std::any_of(cards_.begin(), cards_.end(), [](const Card& card) noexcept {
-        return card.input == card.output;
-    });
+// In place the input is gone once the slices are reduced, so all find out before whether they can
+// read.
+StagedCollectives::Outcome StagedCollectives::allreduce_by_single_copy(
+    const Operands& what) noexcept {
+    exchange_addresses({address_of(what.input), address_of(what.output), what.bytes()});
+    const bool in_place = std::any_of(
+        readable_.begin(), readable_.end(),
+        [](const ReadableMemory& readable) noexcept { return readable.input == readable.output; });
     if (in_place && !all_say(may_read_all())) return Outcome::not_readable;
-    Lane& lane = lanes_[1];
-    const uint64_t round = lane.begin(1);
+    SlotRing& ring = rings_[1];
+    const uint64_t round = ring.begin(1);
     const auto place = [&](int rank) noexcept {
         return what.bytes_of(slices_[static_cast<size_t>(rank)].first);
     };
     bool fine = reduce_own_slice(what, doubling_, what.output_at(0) + place(me()));
-    lane.tell(Signal::reduced, round);
+    ring.publish(Signal::reduced, round);
     for (int i = 1; i < ranks(); ++i) {
         const int rank = (me() + i) % ranks();
         const auto peer = static_cast<size_t>(rank);
-        lane.await(Signal::reduced, rank, round);
+        ring.await(Signal::reduced, rank, round);
         fine = fine &&
-               read_in_parts(rank, cards_[peer].output + place(rank),
+               read_in_parts(rank, readable_[peer].output + place(rank),
                              what.output_at(0) + place(rank), what.bytes_of(slices_[peer].count));
     }
-    lane.tell(Signal::read, round);
+    ring.publish(Signal::read, round);
     if (all_say(fine)) return Outcome::done;
     return in_place ? Outcome::failed : Outcome::not_readable;
 }
 
 // In place the result would lie where others still read the input.
-bool Bays::scatter_by_single_copy(const Operands& what) noexcept {
-    tell_card({address_of(what.input), 0, what.input == what.output ? 0 : what.bytes()});
+bool StagedCollectives::scatter_by_single_copy(const Operands& what) noexcept {
+    exchange_addresses({address_of(what.input), 0, what.input == what.output ? 0 : what.bytes()});
     if (!all_let_read()) return false;
     const bool fine = reduce_own_slice(what, order_of_scatter(what.bytes()), what.output_at(0));
     return all_say(fine);
 }
 
-bool Bays::bcast_by_single_copy(unsigned char* buffer, size_t bytes, int root,
-                                size_t* told) noexcept {
-    Card card{address_of(buffer), 0, buffer == nullptr ? 0 : bytes};
-    size_t card_bytes = 0;
-    bcast_by_two_copies(reinterpret_cast<unsigned char*>(&card), sizeof card, root, &card_bytes);
-    *told = card.bytes;
+bool StagedCollectives::bcast_by_single_copy(unsigned char* buffer, size_t bytes, int root,
+                                             size_t* root_bytes) noexcept {
+    ReadableMemory readable{address_of(buffer), 0, buffer == nullptr ? 0 : bytes};
+    size_t address_bytes = 0;
+    bcast_through_slots(reinterpret_cast<unsigned char*>(&readable), sizeof readable, root,
+                        &address_bytes);
+    *root_bytes = readable.bytes;
     bool fine = true;
-    if (me() != root && card.bytes == bytes && buffer != nullptr)
-        fine = read_in_parts(root, card.input, buffer, bytes);
+    if (me() != root && readable.bytes == bytes && buffer != nullptr)
+        fine = read_in_parts(root, readable.input, buffer, bytes);
     return all_say(fine);
 }
 
-bool Bays::allgather_by_single_copy(const unsigned char* own, unsigned char* all,
-                                    size_t bytes) noexcept {
-    tell_card({address_of(own), 0, own == nullptr ? 0 : bytes});
+bool StagedCollectives::allgather_by_single_copy(const unsigned char* own, unsigned char* all,
+                                                 size_t bytes) noexcept {
+    exchange_addresses({address_of(own), 0, own == nullptr ? 0 : bytes});
     if (!all_let_read()) return false;
     copy_own_block(own, all, bytes);
     bool fine = true;
     for (int i = 1; i < ranks() && all != nullptr; ++i) {
         const int rank = (me() + i) % ranks();
-        fine = fine && read_in_parts(rank, cards_[static_cast<size_t>(rank)].input,
+        fine = fine && read_in_parts(rank, readable_[static_cast<size_t>(rank)].input,
                                      all + static_cast<size_t>(rank) * bytes, bytes);
     }
     return all_say(fine);

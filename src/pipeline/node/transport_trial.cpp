@@ -65,25 +65,26 @@ Operands sum_of(const void* from, void* to, MPI_Count count) noexcept {
 }
 
 // The sum over the ranks of 0 or 1, small enough for a slot; also a barrier.
-int number_of(Bays& bays, bool one) noexcept {
+int number_of(StagedCollectives& staged, bool one) noexcept {
     float mine = one ? 1 : 0, all = 0;
-    bays.allreduce(sum_of(&mine, &all, 1), Transport::copy_in_copy_out);
+    staged.allreduce(sum_of(&mine, &all, 1), Transport::copy_in_copy_out);
     return static_cast<int>(all);
 }
 
 // The first rank's, on all.
-uint32_t of_first_rank(Bays& bays, uint32_t bits) noexcept {
+uint32_t of_first_rank(StagedCollectives& staged, uint32_t bits) noexcept {
     size_t root_bytes = 0;
-    bays.bcast(reinterpret_cast<unsigned char*>(&bits), sizeof bits, 0, &root_bytes,
-               Transport::copy_in_copy_out);
+    staged.bcast(reinterpret_cast<unsigned char*>(&bits), sizeof bits, 0, &root_bytes,
+                 Transport::copy_in_copy_out);
     return bits;
 }
 
 class Trial {
   public:
     // memory: twice the largest size.
-    Trial(Bays& bays, MPI_Comm comm, Collective collective, unsigned char* memory) noexcept
-        : bays_(bays),
+    Trial(StagedCollectives& staged, MPI_Comm comm, Collective collective,
+          unsigned char* memory) noexcept
+        : staged_(staged),
           comm_(comm),
           collective_(collective),
           from_(memory),
@@ -91,7 +92,8 @@ class Trial {
 
     TransportsBySize run(bool may_be_library) noexcept {
         const bool may_try[number_of_transports] = {
-            true, bays_.allows_single_copy() && collective_ != Collective::reduce, may_be_library};
+            true, staged_.allows_single_copy() && collective_ != Collective::reduce,
+            may_be_library};
         TransportsBySize choice;
         for (size_t i = 0; i < tried_bytes.size(); ++i) {
             const int cold = i == 0 ? 8 : 1;
@@ -132,16 +134,16 @@ class Trial {
         using Clock = std::chrono::steady_clock;
         const int floats = static_cast<int>(bytes / sizeof(float));
         std::memset(from_, 0, bytes);
-        number_of(bays_, true);
+        number_of(staged_, true);
         const auto begun = Clock::now();
         // Data that were just written, and the same again.
         for (int i = 0; i < 2; ++i) {
             if (transport == Transport::library)
-                run_library(floats, floats / bays_.ranks());
+                run_library(floats, floats / staged_.ranks());
             else
-                run_ours(transport, floats, floats / bays_.ranks());
+                run_ours(transport, floats, floats / staged_.ranks());
         }
-        number_of(bays_, true);
+        number_of(staged_, true);
         return std::chrono::duration<double>(Clock::now() - begun).count() / 2;
     }
     // part: one rank's.
@@ -149,21 +151,21 @@ class Trial {
         size_t root_bytes = 0;
         switch (collective_) {
             case Collective::allreduce:
-                bays_.allreduce(sum_of(from_, to_, floats), transport);
+                staged_.allreduce(sum_of(from_, to_, floats), transport);
                 break;
             case Collective::reduce:
-                bays_.reduce(sum_of(from_, to_, floats), 0);
+                staged_.reduce(sum_of(from_, to_, floats), 0);
                 break;
             case Collective::reduce_scatter:
-                bays_.reduce_scatter(sum_of(from_, to_, part * bays_.ranks()),
-                                     RankCounts(static_cast<MPI_Count>(part)), transport);
+                staged_.reduce_scatter(sum_of(from_, to_, part * staged_.ranks()),
+                                       RankCounts(static_cast<MPI_Count>(part)), transport);
                 break;
             case Collective::bcast:
-                bays_.bcast(from_, static_cast<size_t>(floats) * sizeof(float), 0, &root_bytes,
-                            transport);
+                staged_.bcast(from_, static_cast<size_t>(floats) * sizeof(float), 0, &root_bytes,
+                              transport);
                 break;
             case Collective::allgather:
-                bays_.allgather(from_, to_, static_cast<size_t>(part) * sizeof(float), transport);
+                staged_.allgather(from_, to_, static_cast<size_t>(part) * sizeof(float), transport);
                 break;
         }
     }
@@ -187,20 +189,21 @@ class Trial {
         }
     }
 
-    Bays& bays_;
+    StagedCollectives& staged_;
     const MPI_Comm comm_;
     const Collective collective_;
     unsigned char *const from_, *const to_;
 };
 
 // not_known: not all ranks have memory for it.
-uint32_t try_all(Bays& bays, MPI_Comm comm, Collective collective, bool may_be_library) noexcept {
+uint32_t try_all(StagedCollectives& staged, MPI_Comm comm, Collective collective,
+                 bool may_be_library) noexcept {
     constexpr size_t bytes = 2 * tried_bytes.back();
     const Buffer<unsigned char> memory = allocate<unsigned char>(bytes);
-    if (number_of(bays, memory != nullptr) != bays.ranks()) return not_known;
+    if (number_of(staged, memory != nullptr) != staged.ranks()) return not_known;
     std::memset(memory.get(), 0, bytes);
-    Trial trial(bays, comm, collective, memory.get());
-    return of_first_rank(bays, packed(trial.run(may_be_library), bays.ranks()));
+    Trial trial(staged, comm, collective, memory.get());
+    return of_first_rank(staged, packed(trial.run(may_be_library), staged.ranks()));
 }
 
 }  // namespace
@@ -221,14 +224,15 @@ Transport transport_of(const TransportsBySize& choice, size_t bytes) noexcept {
     return found;
 }
 
-TransportsBySize choose_transports(Bays& bays, MPI_Comm comm, Collective collective,
+TransportsBySize choose_transports(StagedCollectives& staged, MPI_Comm comm, Collective collective,
                                    bool may_be_library) noexcept {
     std::atomic<uint32_t>& process_knows = known[static_cast<size_t>(collective)];
     uint32_t bits = process_knows.load(std::memory_order_relaxed);
-    if (!is_of_ranks(bits, bays.ranks()))
-        bits = measured_before(collective, bays.ranks(), may_be_library);
-    bits = of_first_rank(bays, bits);
-    if (!is_of_ranks(bits, bays.ranks())) bits = try_all(bays, comm, collective, may_be_library);
+    if (!is_of_ranks(bits, staged.ranks()))
+        bits = measured_before(collective, staged.ranks(), may_be_library);
+    bits = of_first_rank(staged, bits);
+    if (!is_of_ranks(bits, staged.ranks()))
+        bits = try_all(staged, comm, collective, may_be_library);
     if (bits == not_known) return {};
     process_knows.store(bits, std::memory_order_relaxed);
     return unpacked(bits);

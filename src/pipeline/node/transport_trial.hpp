@@ -7,7 +7,7 @@
 #include <array>
 
 #include "base/api/profile.hpp"
-#include "bays.hpp"
+#include "staged_collectives.hpp"
 
 namespace vecmpi::pipeline::node {
 
@@ -23,11 +23,11 @@ using TriedTimes = std::array<double, number_of_transports>;
 // Pure. The library must be clearly faster than ours, and single copy faster than two copies.
 Transport fastest(const TriedTimes& times) noexcept;
 
-// Collective over the ranks of comm, which are those of the bays, inside a DirectCall. The first
+// Collective over the ranks of comm, which are those of `staged`, inside a DirectCall. The first
 // rank decides for all: by what it found on another communicator of so many ranks, by the host's
 // profile, or by a trial of some milliseconds. may_be_library: the library takes part in that.
 // Without memory for a trial data are copied in and out.
-TransportsBySize choose_transports(Bays& bays, MPI_Comm comm, Collective collective,
+TransportsBySize choose_transports(StagedCollectives& staged, MPI_Comm comm, Collective collective,
                                    bool may_be_library) noexcept;
 
 }  // namespace vecmpi::pipeline::node

@@ -5,10 +5,10 @@
 // for threads of a team alike.
 //
 // Glossary
-//   turn   number of the operation, from 1 on, the same for all participants; also the flag of its
-//          lines. It takes the place of the paper's sense: a line of an earlier turn never looks
-//          like one of this turn, so that nothing is ever reset.
-//   board  where the lines of all participants lie. A participant writes its own lines only.
+//   sequence  number of the operation, from 1 on, the same for all participants; also the flag of
+//             its lines. It takes the place of the paper's sense: a line of an earlier operation
+//             never looks like one of this, so nothing is ever reset.
+//   board     where the lines of all participants lie. A participant writes its own lines only.
 #pragma once
 
 #include <atomic>
@@ -40,27 +40,27 @@ struct ButterflyPlan {
         const int other = mine ^ (1 << step);
         return other < extras() ? 2 * other + 1 : other + extras();
     }
-    // Lines that one participant needs for a turn: its extra's value or one for each step, and the
-    // release.
+    // Lines that one participant needs for an operation: its extra's value or one for each step, and
+    // the release.
     constexpr int lines() const noexcept { return steps() + 1; }
     constexpr int release_line() const noexcept { return steps(); }
 };
 
-// A line may be written again two turns later: who is at turn n + 2 has seen that all began turn
-// n + 1, hence have read all of turn n.
+// A line may be written again two operations later: whoever is at operation n + 2 has seen that all
+// began n + 1, hence have read all of n.
 constexpr uint64_t butterfly_depth = 2;
 
-// The upper byte of a flag may say how many bytes the line carries, where the reader cannot know.
-constexpr int told_bytes_shift = 56;
-constexpr uint64_t flag_of(uint64_t turn, size_t told_bytes) noexcept {
-    return turn | static_cast<uint64_t>(told_bytes) << told_bytes_shift;
+// Where the reader cannot know how many bytes the line carries, the flag's upper byte says so.
+constexpr int announced_bytes_shift = 56;
+constexpr uint64_t flag_of(uint64_t sequence, size_t announced_bytes) noexcept {
+    return sequence | static_cast<uint64_t>(announced_bytes) << announced_bytes_shift;
 }
 inline uint64_t flag_seen(const kernels::Line& line) noexcept {
     // Acquire: pairs with the release of the flag in line_store().
     return std::atomic_ref(const_cast<uint64_t&>(line.flag)).load(std::memory_order_acquire);
 }
-inline bool shows_turn(const kernels::Line& line, uint64_t turn) noexcept {
-    return (flag_seen(line) ^ turn) << (64 - told_bytes_shift) == 0;
+inline bool shows(const kernels::Line& line, uint64_t sequence) noexcept {
+    return (flag_seen(line) ^ sequence) << (64 - announced_bytes_shift) == 0;
 }
 
 // Where `bytes` of data begin: they end where the flag begins, in whole words, so that elements
@@ -81,22 +81,23 @@ inline void read_data(const kernels::Line& line, kernels::Line& into, size_t byt
         here[i] = std::atomic_ref(there[i]).load(std::memory_order_relaxed);
 }
 
-// One turn. value: this participant's data on entry, the result on return, the same bits for all.
-//   board(participant, line) -> Line&   of this turn's set
+// One operation. value: this participant's data on entry, the result on return, the same bits for
+// all.
+//   board(participant, line) -> Line&   of this operation's set
 //   combine(left, right, into)          Lines; `into` may be either; called with the lower
 //                                       participants' part left
-//   await(line)                         returns once the line shows the turn
-//   told(participant)                   called after a line was written that this one may await
-template <class Board, class Combine, class Await, class Told>
-void run_butterfly(const ButterflyPlan& plan, uint64_t turn, kernels::Line& value, size_t bytes,
+//   await(line)                         returns once the line shows the sequence number
+//   notify(participant)                 called after a line was written that this one may await
+template <class Board, class Combine, class Await, class Notify>
+void run_butterfly(const ButterflyPlan& plan, uint64_t sequence, kernels::Line& value, size_t bytes,
                    kernels::StoreLine store, const Board& board, const Combine& combine,
-                   const Await& await, const Told& told) noexcept {
-    value.flag = turn;
-    const auto tell = [&](int line, int reader) noexcept {
+                   const Await& await, const Notify& notify) noexcept {
+    value.flag = sequence;
+    const auto give = [&](int line, int reader) noexcept {
         store(&board(plan.me, line), &value);
-        told(reader);
+        notify(reader);
     };
-    const auto hear = [&](int who, int line, kernels::Line& into) noexcept {
+    const auto take = [&](int who, int line, kernels::Line& into) noexcept {
         const kernels::Line& from = board(who, line);
         await(from);
         read_data(from, into, bytes);
@@ -104,27 +105,27 @@ void run_butterfly(const ButterflyPlan& plan, uint64_t turn, kernels::Line& valu
     const int other = plan.other_of_group();
     // 1. Group: an extra folds its value onto its master and waits for the release.
     if (plan.is_extra()) {
-        tell(0, other);
-        hear(other, plan.release_line(), value);
+        give(0, other);
+        take(other, plan.release_line(), value);
         return;
     }
-    kernels::Line heard;
+    kernels::Line taken;
     if (other >= 0) {
-        hear(other, 0, heard);
-        combine(heard, value, value);
+        take(other, 0, taken);
+        combine(taken, value, value);
     }
     // 2. Butterfly among the masters.
     for (int step = 0; step < plan.steps(); ++step) {
         const int partner = plan.partner(step);
-        tell(step, partner);
-        hear(partner, step, heard);
+        give(step, partner);
+        take(partner, step, taken);
         if (partner > plan.me)
-            combine(value, heard, value);
+            combine(value, taken, value);
         else
-            combine(heard, value, value);
+            combine(taken, value, value);
     }
     // 3. Release.
-    if (other >= 0) tell(plan.release_line(), other);
+    if (other >= 0) give(plan.release_line(), other);
 }
 
 }  // namespace vecmpi::pipeline::node

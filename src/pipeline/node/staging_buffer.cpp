@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Signals of lanes: told, awaited.
-#include "bay.hpp"
+// Signals of slot rings: published, awaited.
+#include "staging_buffer.hpp"
 
 #include <algorithm>
 
@@ -8,17 +8,17 @@
 
 namespace vecmpi::pipeline::node {
 
-bool Lane::is_free(uint64_t round) noexcept {
+bool SlotRing::is_free(uint64_t round) noexcept {
     const uint64_t slots = shape_of(kind_).slots;
     if (round <= all_read_ + slots) return true;
     uint64_t least = UINT64_MAX;
     for (int rank = 0; rank < ranks(); ++rank)
-        least = std::min(least, last_told(Signal::read, rank));
+        least = std::min(least, last_published(Signal::read, rank));
     all_read_ = least;
     return round <= all_read_ + slots;
 }
 
-void Lane::await_free(uint64_t round) noexcept {
+void SlotRing::await_free(uint64_t round) noexcept {
     const uint64_t slots = shape_of(kind_).slots;
     if (round <= all_read_ + slots) return;
     uint64_t least = UINT64_MAX;
@@ -27,31 +27,31 @@ void Lane::await_free(uint64_t round) noexcept {
     all_read_ = least;
 }
 
-void Lane::tell(Signal signal, uint64_t round) noexcept {
-    told(me_, signal).store(round, std::memory_order_release);  // pairs with last_told()
+void SlotRing::publish(Signal signal, uint64_t round) noexcept {
+    round_of(me_, signal).store(round, std::memory_order_release);  // pairs with last_published()
     doors_.ring_all();
 }
 
-uint64_t Lane::last_told(Signal signal, int rank) const noexcept {
-    return told(rank, signal).load(std::memory_order_acquire);  // pairs with tell()
+uint64_t SlotRing::last_published(Signal signal, int rank) const noexcept {
+    return round_of(rank, signal).load(std::memory_order_acquire);  // pairs with publish()
 }
 
-bool Lane::have_all_told(Signal signal, uint64_t round) const noexcept {
+bool SlotRing::have_all_published(Signal signal, uint64_t round) const noexcept {
     for (int i = 1; i < ranks(); ++i)
-        if (last_told(signal, (me_ + i) % ranks()) < round) return false;
+        if (last_published(signal, (me_ + i) % ranks()) < round) return false;
     return true;
 }
 
-uint64_t Lane::await(Signal signal, int rank, uint64_t round) const noexcept {
+uint64_t SlotRing::await(Signal signal, int rank, uint64_t round) const noexcept {
     uint64_t seen = 0;
     offload::wait_for_memory([&]() noexcept {
-        seen = last_told(signal, rank);
+        seen = last_published(signal, rank);
         return seen >= round;
     });
     return seen;
 }
 
-void Lane::await_all(Signal signal, uint64_t round) const noexcept {
+void SlotRing::await_all(Signal signal, uint64_t round) const noexcept {
     for (int i = 1; i < ranks(); ++i) await(signal, (me_ + i) % ranks(), round);
 }
 

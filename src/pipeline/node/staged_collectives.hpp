@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives through the bays of all ranks of a communicator: everybody puts its data into its own
-// bay, in rounds, and reads those of the others. Reductions are cut into slices, one a rank, or,
-// where they are small, done by all. Where the system lets them, ranks read large data right where
-// it lies in the others' memory (single_copy.cpp). One thread at a time.
+// Collectives through the staging buffers of a communicator's ranks. Copy-in copy-out: each rank
+// puts its data into its own buffer, round by round, and reads those of the others. Small
+// reductions are done by all ranks, larger ones slice by slice, one a rank. Single copy: where the
+// system lets them, ranks read large data where they lie in the others' memory (single_copy.cpp).
+// One thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -11,66 +12,67 @@
 #include <vector>
 
 #include "base/api/profile.hpp"
-#include "bay.hpp"
 #include "combining.hpp"
 #include "offload/api.hpp"
 #include "peer_memory.hpp"
 #include "pipeline/rank_counts.hpp"
 #include "reduction_run.hpp"
+#include "staging_buffer.hpp"
 
 namespace vecmpi::pipeline::node {
 
-class Bays {
+class StagedCollectives {
   public:
     // A slice of a slot must hold the largest element.
     static constexpr int most_ranks = 512;
-    // bays: by rank, at most most_ranks. doors: outlive this. Throws bad_alloc.
-    Bays(int rank, std::vector<Bay*> bays, const Doors& doors);
-    Bays(const Bays&) = delete;
-    Bays& operator=(const Bays&) = delete;
+    // buffers: by rank, at most most_ranks. doors: outlive this. Throws std::bad_alloc.
+    StagedCollectives(int rank, std::vector<StagingBuffer*> buffers, const Doors& doors);
+    StagedCollectives(const StagedCollectives&) = delete;
+    StagedCollectives& operator=(const StagedCollectives&) = delete;
 
-    int ranks() const noexcept { return static_cast<int>(bays_.size()); }
+    int ranks() const noexcept { return static_cast<int>(buffers_.size()); }
 
-    // Transport: one of ours, the same on all ranks; single_copy only where that is allowed. An
-    // error code: in place the input may be gone when another process's memory turns out not to be
-    // readable.
+    // transport: not the library, and the same on all ranks; single_copy only where that is
+    // allowed. Returns an error code: in place the input may be gone when another process's memory
+    // turns out to be unreadable.
     int allreduce(const Operands& what, Transport transport) noexcept;
     void reduce(const Operands& what, int root) noexcept;
     // The output is this rank's slice: counts[rank] elements.
     void reduce_scatter(const Operands& what, const RankCounts& counts,
                         Transport transport) noexcept;
-    // Of the vector's `slices` slices (segment()), this rank's becomes the result, in its place of
-    // the output; at most as many as there are ranks.
+    // The vector has so many slices, segment(count, slices, i), at most as many as there are ranks.
+    // The own slice of the output becomes the result.
     void reduce_slices(const Operands& what, int slices) noexcept;
-    // Rank i has the i-th slice in its place; then all have all.
+    // Rank i has the i-th slice of the output; afterwards all have all.
     void gather_slices(const Operands& what, int slices) noexcept;
-    // An Allreduce in rounds, which the caller goes on with. Begun in the same order on all ranks,
-    // the next one when this one has ended.
+    // A copy-in copy-out Allreduce, which the caller goes on with. All ranks begin them in the same
+    // order, the next one when this one has ended.
     AllreduceRun begin_allreduce(const Operands& what) noexcept;
-    // *told: how many bytes the root has: as many, unless the program is wrong. A null buffer: this
-    // rank has failed; on the root that means 0 bytes.
-    void bcast(unsigned char* buffer, size_t bytes, int root, size_t* told,
+    // *root_bytes: what the root has; as many, unless the program is wrong. A null buffer: this
+    // rank has failed; the root says so by 0 bytes.
+    void bcast(unsigned char* buffer, size_t bytes, int root, size_t* root_bytes,
                Transport transport) noexcept;
-    // own: `bytes` bytes; they may lie in their place of all, which has that many of each rank. A
-    // null one: this rank has failed, and takes part without.
+    // own: `bytes` bytes, perhaps in their place of `all`, which holds as many of each rank. A null
+    // one: this rank has failed, and takes part without.
     void allgather(const unsigned char* own, unsigned char* all, size_t bytes,
                    Transport transport) noexcept;
 
-    // All ranks can read all of these, by rank.
+    // All ranks can read the memory of all of these, by rank.
     void allow_single_copy(std::vector<PeerProcess> peers) noexcept { peers_ = std::move(peers); }
     bool allows_single_copy() const noexcept { return !peers_.empty(); }
 
   private:
     friend class DirectRun;
     friend class SlicedRun;
-    // What a rank lets the others read.
-    struct Card {
+    // Where a rank lets the others read.
+    struct ReadableMemory {
         uint64_t input = 0, output = 0;  // addresses
         uint64_t bytes = 0;              // of each; 0: nobody may
     };
-    // not_readable: nothing is lost, and all ranks say so. The others return whether it is done.
+    // not_readable: nothing is lost, and all ranks know. The functions below that return bool
+    // return whether it is done.
     enum class Outcome : uint8_t { done, not_readable, failed };
-    void tell_card(const Card& mine) noexcept;
+    void exchange_addresses(const ReadableMemory& mine) noexcept;
     bool all_let_read() const noexcept;
     bool all_say(bool yes) noexcept;
     bool may_read_all() const noexcept;
@@ -78,14 +80,16 @@ class Bays {
     bool scatter_by_single_copy(const Operands& what) noexcept;
     bool reduce_own_slice(const Operands& what, const CombiningOrder& order,
                           unsigned char* to) noexcept;
-    bool bcast_by_single_copy(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
+    bool bcast_by_single_copy(unsigned char* buffer, size_t bytes, int root,
+                              size_t* root_bytes) noexcept;
     bool allgather_by_single_copy(const unsigned char* own, unsigned char* all,
                                   size_t bytes) noexcept;
     void copy_own_block(const unsigned char* own, unsigned char* all, size_t bytes) const noexcept;
     bool read_in_parts(int rank, uint64_t from, unsigned char* to, size_t bytes) noexcept;
 
-    void bcast_by_two_copies(unsigned char* buffer, size_t bytes, int root, size_t* told) noexcept;
-    void allgather_by_two_copies(const unsigned char* own, unsigned char* all,
+    void bcast_through_slots(unsigned char* buffer, size_t bytes, int root,
+                             size_t* root_bytes) noexcept;
+    void allgather_through_slots(const unsigned char* own, unsigned char* all,
                                  size_t bytes) noexcept;
     // block_of(rank): where it goes and how long it is.
     struct Block {
@@ -93,13 +97,13 @@ class Bays {
         size_t bytes;
     };
     template <class BlockOf>
-    void gather_by_two_copies(const unsigned char* own, size_t largest,
+    void gather_through_slots(const unsigned char* own, size_t largest,
                               const BlockOf& block_of) noexcept;
-    Lane& lane_for(size_t bytes) noexcept {
-        return lanes_[bytes <= shape_of(LaneKind::small).slot_bytes ? 0 : 1];
+    SlotRing& ring_for(size_t bytes) noexcept {
+        return rings_[bytes <= shape_of(SlotSize::small).slot_bytes ? 0 : 1];
     }
-    Lane& lane_for_slices(size_t bytes) noexcept;
-    int me() const noexcept { return lanes_[0].rank(); }
+    SlotRing& ring_for_slices(size_t bytes) noexcept;
+    int me() const noexcept { return rings_[0].rank(); }
     template <class Value>
     void combine(const Operands& what, const CombiningOrder& order, int64_t elements,
                  size_t at_once_bytes, unsigned char* to, const Value& value) noexcept;
@@ -107,16 +111,16 @@ class Bays {
     const CombiningOrder& order_of_scatter(size_t bytes) const noexcept;
     static bool leaves_slice_in_place(size_t bytes) noexcept;
 
-    const std::vector<Bay*> bays_;  // by rank
-    Lane lanes_[number_of_lanes];
+    const std::vector<StagingBuffer*> buffers_;  // by rank
+    SlotRing rings_[number_of_rings];
     std::vector<Segment> slices_;  // of the call under way
     std::unique_ptr<unsigned char[]> kept_;
     const CombiningOrder doubling_, halving_, pairwise_;
     CombiningOrder binomial_;  // for the last root
     int binomial_root_ = -1;
-    std::vector<PeerProcess> peers_;       // by rank; empty: nobody reads their memory
-    std::vector<Card> cards_;              // by rank, of the call under way
-    std::vector<unsigned char> verdicts_;  // by rank
+    std::vector<PeerProcess> peers_;        // by rank; empty: nobody reads their memory
+    std::vector<ReadableMemory> readable_;  // by rank, of the call under way
+    std::vector<unsigned char> verdicts_;   // by rank
 };
 
 // ---- inside
@@ -128,8 +132,9 @@ constexpr size_t remote_piece_bytes = size_t{64} << 10;
 
 // value(rank, first, n, spare) -> where n of the rank's values lie, from element `first` on.
 template <class Value>
-void Bays::combine(const Operands& what, const CombiningOrder& order, int64_t elements,
-                   size_t at_once_bytes, unsigned char* to, const Value& value) noexcept {
+void StagedCollectives::combine(const Operands& what, const CombiningOrder& order, int64_t elements,
+                                size_t at_once_bytes, unsigned char* to,
+                                const Value& value) noexcept {
     const int64_t in_piece = static_cast<int64_t>(at_once_bytes) / what.extent;
     for (int64_t first = 0; first < elements; first += in_piece) {
         const int64_t n = std::min(in_piece, elements - first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives through bays.
-#include "bays.hpp"
+// Copy-in copy-out.
+#include "staged_collectives.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -13,36 +13,37 @@ namespace vecmpi::pipeline::node {
 
 namespace {
 
-// Where everyone reads everything: less than what it takes to tell each other once more.
+// Bytes of all others that everyone reads: that takes less than a second exchange of signals.
 constexpr size_t most_read_directly = size_t{12} << 10;
 
 }  // namespace
 
 // The library's pairwise exchange in place leaves the result in the place of the rank's slice as
 // well, and there are programs that look there.
-bool Bays::leaves_slice_in_place(size_t bytes) noexcept {
+bool StagedCollectives::leaves_slice_in_place(size_t bytes) noexcept {
     return bytes >= library::library_exchanges_pairs_from;
 }
 
-Bays::Bays(int rank, std::vector<Bay*> bays, const Doors& doors)
-    : bays_(std::move(bays)),
-      lanes_{{LaneKind::small, rank, bays_, doors}, {LaneKind::large, rank, bays_, doors}},
-      slices_(bays_.size()),
+StagedCollectives::StagedCollectives(int rank, std::vector<StagingBuffer*> buffers,
+                                     const Doors& doors)
+    : buffers_(std::move(buffers)),
+      rings_{{SlotSize::small, rank, buffers_, doors}, {SlotSize::large, rank, buffers_, doors}},
+      slices_(buffers_.size()),
       kept_(new unsigned char[values_kept_for(ranks()) * remote_piece_bytes]),
       doubling_(order_of_doubling(ranks())),
       halving_(order_of_halving(ranks())),
       pairwise_(order_of_pairwise_exchange(ranks(), rank)),
       binomial_(doubling_),
-      cards_(bays_.size()),
-      verdicts_(bays_.size()) {}
+      readable_(buffers_.size()),
+      verdicts_(buffers_.size()) {}
 
 // What many ranks have of each other's slices does not fit into a small slot.
-Lane& Bays::lane_for_slices(size_t bytes) noexcept {
+SlotRing& StagedCollectives::ring_for_slices(size_t bytes) noexcept {
     constexpr int ranks_of_small_slot = 32;
-    return ranks() <= ranks_of_small_slot ? lane_for(bytes) : lanes_[1];
+    return ranks() <= ranks_of_small_slot ? ring_for(bytes) : rings_[1];
 }
 
-void Bays::cut(int64_t elements, int slices) noexcept {
+void StagedCollectives::cut(int64_t elements, int slices) noexcept {
     const auto parts = static_cast<unsigned>(slices);
     for (unsigned r = 0; r < slices_.size(); ++r)
         slices_[r] = r < parts ? segment(elements, parts, r) : Segment{elements, 0};
@@ -50,12 +51,12 @@ void Bays::cut(int64_t elements, int slices) noexcept {
 
 namespace {
 bool is_direct(size_t bytes, int ranks) noexcept {
-    return bytes <= shape_of(LaneKind::small).slot_bytes &&
+    return bytes <= shape_of(SlotSize::small).slot_bytes &&
            bytes * static_cast<size_t>(ranks - 1) <= most_read_directly;
 }
 }  // namespace
 
-AllreduceRun Bays::begin_allreduce(const Operands& what) noexcept {
+AllreduceRun StagedCollectives::begin_allreduce(const Operands& what) noexcept {
     if (is_direct(what.bytes(), ranks()))
         return AllreduceRun(std::in_place_type<DirectRun>, *this, what, doubling_, true);
     cut(what.count, ranks());
@@ -63,7 +64,7 @@ AllreduceRun Bays::begin_allreduce(const Operands& what) noexcept {
                         0);
 }
 
-int Bays::allreduce(const Operands& what, Transport transport) noexcept {
+int StagedCollectives::allreduce(const Operands& what, Transport transport) noexcept {
     if (transport == Transport::single_copy && !is_direct(what.bytes(), ranks())) {
         cut(what.count, ranks());
         const Outcome outcome = allreduce_by_single_copy(what);
@@ -75,7 +76,7 @@ int Bays::allreduce(const Operands& what, Transport transport) noexcept {
     return MPI_SUCCESS;
 }
 
-void Bays::reduce(const Operands& what, int root) noexcept {
+void StagedCollectives::reduce(const Operands& what, int root) noexcept {
     const bool binomial = what.bytes() <= library::library_reduces_by_tree_up_to ||
                           what.count < ButterflyPlan{ranks(), 0}.core();
     if (binomial && binomial_root_ != root) {
@@ -95,12 +96,12 @@ void Bays::reduce(const Operands& what, int root) noexcept {
     SlicedRun(*this, what, order, ResultPlace::on_root, root).advance<Waits::here>();
 }
 
-const CombiningOrder& Bays::order_of_scatter(size_t bytes) const noexcept {
+const CombiningOrder& StagedCollectives::order_of_scatter(size_t bytes) const noexcept {
     return bytes < library::library_exchanges_pairs_from ? halving_ : pairwise_;
 }
 
-void Bays::reduce_scatter(const Operands& what, const RankCounts& counts,
-                          Transport transport) noexcept {
+void StagedCollectives::reduce_scatter(const Operands& what, const RankCounts& counts,
+                                       Transport transport) noexcept {
     int64_t first = 0;
     for (int rank = 0; rank < ranks(); ++rank) {
         slices_[static_cast<size_t>(rank)] = {first, counts[rank]};
@@ -111,117 +112,118 @@ void Bays::reduce_scatter(const Operands& what, const RankCounts& counts,
         .advance<Waits::here>();
 }
 
-void Bays::reduce_slices(const Operands& what, int slices) noexcept {
+void StagedCollectives::reduce_slices(const Operands& what, int slices) noexcept {
     cut(what.count, slices);
     Operands own = what;
     own.output = what.output_at(slices_[static_cast<size_t>(me())].first);
     SlicedRun(*this, own, doubling_, ResultPlace::in_slices, 0).advance<Waits::here>();
 }
 
-void Bays::gather_slices(const Operands& what, int slices) noexcept {
+void StagedCollectives::gather_slices(const Operands& what, int slices) noexcept {
     cut(what.count, slices);
     const auto block_of = [&](int rank) noexcept {
         const Segment& slice = slices_[static_cast<size_t>(rank)];
         return Block{what.output_at(slice.first), what.bytes_of(slice.count)};
     };
-    gather_by_two_copies(block_of(me()).place, block_of(0).bytes, block_of);
+    gather_through_slots(block_of(me()).place, block_of(0).bytes, block_of);
 }
 
-void Bays::bcast(unsigned char* buffer, size_t bytes, int root, size_t* told,
-                 Transport transport) noexcept {
-    if (transport == Transport::single_copy && bcast_by_single_copy(buffer, bytes, root, told))
+void StagedCollectives::bcast(unsigned char* buffer, size_t bytes, int root, size_t* root_bytes,
+                              Transport transport) noexcept {
+    if (transport == Transport::single_copy &&
+        bcast_by_single_copy(buffer, bytes, root, root_bytes))
         return;
-    bcast_by_two_copies(buffer, bytes, root, told);
+    bcast_through_slots(buffer, bytes, root, root_bytes);
 }
 
-void Bays::allgather(const unsigned char* own, unsigned char* all, size_t bytes,
-                     Transport transport) noexcept {
+void StagedCollectives::allgather(const unsigned char* own, unsigned char* all, size_t bytes,
+                                  Transport transport) noexcept {
     if (transport == Transport::single_copy && allgather_by_single_copy(own, all, bytes)) return;
-    allgather_by_two_copies(own, all, bytes);
+    allgather_through_slots(own, all, bytes);
 }
 
-void Bays::bcast_by_two_copies(unsigned char* buffer, size_t bytes, int root,
-                               size_t* told_bytes) noexcept {
-    Lane& lane = lane_for(bytes + slot_header_bytes);
-    const size_t in_round = lane.slot_bytes() - slot_header_bytes;
+void StagedCollectives::bcast_through_slots(unsigned char* buffer, size_t bytes, int root,
+                                            size_t* root_bytes) noexcept {
+    SlotRing& ring = ring_for(bytes + slot_header_bytes);
+    const size_t in_round = ring.slot_bytes() - slot_header_bytes;
     const auto rounds_of = [=](size_t n) noexcept {
         return std::max<uint64_t>((n + in_round - 1) / in_round, 1);
     };
     const bool is_root = me() == root;
-    size_t told = buffer == nullptr && is_root ? 0 : bytes;
-    uint64_t rounds = rounds_of(told);
-    const uint64_t first = lane.begin(1);
+    size_t sent = buffer == nullptr && is_root ? 0 : bytes;
+    uint64_t rounds = rounds_of(sent);
+    const uint64_t first = ring.begin(1);
     for (uint64_t k = 0; k < rounds; ++k) {
         const uint64_t round = first + k;
-        unsigned char* const slot = lane.slot(root, round);
+        unsigned char* const slot = ring.slot(root, round);
         if (is_root) {
-            lane.await_free(round);
-            std::memcpy(slot, &told, sizeof told);
+            ring.await_free(round);
+            std::memcpy(slot, &sent, sizeof sent);
         } else {
-            lane.await(Signal::filled, root, round);
+            ring.await(Signal::filled, root, round);
             if (k == 0) {
-                std::memcpy(&told, slot, sizeof told);
-                rounds = rounds_of(told);
+                std::memcpy(&sent, slot, sizeof sent);
+                rounds = rounds_of(sent);
             }
         }
-        const size_t done = k * in_round, here = std::min(in_round, told - std::min(told, done));
+        const size_t done = k * in_round, here = std::min(in_round, sent - std::min(sent, done));
         if (is_root) {
             if (here != 0) std::memcpy(slot + slot_header_bytes, buffer + done, here);
-            lane.tell(Signal::filled, round);
-        } else if (told == bytes && buffer != nullptr) {
+            ring.publish(Signal::filled, round);
+        } else if (sent == bytes && buffer != nullptr) {
             std::memcpy(buffer + done, slot + slot_header_bytes, here);
         }
-        lane.tell(Signal::read, round);
+        ring.publish(Signal::read, round);
         if (k + 1 < rounds) offload::make_progress();
     }
-    lane.begin(rounds - 1);
-    *told_bytes = told;
+    ring.begin(rounds - 1);
+    *root_bytes = sent;
 }
 
-void Bays::copy_own_block(const unsigned char* own, unsigned char* all,
-                          size_t bytes) const noexcept {
+void StagedCollectives::copy_own_block(const unsigned char* own, unsigned char* all,
+                                       size_t bytes) const noexcept {
     if (own == nullptr || all == nullptr) return;
     unsigned char* const place = all + static_cast<size_t>(me()) * bytes;
     if (place != own) std::memcpy(place, own, bytes);
 }
 
-void Bays::allgather_by_two_copies(const unsigned char* own, unsigned char* all,
-                                   size_t bytes) noexcept {
-    gather_by_two_copies(own, bytes, [=](int rank) noexcept {
+void StagedCollectives::allgather_through_slots(const unsigned char* own, unsigned char* all,
+                                                size_t bytes) noexcept {
+    gather_through_slots(own, bytes, [=](int rank) noexcept {
         return Block{all ? all + static_cast<size_t>(rank) * bytes : nullptr, bytes};
     });
 }
 
 template <class BlockOf>
-void Bays::gather_by_two_copies(const unsigned char* own, size_t largest,
-                                const BlockOf& block_of) noexcept {
-    Lane& lane = lane_for(largest);
-    const size_t in_round = lane.slot_bytes();
+void StagedCollectives::gather_through_slots(const unsigned char* own, size_t largest,
+                                             const BlockOf& block_of) noexcept {
+    SlotRing& ring = ring_for(largest);
+    const size_t in_round = ring.slot_bytes();
     const uint64_t rounds = std::max<uint64_t>((largest + in_round - 1) / in_round, 1);
-    const uint64_t first = lane.begin(rounds);
+    const uint64_t first = ring.begin(rounds);
     const auto here = [=](size_t bytes, uint64_t k) noexcept {
         return std::min(in_round, bytes - std::min(k * in_round, bytes));
     };
     const auto give = [&](uint64_t k) noexcept {
-        lane.await_free(first + k);
+        ring.await_free(first + k);
         if (own != nullptr)
-            std::memcpy(lane.slot(me(), first + k), own + k * in_round,
+            std::memcpy(ring.slot(me(), first + k), own + k * in_round,
                         here(block_of(me()).bytes, k));
-        lane.tell(Signal::filled, first + k);
+        ring.publish(Signal::filled, first + k);
     };
     give(0);
     for (uint64_t k = 0; k < rounds; ++k) {
         if (k + 1 < rounds) give(k + 1);
         for (int i = 0; i < ranks(); ++i) {
             const int rank = (me() + i) % ranks();
-            if (rank != me()) lane.await(Signal::filled, rank, first + k);
+            if (rank != me()) ring.await(Signal::filled, rank, first + k);
             const Block block = block_of(rank);
             if (block.place == nullptr) continue;
             if (rank == me() && (own == nullptr || block.place == own)) continue;
-            std::memcpy(block.place + k * in_round, lane.slot(rank, first + k),
+            std::memcpy(block.place + k * in_round, ring.slot(rank, first + k),
                         here(block.bytes, k));
         }
-        lane.tell(Signal::read, first + k);
+        ring.publish(Signal::read, first + k);
         if (k + 1 < rounds) offload::make_progress();
     }
 }

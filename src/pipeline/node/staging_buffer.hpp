@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The memory through which the larger data of a communicator moves on its node, and who may touch
+// which part of it when. Knows bytes only.
+//
+// Glossary
+//   staging buffer  the part of an arena for the data of one communicator
+//   slot ring       slots of a staging buffer that are used again in a circle: a ring for small
+//   data,
+//                   one for large
+//   round           what moves through one slot of every rank; numbered from 1 on, the same on all
+//   signal          the number of the last round of which a rank has done something
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/api.hpp"
+
+namespace vecmpi::pipeline::node {
+
+enum class SlotSize : uint8_t { small, large };
+constexpr size_t number_of_rings = 2;
+
+// Powers of two many slots. A small call is one round, so that a stream of them stays in the first
+// cache; large data go in rounds that stay in the second.
+struct RingShape {
+    size_t slot_bytes;
+    uint64_t slots;
+};
+// In rounds in which the reader cannot know how much comes.
+constexpr size_t slot_header_bytes = 64;
+constexpr RingShape ring_shapes[number_of_rings] = {
+    {(size_t{4} << 10) + slot_header_bytes, 8},
+    {(size_t{48} << 10) + slot_header_bytes, 4},
+};
+constexpr RingShape shape_of(SlotSize kind) noexcept {
+    return ring_shapes[static_cast<size_t>(kind)];
+}
+
+// filled: others may read what this rank has put into its slot. reduced: they may read its part of
+// the result. read: this rank has read all that it had to, in everybody's slots.
+enum class Signal : uint8_t { filled, reduced, read };
+constexpr size_t number_of_signals = 3;
+
+// A rank writes its own only. All zeros at first.
+struct StagingBuffer {
+    struct alignas(64) SignalLine {
+        std::atomic<uint64_t> round;  // released by the owner
+    };
+    SignalLine signals[number_of_rings][number_of_signals];
+    unsigned char small[shape_of(SlotSize::small).slots][shape_of(SlotSize::small).slot_bytes];
+    unsigned char large[shape_of(SlotSize::large).slots][shape_of(SlotSize::large).slot_bytes];
+};
+constexpr size_t staging_buffer_bytes = (sizeof(StagingBuffer) + 4095) / 4096 * 4096;
+
+// The doors of a communicator's ranks. Whoever has written what a rank may wait for rings there.
+// Empty where nobody sleeps.
+class Doors {
+  public:
+    Doors() = default;
+    explicit Doors(std::vector<Door*> by_rank) noexcept : by_rank_(std::move(by_rank)) {}
+    void ring(int rank) const noexcept {
+        if (!by_rank_.empty()) ring_if_asleep(*by_rank_[static_cast<size_t>(rank)]);
+    }
+    void ring_all() const noexcept {
+        for (Door* door : by_rank_) ring_if_asleep(*door);
+    }
+
+  private:
+    std::vector<Door*> by_rank_;
+};
+
+// The rings of one kind of all ranks, and this rank's rounds on them. One thread at a time.
+class SlotRing {
+  public:
+    SlotRing(SlotSize kind, int rank, const std::vector<StagingBuffer*>& buffers,
+             const Doors& doors) noexcept
+        : buffers_(buffers), doors_(doors), me_(rank), kind_(kind) {}
+
+    int rank() const noexcept { return me_; }
+    int ranks() const noexcept { return static_cast<int>(buffers_.size()); }
+    size_t slot_bytes() const noexcept { return shape_of(kind_).slot_bytes; }
+
+    // The number of the first of so many rounds, which this rank takes part in from now on.
+    uint64_t begin(uint64_t rounds) noexcept {
+        const uint64_t first = last_ + 1;
+        last_ += rounds;
+        return first;
+    }
+    unsigned char* slot(int rank, uint64_t round) const noexcept {
+        StagingBuffer& buffer = *buffers_[static_cast<size_t>(rank)];
+        const uint64_t at = round % shape_of(kind_).slots;
+        return kind_ == SlotSize::small ? buffer.small[at] : buffer.large[at];
+    }
+    // The own slot may be written: all have read what was in it.
+    bool is_free(uint64_t round) noexcept;
+    void await_free(uint64_t round) noexcept;
+    void publish(Signal signal, uint64_t round) noexcept;
+    // The last round for which the rank has published the signal.
+    uint64_t last_published(Signal signal, int rank) const noexcept;
+    bool have_all_published(Signal signal, uint64_t round) const noexcept;
+    // Returns last_published(): this round or a later one.
+    uint64_t await(Signal signal, int rank, uint64_t round) const noexcept;
+    void await_all(Signal signal, uint64_t round) const noexcept;
+
+  private:
+    std::atomic<uint64_t>& round_of(int rank, Signal signal) const noexcept {
+        StagingBuffer& buffer = *buffers_[static_cast<size_t>(rank)];
+        return buffer.signals[static_cast<size_t>(kind_)][static_cast<size_t>(signal)].round;
+    }
+    const std::vector<StagingBuffer*>& buffers_;  // by rank
+    const Doors& doors_;
+    int me_;
+    SlotSize kind_;
+    uint64_t last_ = 0;
+    uint64_t all_read_ = 0;  // as far as is known
+};
+
+}  // namespace vecmpi::pipeline::node
