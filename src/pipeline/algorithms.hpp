@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/api.hpp"
-#include "layout.hpp"
+#include "node_layout.hpp"
 #include "schedule.hpp"
 
 namespace vecmpi::pipeline {

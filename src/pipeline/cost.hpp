@@ -8,7 +8,6 @@
 
 #include "algorithms.hpp"
 #include "base/api.hpp"
-#include "library/api/algorithms.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -13,9 +13,10 @@ namespace vecmpi::pipeline {
 namespace {
 
 // A tag's 20 bits, as many as any library of the MPICH family has (MPI_TAG_UB).
-int tag_of(bool persistent, uint32_t turn, const ScheduleStep& step) noexcept {
-    static_assert(PrivateComm::turns_apart == 32 && PrivateComm::persistent_numbers == 32);
-    const uint32_t run = (persistent ? 32u : 0u) | turn % 32;
+int tag_of(bool persistent, uint32_t number, const ScheduleStep& step) noexcept {
+    static_assert(PrivateComm::sequence_numbers_apart == 32 &&
+                  PrivateComm::persistent_numbers == 32);
+    const uint32_t run = (persistent ? 32u : 0u) | number % 32;
     return static_cast<int>(run << 14 | (step.segment % 32u) << 9 | step.message % 512u);
 }
 
@@ -66,7 +67,7 @@ ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule
     if (!scratch_.memory) throw std::bad_alloc();
     for (uint32_t step = 0; step < waits_.size(); ++step)
         if (waits_[step] == 0) let_go(step);
-    turn_ = persistent_ ? *persistent_number : comm_->take_turn();
+    sequence_number_ = persistent_ ? *persistent_number : comm_->take_sequence_number();
 }
 
 ScheduleRun::~ScheduleRun() { comm_->give_back(std::move(scratch_)); }
@@ -123,7 +124,7 @@ void ScheduleRun::give_up(int code) noexcept {
 
 void ScheduleRun::issue(uint32_t index) noexcept {
     const ScheduleStep& step = schedule_->steps[index];
-    const int tag = tag_of(persistent_, turn_, step);
+    const int tag = tag_of(persistent_, sequence_number_, step);
     MPI_Request* const request = &requests_[under_way_];
     *request = MPI_REQUEST_NULL;
     int rc;
@@ -206,7 +207,7 @@ bool ScheduleRun::finish() noexcept {
         real.Request_free(&requests_[i]);
     }
     under_way_ = 0;
-    if (!persistent_) comm_->end_turn(turn_);
+    if (!persistent_) comm_->end_sequence_number(sequence_number_);
     ended_ = true;
     return true;
 }
@@ -214,7 +215,7 @@ bool ScheduleRun::finish() noexcept {
 // Messages before arithmetic: what is on the wire needs nobody meanwhile. Ends when nothing moves.
 bool ScheduleRun::advance() noexcept {
     if (ended_) return true;
-    if (!begun_ && !(begun_ = comm_->may_begin(turn_))) return false;
+    if (!begun_ && !(begun_ = comm_->may_begin(sequence_number_))) return false;
     for (bool moved = true; moved;) {
         if (left_ == 0 || given_up_) return finish();
         moved = begin_messages(receives_);

@@ -20,8 +20,9 @@ class ScheduleRun : public offload::Job {
   public:
     // operands: what the schedule's elements are, and where its memories begin; their count means
     // nothing here.
-    // Takes the communicator's next turn, or has the number of a persistent collective, which is
-    // started again only when the last run is complete. May throw std::bad_alloc, before that.
+    // Takes the communicator's next sequence number. A persistent collective has a number of its
+    // own, and is started again only when the last run is complete. May throw std::bad_alloc,
+    // before it takes a number.
     ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule> schedule,
                 const Operands& operands, std::optional<uint32_t> persistent_number, Looks looks);
     ~ScheduleRun() override;
@@ -63,7 +64,7 @@ class ScheduleRun : public offload::Job {
     const Operands operands_;
     Scratch scratch_;
     const bool persistent_;
-    uint32_t turn_ = 0;  // or the persistent number
+    uint32_t sequence_number_ = 0;  // or the persistent number
     bool begun_ = false;
     bool ended_ = false;
     bool given_up_ = false;

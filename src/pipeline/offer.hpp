@@ -3,7 +3,7 @@
 // collectives.
 #pragma once
 
-#include "calls.hpp"
+#include "call_facts.hpp"
 #include "choice.hpp"
 #include "datatype/api.hpp"
 #include "executor.hpp"

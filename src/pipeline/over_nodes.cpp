@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives over nodes on which ranks share memory.
+// What is done on the nodes, in memory, and what between them.
 #include "over_nodes.hpp"
 
 #include <cstring>
 #include <new>
 
-#include "calls.hpp"
+#include "call_facts.hpp"
 
 namespace vecmpi::pipeline {
 
 namespace {
 
-// Before all else, since most programs run on one node. The library's own collectives, between the
-// nodes, would spin where twins run.
+// Asked before all else, since most programs run on one node. Where twins run, the library's own
+// collectives between the nodes would spin.
 bool may_serve_small_calls() noexcept {
     const offload::Agreement& agreed = offload::agreement();
     if (agreed.valid && (agreed.one_node || agreed.twin_collectives)) return false;
@@ -20,12 +20,12 @@ bool may_serve_small_calls() noexcept {
     return s.intranode != IntranodeMode::off && !s.reproducible && offload::engine_runs();
 }
 
-// A communicator that has made such calls before goes on with them in the callbacks of
-// MPI_Finalize, where nothing is agreed any more: other ranks may not be in there yet.
+// In the callbacks of MPI_Finalize nothing is agreed any more, but other ranks may not be in there
+// yet: a communicator that has made such calls before goes on with them.
 bool may_serve_comm(MPI_Comm comm) noexcept {
     if (!library::is_comm_handle(comm)) return false;
-    const BesideComm beside = what_is_beside(comm);
-    if (beside != BesideComm::nothing) return beside != BesideComm::refused;
+    const PrivateCommState state = private_comm_state(comm);
+    if (state != PrivateCommState::nothing) return state != PrivateCommState::refused;
     if (!offload::agreement().valid) return false;
     const offload::CommTraits traits = offload::comm_traits(comm);
     return !traits.inter && traits.world_only && traits.size > 2;
@@ -45,11 +45,12 @@ PrivateCommPointer comm_of_small_call(Call call, MPI_Comm comm) noexcept {
 template <class Between>
 std::optional<int> run_by_leaders(Call call, const Operands& vector, MPI_Comm comm,
                                   const Between& between) noexcept {
-    const PrivateCommPointer beside = comm_of_small_call(call, comm);
-    if (!beside) return std::nullopt;
-    NodeParts* const parts = beside->obtain_node_parts(
-        call, vector.bytes() <= node::NodeTeam::most_bytes_in_line ? PrivateComm::NodeMemory::lines
-                                                                   : PrivateComm::NodeMemory::staging_buffers);
+    const PrivateCommPointer own = comm_of_small_call(call, comm);
+    if (!own) return std::nullopt;
+    NodeParts* const parts =
+        own->obtain_node_parts(call, vector.bytes() <= node::NodeTeam::most_bytes_in_line
+                                         ? PrivateComm::NodeMemory::lines
+                                         : PrivateComm::NodeMemory::staging_buffers);
     if (parts == nullptr) return std::nullopt;
     offload::issue_what_was_posted();
     node::NodeTeam& team = parts->team();
@@ -148,7 +149,8 @@ class AllreduceBySlices {
         } catch (const std::bad_alloc&) {
         }
         if (run) return offload::post_job(call_, std::move(run), comm_, request);
-        offer_.comm->end_turn(offer_.comm->take_turn());  // as many as the others
+        offer_.comm->end_sequence_number(
+            offer_.comm->take_sequence_number());  // as many as the others
         return out_of_memory(comm_);
     }
 

@@ -105,52 +105,84 @@ void ring_reduce_scatter(Track& track, const Team& team, const Blocks& blocks, P
     }
 }
 
-// Round with skip s, after one with skip t: blocks me+s..me+t-1 go to me+s, for which they are
-// blocks me..me+t-s-1. Blocks me..me+reduced-1 lie in `partial`, the others are still as they were.
+namespace {
+
+// Reduce-scatter over the circulant graph. Round with skip s, after one with skip t: blocks
+// me+s..me+t-1 go to me+s, for which they are blocks me..me+t-s-1. Blocks me..me+reduced-1 lie in
+// `partial`; the others are still as they were.
+class CirculantReduction {
+  public:
+    CirculantReduction(Track& track, const Team& team, const Blocks& blocks, Place base,
+                       Place partial, Place result)
+        : track_(track),
+          team_(team),
+          blocks_(blocks),
+          base_(base),
+          partial_(partial),
+          result_(result) {
+        // The first round has the most elements, and the others take some of the same memory.
+        int64_t most = 0;
+        for (int i = 0; i < team.size / 2; ++i) most += at(blocks, (team.me + i) % team.size).count;
+        arrived_ = track.scratch(most);
+    }
+
+    // number: blocks that go, and that come.
+    void round(int skip, int number, bool is_last) {
+        track_.next_round();
+        const int reduced_there = std::clamp(reduced_ - skip, 0, number);
+        const int to = team_.rank((team_.me + skip) % team_.size);
+        give(to, partial_, skip, reduced_there);
+        give(to, base_, skip + reduced_there, number - reduced_there);
+        const int from = team_.rank(modulo(team_.me - skip, team_.size));
+        const int64_t taken = take(from, 0, reduced_there, 0, is_last);
+        take(from, reduced_there, number - reduced_there, taken, is_last);
+        reduced_ = std::max(reduced_, number);
+    }
+
+  private:
+    // Blocks me+first, me+first+1, ...
+    void give(int to, Place memory, int first, int number) {
+        each_run(blocks_, team_.me + first, number, [&](const Segment& run, int, int) {
+            track_.send(memory + run.first, run.count, to);
+        });
+    }
+    // The same, to where elements have arrived so far. Returns how many have then.
+    int64_t take(int from, int first, int number, int64_t arrived, bool is_last) {
+        each_run(blocks_, team_.me + first, number, [&](const Segment& run, int skipped, int held) {
+            const Place theirs = arrived_ + arrived;
+            arrived += run.count;
+            track_.receive(theirs, run.count, from);
+            // What we have reduced already ends within the run, or before, or behind.
+            const int begins = first + skipped;
+            const int again = std::clamp(reduced_ - begins, 0, held);
+            const int64_t cut =
+                again == held
+                    ? run.count
+                    : at(blocks_, (team_.me + begins + again) % team_.size).first - run.first;
+            const Place to = is_last ? result_ : partial_ + run.first;
+            track_.reduce(theirs, partial_ + run.first, to, cut);
+            track_.reduce(theirs + cut, base_ + run.first + cut, to + cut, run.count - cut);
+        });
+        return arrived;
+    }
+
+    Track& track_;
+    const Team& team_;
+    const Blocks& blocks_;
+    const Place base_, partial_, result_;
+    Place arrived_;
+    int reduced_ = 0;
+};
+
+}  // namespace
+
 void circulant_reduce_scatter(Track& track, const Team& team, const Blocks& blocks, Place base,
                               Place partial, Place result) {
-    const int p = team.size, me = team.me;
-    if (p == 1) return track.copy(base + at(blocks, 0).first, result, at(blocks, 0).count);
-    const std::vector<int> skips = circulant_skips(p);
-    int64_t most = 0;  // elements in one round: in the first, and the others take some of the same
-    for (int i = 0; i < p / 2; ++i) most += at(blocks, (me + i) % p).count;
-    const Place arrived = track.scratch(most);
-    int reduced = 0;
-    for (size_t k = 1; k < skips.size(); ++k) {
-        track.next_round();
-        const int s = skips[k], number = skips[k - 1] - s;
-        const int reduced_there = std::clamp(reduced - s, 0, number);
-        const int to = team.rank((me + s) % p), from = team.rank(modulo(me - s, p));
-        const auto send = [&](Place memory, int first, int count) {
-            each_run(blocks, me + s + first, count, [&](const Segment& run, int, int) {
-                track.send(memory + run.first, run.count, to);
-            });
-        };
-        send(partial, 0, reduced_there);
-        send(base, reduced_there, number - reduced_there);
-
-        int64_t offset = 0;
-        const auto take = [&](int first, int count) {
-            each_run(blocks, me + first, count, [&](const Segment& run, int skipped, int held) {
-                const Place theirs = arrived + offset;
-                offset += run.count;
-                track.receive(theirs, run.count, from);
-                // What we have reduced already ends within the run, or before, or behind.
-                const int begins = first + skipped;
-                const int again = std::clamp(reduced - begins, 0, held);
-                const int64_t cut = again == held
-                                        ? run.count
-                                        : at(blocks, (me + begins + again) % p).first - run.first;
-                const Place to_result = k + 1 == skips.size() ? result : partial + run.first;
-                track.reduce(theirs, partial + run.first, to_result, cut);
-                track.reduce(theirs + cut, base + run.first + cut, to_result + cut,
-                             run.count - cut);
-            });
-        };
-        take(0, reduced_there);
-        take(reduced_there, number - reduced_there);
-        reduced = std::max(reduced, number);
-    }
+    if (team.size == 1) return track.copy(base + at(blocks, 0).first, result, at(blocks, 0).count);
+    const std::vector<int> skips = circulant_skips(team.size);
+    CirculantReduction reduction(track, team, blocks, base, partial, result);
+    for (size_t k = 1; k < skips.size(); ++k)
+        reduction.round(skips[k], skips[k - 1] - skips[k], k + 1 == skips.size());
 }
 
 // Round k: block me-k goes on, block me-k-1 comes.

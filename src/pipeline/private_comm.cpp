@@ -168,19 +168,19 @@ PrivateComm::~PrivateComm() {
     if (offload::agreement().valid) real.Comm_free(&comm);
 }
 
-uint32_t PrivateComm::take_turn() noexcept {
+uint32_t PrivateComm::take_sequence_number() noexcept {
     const std::lock_guard lock(mutex_);
-    return next_turn_++;
+    return next_sequence_number_++;
 }
 
-bool PrivateComm::may_begin(uint32_t turn) noexcept {
+bool PrivateComm::may_begin(uint32_t number) noexcept {
     const std::lock_guard lock(mutex_);
-    return turn - all_ended_before_ < turns_apart;
+    return number - all_ended_before_ < sequence_numbers_apart;
 }
 
-void PrivateComm::end_turn(uint32_t turn) noexcept {
+void PrivateComm::end_sequence_number(uint32_t number) noexcept {
     const std::lock_guard lock(mutex_);
-    ended_ |= 1u << (turn - all_ended_before_);
+    ended_ |= 1u << (number - all_ended_before_);
     const int together = std::countr_one(ended_);
     all_ended_before_ += static_cast<uint32_t>(together);
     ended_ = together == 32 ? 0 : ended_ >> together;
@@ -287,13 +287,13 @@ bool has_called_often(MPI_Comm comm, uint64_t few) noexcept {
     }
 }
 
-BesideComm what_is_beside(MPI_Comm comm) noexcept {
+PrivateCommState private_comm_state(MPI_Comm comm) noexcept {
     const std::lock_guard lock(Table::mutex);
     const PrivateCommEntry* const entry = Table::find(comm);
-    if (entry == nullptr) return BesideComm::nothing;
-    if (entry->refused) return BesideComm::refused;
-    if (entry->comm) return BesideComm::private_comm;
-    return entry->calls != 0 ? BesideComm::counting : BesideComm::nothing;
+    if (entry == nullptr) return PrivateCommState::nothing;
+    if (entry->refused) return PrivateCommState::refused;
+    if (entry->comm) return PrivateCommState::private_comm;
+    return entry->calls != 0 ? PrivateCommState::counting : PrivateCommState::nothing;
 }
 
 bool private_comms_are_wanted() noexcept { return wanted.load(std::memory_order_relaxed) != 0; }

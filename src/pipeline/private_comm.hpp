@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators of our own, one beside each communicator of the program that schedules run on:
-// messages of schedules never meet the program's.
+// Communicators of our own, one for each communicator of the program that schedules run on.
+// Messages of schedules never meet the program's.
 #pragma once
 
 #include <array>
@@ -10,13 +10,13 @@
 #include <optional>
 
 #include "algorithms.hpp"
-#include "calls.hpp"
+#include "call_facts.hpp"
 #include "choice.hpp"
 #include "pipeline/node/api.hpp"
 
 namespace vecmpi::pipeline {
 
-// What a communicator over several nodes has on each, where ranks share one.
+// What a communicator over several nodes has on this one, where ranks share nodes.
 class NodeParts {
   public:
     NodeParts(std::unique_ptr<node::NodeTeam> team, MPI_Comm leaders,
@@ -29,8 +29,8 @@ class NodeParts {
     node::NodeTeam& team() const noexcept { return *team_; }
     // Of the first rank on each node; MPI_COMM_NULL on the others.
     MPI_Comm leaders() const noexcept { return leaders_; }
-    // Of a vector, that cross the network side by side: every node has as many ranks. 0: the nodes
-    // are so uneven that a few ranks would reduce for many.
+    // Of a vector, that cross the network at once: every node has as many ranks. 0: the nodes are
+    // so uneven that a few ranks would reduce for many.
     int slices() const noexcept { return slices_; }
 
   private:
@@ -77,14 +77,14 @@ class PrivateComm {
     // As if every rank were on a node of its own; for VECMPI_REPRODUCIBLE, and empty without it.
     const NodeLayout& flat_layout() const noexcept { return flat_layout_; }
 
-    // Collectives of one communicator begin in the same order on all its ranks, so the turn is the
-    // same number everywhere. Messages of turns_apart turns can be told apart; no more are begun.
-    static constexpr uint32_t turns_apart = 32;
-    uint32_t take_turn() noexcept;
-    bool may_begin(uint32_t turn) noexcept;
-    void end_turn(uint32_t turn) noexcept;
+    // Collectives of one communicator begin in the same order on all its ranks, so they have the
+    // same sequence numbers everywhere. The tags of so many can be told apart; no more are begun.
+    static constexpr uint32_t sequence_numbers_apart = 32;
+    uint32_t take_sequence_number() noexcept;
+    bool may_begin(uint32_t number) noexcept;
+    void end_sequence_number(uint32_t number) noexcept;
 
-    // Persistent collectives start in another order on each rank: each has a number instead, agreed
+    // Persistent collectives start in another order on each rank. Each has a number instead, agreed
     // when it is made. Bit i of the mask: number i is free on this rank.
     static constexpr uint32_t persistent_numbers = 32;
     uint32_t free_numbers() noexcept;
@@ -121,9 +121,9 @@ class PrivateComm {
     bool node_parts_decided_ = false;
     std::unique_ptr<NodeParts> node_parts_;
     std::mutex mutex_;  // of all below; held for moments
-    uint32_t next_turn_ = 0;
+    uint32_t next_sequence_number_ = 0;
     uint32_t all_ended_before_ = 0;
-    uint32_t ended_ = 0;  // bit i: turn all_ended_before_ + i has ended
+    uint32_t ended_ = 0;  // bit i: number all_ended_before_ + i has ended
     uint32_t taken_numbers_ = 0;
     struct Chosen {
         ChoiceFacts facts;
@@ -138,20 +138,20 @@ using PrivateCommPointer = std::shared_ptr<PrivateComm>;
 
 // Null where there is none yet, or never will be: the same on all ranks.
 PrivateCommPointer find_private_comm(MPI_Comm comm) noexcept;
-// The same, or makes one. Collective over comm, blocking: for the first blocking collective that
-// wants one. Null on all ranks where one of them could not, or where so many are alive already,
-// with those whose communicator is gone and whose requests are not.
+// The same, or makes one: collective over comm, blocking. Null on all ranks where one of them could
+// not, or where `most` are alive already; among these are some whose communicator is gone and whose
+// requests are not.
 constexpr size_t most_private_comms = 64, most_private_comms_of_small_calls = 32;
 PrivateCommPointer obtain_private_comm(MPI_Comm comm, int ranks,
                                        size_t most = most_private_comms) noexcept;
-// A nonblocking collective would have used one, but may not wait for it: the next blocking
-// collective on comm makes it.
+// For a nonblocking collective, which may not wait for the others: the next blocking collective on
+// comm makes one.
 void want_private_comm(MPI_Comm comm) noexcept;
-// Counts blocking collectives of comm that would gain by one; true once there were more than `few`.
+// Counts blocking collectives of comm that would gain by one. True once there were more than `few`.
 bool has_called_often(MPI_Comm comm, uint64_t few) noexcept;
 // counting: has_called_often() was asked before. The same on all ranks.
-enum class BesideComm : uint8_t { nothing, counting, private_comm, refused };
-BesideComm what_is_beside(MPI_Comm comm) noexcept;
+enum class PrivateCommState : uint8_t { nothing, counting, private_comm, refused };
+PrivateCommState private_comm_state(MPI_Comm comm) noexcept;
 bool private_comms_are_wanted() noexcept;  // on any communicator
 bool private_comm_is_wanted(MPI_Comm comm) noexcept;
 

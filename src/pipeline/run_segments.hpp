@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <climits>
 
-#include "segmented.hpp"
-#include "segments.hpp"
+#include "segment_count.hpp"
+#include "segmented_collectives.hpp"
 
 namespace vecmpi::pipeline {
 

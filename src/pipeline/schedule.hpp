@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "segments.hpp"
+#include "base/api.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -4,7 +4,7 @@
 #include <new>
 
 #include "offer.hpp"
-#include "scheduled.hpp"
+#include "scheduled_collectives.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -2,7 +2,7 @@
 // Reductions as schedules.
 #include "offer.hpp"
 #include "over_nodes.hpp"
-#include "scheduled.hpp"
+#include "scheduled_collectives.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mailboxes beside communicators: made, found by the program's handle, given back with it.
+// NodeComms: made with their mailboxes and staging buffers, used, given back.
 #include "node_comm.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -11,103 +10,28 @@
 
 namespace vecmpi::pipeline::node {
 
-struct NodeCommEntry {
-    std::unique_ptr<NodeComm> node;
-    uint64_t calls = 0;  // blocking collectives so far, while it is not decided
-    bool refused = false;
-};
-}  // namespace vecmpi::pipeline::node
-
-template class vecmpi::offload::CommDeparture<vecmpi::pipeline::node::NodeCommEntry>;
-
-namespace vecmpi::pipeline::node {
-
 namespace {
 
-using Table = offload::CommTable<NodeCommEntry>;
-
-// What a thread found last.
-struct LastFound {
-    MPI_Comm comm = MPI_COMM_NULL;
-    uint64_t epoch = 0;
-    NodeComm* node = nullptr;
-};
-thread_local constinit LastFound last_found __attribute__((tls_model("initial-exec")));
-// The last one that never will have a node while it lives: of one rank, or between two groups.
-thread_local constinit LastFound last_declined __attribute__((tls_model("initial-exec")));
-
-thread_local constinit bool node_declined __attribute__((tls_model("initial-exec"))) = false;
-
-// A call with as many bytes counts for one more.
-constexpr size_t bytes_of_one_call = size_t{16} << 10;
-
-// What each rank tells the others.
-struct ReadableMemory {
+// Where each rank's mailbox lies, exchanged by all.
+struct MailboxAddress {
     ArenaAddress arena;
     uint64_t token = 0;  // 0: no mailbox
     uint32_t mailbox = 0;
 };
-static_assert(std::is_trivially_copyable_v<ReadableMemory>);
+static_assert(std::is_trivially_copyable_v<MailboxAddress>);
 
-bool map_all(const std::vector<ReadableMemory>& addresses, int rank, Mailbox* own,
+bool map_all(const std::vector<MailboxAddress>& addresses, int rank, Mailbox* own,
              std::vector<MailboxOfRank>& mailboxes) noexcept {
     for (size_t r = 0; r < addresses.size(); ++r) {
-        const ReadableMemory& readable = addresses[r];
-        if (readable.token == 0) return false;
-        Mailbox* const mailbox =
-            static_cast<int>(r) == rank
-                ? own
-                : map_mailbox(readable.arena, readable.mailbox, readable.token);
+        const MailboxAddress& address = addresses[r];
+        if (address.token == 0) return false;
+        Mailbox* const mailbox = static_cast<int>(r) == rank
+                                     ? own
+                                     : map_mailbox(address.arena, address.mailbox, address.token);
         if (mailbox == nullptr) return false;
-        mailboxes[r] = {mailbox, readable.token};
+        mailboxes[r] = {mailbox, address.token};
     }
     return true;
-}
-
-bool may_serve(MPI_Comm comm, int* ranks) noexcept {
-    if (!library::is_comm_handle(comm)) return false;
-    const offload::CommTraits traits = offload::comm_traits(comm);
-    *ranks = traits.size;
-    return !traits.inter && traits.world_only && traits.size > 1;
-}
-
-NodeSite site_of(NodeComm& node) noexcept { return {&node, false, node.rank(), node.ranks()}; }
-
-// No entry is made for what is no communicator of this kind, and nothing at all is kept of what is
-// no communicator yet. One that was served stays so in the
-// callbacks of MPI_Finalize, where nothing is agreed any more.
-NodeSite look_up(MPI_Comm comm) noexcept {
-    NodeSite site;
-    if (settings().intranode == IntranodeMode::off) return site;
-    const uint64_t seen = Table::epoch();
-    bool counted = false;
-    {
-        const std::lock_guard lock(Table::mutex);
-        const NodeCommEntry* const entry = Table::find(comm);
-        if (entry != nullptr && (entry->node || entry->refused)) {
-            NodeComm* const node = entry->node.get();
-            last_found = {comm, seen, node};
-            return node ? site_of(*node) : site;
-        }
-        counted = entry != nullptr && entry->calls != 0;
-    }
-    if (counted) {
-        real.Comm_size(comm, &site.ranks);
-    } else if (!may_serve(comm, &site.ranks)) {
-        if (site.ranks > 0) last_declined = {comm, seen, nullptr};
-        return site;
-    }
-    real.Comm_rank(comm, &site.rank);
-    site.undecided = true;
-    return site;
-}
-
-// True for the call that makes the NodeComm.
-bool count_call(MPI_Comm comm, size_t bytes) {
-    const std::lock_guard lock(Table::mutex);
-    uint64_t& calls = Table::obtain(comm).calls;
-    calls += 1 + bytes / bytes_of_one_call;
-    return calls > calls_before_sharing();
 }
 
 std::unique_ptr<NodeComm> make_of(int rank, std::vector<MailboxOfRank> mailboxes) noexcept {
@@ -123,15 +47,15 @@ std::unique_ptr<NodeComm> make_of(int rank, std::vector<MailboxOfRank> mailboxes
 
 }  // namespace
 
-// 1. Are all on this node, with memory for the answers and no GPU, whose buffers we cannot read? 2.
-// Who lies where? 3. Could everyone map everyone? Null on all ranks where one of them could not.
+// 1. Are all on this node, with memory for the answers and without a GPU, whose buffers we cannot
+// read? 2. Exchange addresses. 3. Could everyone map everyone?
 std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
     const NoCancellation scope;
     offload::pending_for_ever();
     constexpr int most_ranks = 1 << Mailbox::butterfly_lines;
-    std::vector<ReadableMemory> addresses;
+    std::vector<MailboxAddress> addresses;
     std::vector<MailboxOfRank> mailboxes;
-    ReadableMemory mine;
+    MailboxAddress mine;
     Mailbox* own = nullptr;
     try {
         addresses.resize(static_cast<size_t>(ranks));
@@ -152,43 +76,6 @@ std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
     if (offload::all_can(comm, made != nullptr)) return made;
     if (!made && own != nullptr) return_mailbox(own);
     return nullptr;
-}
-
-bool take_node_decline() noexcept { return std::exchange(node_declined, false); }
-void note_node_decline() noexcept { node_declined = true; }
-
-NodeSite node_site(MPI_Comm comm) noexcept {
-    if (!offload::engine_runs()) return {};
-    const uint64_t epoch = Table::epoch();
-    if (last_found.comm == comm && last_found.epoch == epoch)
-        return last_found.node ? site_of(*last_found.node) : NodeSite{};
-    if (last_declined.comm == comm && last_declined.epoch == epoch) return {};
-    return look_up(comm);
-}
-
-NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t bytes) noexcept {
-    if (site.node != nullptr) {
-        offload::issue_what_was_posted();
-        if (site.node->wants_queue()) [[unlikely]]
-            site.node->make_queue(call, comm);
-        return site.node;
-    }
-    try {
-        if (!count_call(comm, bytes)) return nullptr;
-        std::unique_ptr<NodeComm> made;
-        {
-            const offload::DirectCall scope(call);
-            made = make_node_comm(comm, site.ranks);
-        }
-        count(made ? Counter::node_comms : Counter::decline_no_arena);
-        const std::lock_guard lock(Table::mutex);
-        NodeCommEntry& entry = Table::obtain(comm);
-        entry.refused = made == nullptr;
-        entry.node = std::move(made);
-        return entry.node.get();
-    } catch (const std::bad_alloc&) {
-        return nullptr;  // not a hundred bytes left: this rank waits for others that go on
-    }
 }
 
 NodeComm::NodeComm(int rank, std::vector<MailboxOfRank> mailboxes, Doors doors,
@@ -278,7 +165,7 @@ Transport NodeComm::transport_for(Call call, MPI_Comm comm, Collective collectiv
 }
 
 namespace {
-// What each rank tells the others.
+// The same of the staging buffers.
 struct StagingAddress {
     PeerProcess process;
     uint32_t buffer = no_staging_buffer;
@@ -330,7 +217,7 @@ void NodeComm::poll_now_and_then() noexcept {
     if (++calls_ % calls_between_polls == 0) offload::make_progress();
 }
 
-// A line is written again: everyone must have read it.
+// Waits until everyone has read the line that is written again.
 uint64_t NodeComm::begin(OneWay kind) noexcept {
     poll_now_and_then();
     const auto at = static_cast<unsigned>(kind);
@@ -377,11 +264,6 @@ size_t NodeComm::bcast(kernels::Line& value, size_t bytes, int root) noexcept {
     }
     end(OneWay::bcast);
     return root_bytes;
-}
-
-void forget_node_comms() noexcept {
-    Table::forget_all();
-    release_arenas();
 }
 
 }  // namespace vecmpi::pipeline::node

@@ -124,20 +124,6 @@ struct AllreduceQueue {
     std::atomic<uint64_t> ended{0};  // on this rank; released by the thread that ended one
 };
 
-// What is known of a communicator before a call on it.
-struct NodeSite {
-    NodeComm* node = nullptr;
-    bool undecided = false;  // no NodeComm yet, but perhaps from some call on
-    int rank = 0, ranks = 0;
-    bool declined() const noexcept { return node == nullptr && !undecided; }
-};
-NodeSite node_site(MPI_Comm comm) noexcept;
-// For a call that can run on the node and that the library would not refuse: all ranks ask for the
-// same calls. The first calls_before_sharing() of them only count, one with much data for many. The
-// next one makes the NodeComm, collectively. Null: the library's collective, or another of ours, on
-// all ranks.
-NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t bytes) noexcept;
-
 // ---- operations in lines ------------------------------------------------------------------------
 
 template <class Combine>

@@ -4,7 +4,7 @@
 // line goes through the NodeComm; the rest goes through its staging buffers.
 #pragma once
 
-#include "node_comm.hpp"
+#include "node_site.hpp"
 #include "pipeline/node/api.hpp"
 
 namespace vecmpi::pipeline::node {

@@ -8,7 +8,7 @@
 
 #include <optional>
 
-#include "calls.hpp"
+#include "call_facts.hpp"
 #include "rank_counts.hpp"
 
 namespace vecmpi::pipeline {

@@ -4,7 +4,7 @@
 // noted.
 #pragma once
 
-#include "calls.hpp"
+#include "call_facts.hpp"
 #include "pipeline/api.hpp"
 #include "rank_counts.hpp"
 

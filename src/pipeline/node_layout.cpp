@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which ranks of a communicator share a node.
-#include "layout.hpp"
+#include "node_layout.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Facts of a call's arguments. Asks the library, moves no data.
-#include "calls.hpp"
+#include "call_facts.hpp"
 
 namespace vecmpi::pipeline {
 

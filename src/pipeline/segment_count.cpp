@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The decision whether and how often to cut. Rests only on what is equal on all ranks.
-#include "segments.hpp"
+#include "segment_count.hpp"
 
 namespace vecmpi::pipeline {
 

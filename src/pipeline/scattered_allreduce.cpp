@@ -3,13 +3,13 @@
 // reduces n(p-1)/p elements and moves 2n(p-1)/p. MPICH 4.0 knows for such ops only recursive
 // doubling: n log2(p) of each (Thakur et al., Optimization of collective communication operations
 // in MPICH, IJHPCA 19, 2005, section 4.5).
-#include "user_op.hpp"
+#include "scattered_allreduce.hpp"
 
 #include <climits>
 
-#include "calls.hpp"
-#include "segmented.hpp"
-#include "segments.hpp"
+#include "call_facts.hpp"
+#include "segment_count.hpp"
+#include "segmented_collectives.hpp"
 
 namespace vecmpi::pipeline {
 
