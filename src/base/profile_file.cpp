@@ -143,7 +143,7 @@ LoadedProfile read_profile(const std::string& file, const std::string& cpu, cons
     read.problem = "profile " + file + " was measured with " + printable(read.profile.mpi) +
                    ", this is " + mpi + ": its network and its ways on a node are not used";
     read.profile.network = {};
-    read.profile.ways.clear();
+    read.profile.transports.clear();
     return read;
 }
 
