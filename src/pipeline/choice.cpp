@@ -41,7 +41,7 @@ uint64_t settled_segments(uint64_t bytes, const Settings& settings) noexcept {
 
 // A segment that is cut further has pieces worth a message, and the schedule stays short.
 bool is_sensible(CollectivePath algorithm, const ChoiceFacts& facts, unsigned segments) noexcept {
-    const auto blocks = static_cast<uint64_t>(blocks_of_segment(algorithm, cost_facts(facts)));
+    const auto blocks = static_cast<uint64_t>(blocks_of_segment(algorithm, facts));
     const uint64_t bytes = facts.bytes / segments;
     return bytes >= least_segment_bytes && bytes / blocks >= least_block_bytes &&
            segments * blocks <= most_blocks;
@@ -57,7 +57,7 @@ Best best_segments(CollectivePath algorithm, const ChoiceFacts& facts,
                    const Settings& settings) noexcept {
     const NetworkConstants network = network_constants(settings.network);
     const auto us = [&](unsigned segments) noexcept {
-        return predicted_us(algorithm, cost_facts(facts), {segments, facts.lanes}, network);
+        return predicted_us(algorithm, facts, {segments, facts.lanes}, network);
     };
     const auto elements = static_cast<uint64_t>(std::max<int64_t>(1, facts.elements));
     if (const uint64_t settled = settled_segments(facts.bytes, settings); settled != 0) {
@@ -125,11 +125,6 @@ Best best_algorithm(const ChoiceFacts& facts, const Settings& settings) noexcept
 
 }  // namespace
 
-CostFacts cost_facts(const ChoiceFacts& facts) noexcept {
-    return {facts.collective,           facts.bytes,   facts.ranks,  facts.nodes,
-            facts.most_ranks_on_a_node, facts.uniform, facts.user_op};
-}
-
 unsigned segments_for(CollectivePath algorithm, const ChoiceFacts& facts,
                       const Settings& settings) noexcept {
     return best_segments(algorithm, facts, settings).segments;
@@ -172,7 +167,7 @@ bool may_be_scheduled_at_some_size(Collective collective, bool several_nodes,
 
 Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept {
     Choice choice;
-    choice.library_us = library_cost(cost_facts(facts), network_constants(settings.network)).us *
+    choice.library_us = library_cost(facts, network_constants(settings.network)).us *
                         handicap(CollectivePath::mpi, facts);
     const auto decline = [&choice](Counter why) noexcept {
         choice.why = why;

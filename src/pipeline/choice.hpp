@@ -4,22 +4,15 @@
 
 #include <cstdint>
 
-#include "algorithms.hpp"
 #include "base/api.hpp"
-#include "cost.hpp"
+#include "pipeline/schedules/algorithms.hpp"
+#include "pipeline/schedules/cost.hpp"
 
 namespace vecmpi::pipeline {
 
-struct ChoiceFacts {
-    Collective collective = Collective::allreduce;
-    uint64_t bytes = 0;    // allgather: what one rank gives; else the vector
-    int64_t elements = 0;  // that segments may cut between: the vector's, or the largest block's
-    int ranks = 1;
-    int nodes = 1;
-    int most_ranks_on_a_node = 1;
-    bool uniform = true;       // all nodes have as many ranks
-    bool commutative = true;   // the op
-    bool user_op = false;      // of the program's own
+struct ChoiceFacts : CostFacts {
+    int64_t elements = 0;     // that segments may cut between: the vector's, or the largest block's
+    bool commutative = true;  // the op
     bool nonblocking = false;  // or persistent: the program computes meanwhile
     unsigned lanes = 2;        // of the schedule
     bool operator==(const ChoiceFacts&) const = default;
@@ -54,8 +47,6 @@ bool may_be_scheduled_at_some_size(Collective collective, bool several_nodes,
 // Segments that the algorithm would get: from the settings, else the model's best.
 unsigned segments_for(CollectivePath algorithm, const ChoiceFacts& facts,
                       const Settings& settings) noexcept;
-
-CostFacts cost_facts(const ChoiceFacts& facts) noexcept;
 
 // The algorithm of a reduction under VECMPI_REPRODUCIBLE.
 CollectivePath reproducible_algorithm(Collective collective, uint64_t bytes, int ranks) noexcept;

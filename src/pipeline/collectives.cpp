@@ -2,8 +2,8 @@
 // The collectives that the pipeline may serve: which paths are asked, one after the other. Only a
 // schedule serves a nonblocking or persistent form.
 #include "over_nodes.hpp"
-#include "scheduled_collectives.hpp"
-#include "segmented_collectives.hpp"
+#include "pipeline/schedules/scheduled_collectives.hpp"
+#include "pipeline/segments/segmented_collectives.hpp"
 
 namespace vecmpi::pipeline {
 

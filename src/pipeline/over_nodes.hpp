@@ -2,7 +2,7 @@
 // Blocking collectives over several nodes on which ranks share memory.
 #pragma once
 
-#include "offer.hpp"
+#include "pipeline/schedules/offer.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -9,10 +9,10 @@
 #include <mutex>
 #include <optional>
 
-#include "algorithms.hpp"
 #include "call_facts.hpp"
 #include "choice.hpp"
 #include "pipeline/node/api.hpp"
+#include "pipeline/schedules/algorithms.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/schedule.hpp"
+#include "pipeline/schedules/schedule.hpp"
 
 namespace fake {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every algorithm of every collective, the schedules of all ranks run in memory: the right result,
 // the same bits, as many elements and rounds as the theory says.
-#include "pipeline/algorithms.hpp"
+#include "pipeline/schedules/algorithms.hpp"
 
 #include <array>
 #include <bit>

@@ -3,8 +3,8 @@
 // The other collectives are cut only where the environment says so: the MPI tests run them.
 #include <catch2/catch.hpp>
 
-#include "pipeline/segmented_collectives.hpp"
-#include "pipeline/segment_count.hpp"
+#include "pipeline/segments/segment_count.hpp"
+#include "pipeline/segments/segmented_collectives.hpp"
 #include "two_nodes.hpp"
 
 using namespace vecmpi;

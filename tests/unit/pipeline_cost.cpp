@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The cost model against a simulation of the schedules, and its behaviour where nothing can be
 // simulated.
-#include "pipeline/cost.hpp"
+#include "pipeline/schedules/cost.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which ranks share a node, over tables of placements.
-#include "pipeline/node_layout.hpp"
+#include "pipeline/schedules/node_layout.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tracks, how they are merged and what waits for what; and that the executor of the tests finds
 // the faults that it is there for.
-#include "pipeline/schedule.hpp"
+#include "pipeline/schedules/schedule.hpp"
 
 #include <catch2/catch.hpp>
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Where vectors are cut, and whether: pure functions over tables of cases.
-#include "pipeline/segment_count.hpp"
+#include "pipeline/segments/segment_count.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
-#include "pipeline/scattered_allreduce.hpp"
+#include "pipeline/segments/scattered_allreduce.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::pipeline;

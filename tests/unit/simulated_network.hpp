@@ -14,8 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "pipeline/algorithms.hpp"
-#include "pipeline/cost.hpp"
+#include "pipeline/schedules/algorithms.hpp"
+#include "pipeline/schedules/cost.hpp"
 
 namespace vecmpi::test {
 
@@ -228,7 +228,7 @@ inline double simulated_us(CollectivePath algorithm, const pipeline::CostFacts& 
                            const pipeline::NetworkConstants& network) {
     const pipeline::NodeLayout layout = layout_of(facts);
     const auto count = static_cast<int64_t>(facts.bytes / 4);
-    const bool gathers = facts.collective == pipeline::Collective::allgather;
+    const bool gathers = facts.collective == Collective::allgather;
     const pipeline::Blocks blocks =
         pipeline::equal_blocks({0, gathers ? count * facts.ranks : count}, facts.ranks);
     std::vector<pipeline::Schedule> schedules;
@@ -241,7 +241,7 @@ inline double simulated_us(CollectivePath algorithm, const pipeline::CostFacts& 
         request.blocks = &blocks;
         request.segments = pipelining.segments;
         request.lanes = pipelining.lanes;
-        request.in_place = facts.collective == pipeline::Collective::bcast || gathers;
+        request.in_place = facts.collective == Collective::bcast || gathers;
         request.layout = &layout;
         schedules.push_back(pipeline::build_schedule(request));
     }

@@ -21,11 +21,9 @@ constexpr Name names[] = {{"allreduce", "MPI_Allreduce", "VECMPI_ALLREDUCE"},
                           {"reduce_scatter", "MPI_Reduce_scatter", "VECMPI_REDUCE_SCATTER"},
                           {"bcast", "MPI_Bcast", "VECMPI_BCAST"},
                           {"allgather", "MPI_Allgather", "VECMPI_ALLGATHER"}};
-static_assert(std::size(names) == pipeline::number_of_collectives);
+static_assert(std::size(names) == number_of_collectives);
 
-const Name& words_of(pipeline::Collective collective) {
-    return names[static_cast<size_t>(collective)];
-}
+const Name& words_of(Collective collective) { return names[static_cast<size_t>(collective)]; }
 
 constexpr int most_ranks = 1000000;
 
@@ -75,10 +73,10 @@ std::string read_option(const std::string& name, const std::string& value,
     return "--explain: unknown option " + name;
 }
 
-bool read_collective(const std::string& word, pipeline::Collective& collective) {
-    for (size_t i = 0; i < pipeline::number_of_collectives; ++i)
+bool read_collective(const std::string& word, Collective& collective) {
+    for (size_t i = 0; i < number_of_collectives; ++i)
         if (word == names[i].word) {
-            collective = static_cast<pipeline::Collective>(i);
+            collective = static_cast<Collective>(i);
             return true;
         }
     return false;
@@ -88,9 +86,9 @@ bool read_collective(const std::string& word, pipeline::Collective& collective) 
 void fill_nodes(pipeline::ChoiceFacts& facts) {
     facts.most_ranks_on_a_node = (facts.ranks + facts.nodes - 1) / facts.nodes;
     facts.uniform = facts.ranks % facts.nodes == 0;
-    const bool is_typed = pipeline::reduces(facts.collective);
+    const bool is_typed = reduces(facts.collective);
     uint64_t bytes = facts.bytes;
-    if (facts.collective == pipeline::Collective::reduce_scatter)
+    if (facts.collective == Collective::reduce_scatter)
         bytes /= static_cast<uint64_t>(facts.ranks);  // a block is what is cut
     facts.elements = static_cast<int64_t>(is_typed ? (bytes + 3) / 4 : bytes);
 }
@@ -106,10 +104,9 @@ std::vector<Line> lines_of(const pipeline::ChoiceFacts& facts, const Settings& s
     for (CollectivePath path : schedule_paths) {
         if (!pipeline::is_algorithm_of(facts.collective, path)) continue;
         const unsigned segments = pipeline::segments_for(path, facts, settings);
-        lines.push_back(
-            {path, segments,
-             pipeline::predicted_us(path, pipeline::cost_facts(facts), {segments, facts.lanes},
-                                    pipeline::network_constants(settings.network))});
+        lines.push_back({path, segments,
+                         pipeline::predicted_us(path, facts, {segments, facts.lanes},
+                                                pipeline::network_constants(settings.network))});
     }
     return lines;
 }
@@ -131,7 +128,7 @@ std::string why_text(const pipeline::ChoiceFacts& facts, const pipeline::Choice&
     if (choice.path == CollectivePath::mpi) return text_of(choice.why).text;
     if (choice.path == CollectivePath::segmented)
         return std::string("as ") + name.setting + " says";
-    if (pipeline::reduces(facts.collective) && settings.reproducible)
+    if (reduces(facts.collective) && settings.reproducible)
         return "VECMPI_REPRODUCIBLE: its order of summation rests on bytes and ranks only";
     const std::string times =
         printed("%.3g", choice.library_us / choice.predicted_us) + " times as fast as the library";
@@ -188,8 +185,7 @@ std::string explain_text(const ExplainRequest& request, const Settings& settings
     const pipeline::ChoiceFacts& facts = request.facts;
     const pipeline::NetworkConstants network = pipeline::network_constants(settings.network);
     const pipeline::Choice choice = pipeline::choose(facts, settings);
-    const pipeline::LibraryCost library =
-        pipeline::library_cost(pipeline::cost_facts(facts), network);
+    const pipeline::LibraryCost library = pipeline::library_cost(facts, network);
     std::string text = std::string(words_of(facts.collective).call) + ", " +
                        format_bytes(facts.bytes) + ", " + std::to_string(facts.ranks) +
                        " ranks on " + std::to_string(facts.nodes) + " nodes\n" +
@@ -213,8 +209,7 @@ std::string explain_json(const ExplainRequest& request, const Settings& settings
     const pipeline::ChoiceFacts& facts = request.facts;
     const pipeline::NetworkConstants network = pipeline::network_constants(settings.network);
     const pipeline::Choice choice = pipeline::choose(facts, settings);
-    const pipeline::LibraryCost library =
-        pipeline::library_cost(pipeline::cost_facts(facts), network);
+    const pipeline::LibraryCost library = pipeline::library_cost(facts, network);
     std::string rows;
     for (const Line& line : lines_of(facts, settings))
         rows += (rows.empty() ? "\n    " : ",\n    ") +

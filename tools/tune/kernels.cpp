@@ -17,7 +17,7 @@
 
 #include "base/api/profile.hpp"
 #include "kernels/api.hpp"
-#include "pipeline/cost.hpp"
+#include "pipeline/schedules/cost.hpp"
 #include "samples.hpp"
 
 namespace vecmpi::tune {

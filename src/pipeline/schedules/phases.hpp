@@ -9,7 +9,6 @@
 namespace vecmpi::pipeline {
 
 // ---- reduce-scatter: afterwards the reduction of block me lies at `result`
-// -----------------------
 
 // p-1 rounds between neighbours, n(p-1)/p elements sent by each (Patarasuk, Yuan, Bandwidth optimal
 // all-reduce algorithms for clusters of workstations, JPDC 69, 2009).
@@ -24,7 +23,6 @@ void circulant_reduce_scatter(Track& track, const Team& team, const Blocks& bloc
                               Place partial, Place result);
 
 // ---- allgather: block me lies at base + blocks[me].first before, all blocks do afterwards
-// --------
 
 // `complete`: a position that has all blocks already, and receives nothing; -1: none.
 void ring_allgather(Track& track, const Team& team, const Blocks& blocks, Place base,
@@ -33,7 +31,6 @@ void ring_allgather(Track& track, const Team& team, const Blocks& blocks, Place 
 void circulant_allgather(Track& track, const Team& team, const Blocks& blocks, Place base);
 
 // ---- allreduce in an order of summation that is the same for all elements
-// ------------------------
 
 // The tree of recursive doubling over the largest power of two, ranks at the largest distance
 // first. Both give the same bits. (Thakur et al., Optimization of collective communication
@@ -42,7 +39,6 @@ void doubling_allreduce(Track& track, const Team& team, Segment vector, Place in
 void halving_allreduce(Track& track, const Team& team, Segment vector, Place input, Place output);
 
 // ---- rooted
-// ---------------------------------------------------------------------------------------
 
 // The team's position `root` gets the reduction of `vector` at `output`. Along the team, so that
 // each rank receives and sends the vector once.

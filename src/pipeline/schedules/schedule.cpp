@@ -182,14 +182,8 @@ void Track::add(const ScheduleStep& step) {
 void Track::add_message(ScheduleStep::Kind kind, Place from, Place to, int64_t count, int peer) {
     if (count == 0) return;
     Messages& messages = messages_with(peer);
-    ScheduleStep step;
-    step.kind = kind;
-    step.peer = peer;
-    step.message = (kind == ScheduleStep::Kind::send ? messages.sent : messages.received)++;
-    step.count = count;
-    step.from = from;
-    step.to = to;
-    add(step);
+    uint16_t& number = kind == ScheduleStep::Kind::send ? messages.sent : messages.received;
+    add({.kind = kind, .peer = peer, .message = number++, .count = count, .from = from, .to = to});
 }
 
 void Track::send(Place from, int64_t count, int peer) {
@@ -201,21 +195,15 @@ void Track::receive(Place to, int64_t count, int peer) {
 }
 
 void Track::reduce(Place left, Place right, Place to, int64_t count) {
-    ScheduleStep step;
-    step.kind = ScheduleStep::Kind::reduce;
-    step.count = count;
-    step.from = left;
-    step.right = right;
-    step.to = to;
-    add(step);
+    add({.kind = ScheduleStep::Kind::reduce,
+         .count = count,
+         .from = left,
+         .right = right,
+         .to = to});
 }
 
 void Track::copy(Place from, Place to, int64_t count) {
-    ScheduleStep step;
-    step.count = count;
-    step.from = from;
-    step.to = to;
-    add(step);
+    add({.kind = ScheduleStep::Kind::copy, .count = count, .from = from, .to = to});
 }
 
 Place Track::scratch(int64_t count) {

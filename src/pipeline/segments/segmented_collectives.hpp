@@ -8,8 +8,8 @@
 
 #include <optional>
 
-#include "call_facts.hpp"
-#include "rank_counts.hpp"
+#include "pipeline/call_facts.hpp"
+#include "pipeline/rank_counts.hpp"
 
 namespace vecmpi::pipeline {
 

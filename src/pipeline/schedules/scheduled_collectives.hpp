@@ -4,9 +4,9 @@
 // noted.
 #pragma once
 
-#include "call_facts.hpp"
 #include "pipeline/api.hpp"
-#include "rank_counts.hpp"
+#include "pipeline/call_facts.hpp"
+#include "pipeline/rank_counts.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "offload/api.hpp"
-#include "operands.hpp"
-#include "private_comm.hpp"
+#include "pipeline/operands.hpp"
+#include "pipeline/private_comm.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -25,9 +25,6 @@ struct Part {
     int slices;  // ScheduleRequest::slices
 };
 
-// ---- allreduce
-// ------------------------------------------------------------------------------------
-
 void ring_allreduce(Track& track, const Part& part) {
     const Blocks blocks = equal_blocks(part.vector, part.team.size);
     const Place own = output + blocks[static_cast<size_t>(part.team.me)].first;
@@ -40,18 +37,6 @@ void circulant_allreduce(Track& track, const Team& team, Segment vector, Place b
     const Place own = output + blocks[static_cast<size_t>(team.me)].first;
     circulant_reduce_scatter(track, team, blocks, base, output, own);
     circulant_allgather(track, team, blocks, output);
-}
-
-void rabenseifner_allreduce(Track& track, const Part& part) {
-    circulant_allreduce(track, part.team, part.vector, input);
-}
-
-void recursive_doubling_allreduce(Track& track, const Part& part) {
-    doubling_allreduce(track, part.team, part.vector, input, output);
-}
-
-void recursive_halving_allreduce(Track& track, const Part& part) {
-    halving_allreduce(track, part.team, part.vector, input, output);
 }
 
 // One rank of each node: those at the same place among their node's.
@@ -113,17 +98,6 @@ void hierarchical_allreduce(Track& track, const Part& part) {
         hierarchical_by_leaders(track, part);
 }
 
-// ---- reduce
-// ---------------------------------------------------------------------------------------
-
-void chain_of_reduce(Track& track, const Part& part) {
-    chain_reduce(track, part.team, part.root, part.vector, input, output);
-}
-
-void binomial_of_reduce(Track& track, const Part& part) {
-    binomial_reduce(track, part.team, part.root, part.vector, input, output);
-}
-
 void rabenseifner_reduce(Track& track, const Part& part) {
     const Blocks blocks = equal_blocks(part.vector, part.team.size);
     const bool is_root = part.team.me == part.root;
@@ -131,13 +105,6 @@ void rabenseifner_reduce(Track& track, const Part& part) {
     const Place own = partial + blocks[static_cast<size_t>(part.team.me)].first;
     circulant_reduce_scatter(track, part.team, blocks, input, partial, own);
     gather_to_root(track, part.team, part.root, blocks, own, output);
-}
-
-// ---- reduce_scatter
-// -------------------------------------------------------------------------------
-
-void ring_of_reduce_scatter(Track& track, const Part& part) {
-    ring_reduce_scatter(track, part.team, part.blocks, input, part.own);
 }
 
 void circulant_of_reduce_scatter(Track& track, const Part& part) {
@@ -150,17 +117,6 @@ void circulant_of_reduce_scatter(Track& track, const Part& part) {
     circulant_reduce_scatter(track, part.team, part.blocks, input, partial, part.own);
 }
 
-// ---- bcast
-// ----------------------------------------------------------------------------------------
-
-void chain_of_bcast(Track& track, const Part& part) {
-    chain_bcast(track, part.team, part.root, part.vector, output);
-}
-
-void binomial_of_bcast(Track& track, const Part& part) {
-    binomial_bcast(track, part.team, part.root, part.vector, output);
-}
-
 // Van de Geijn's: the root sends each its block, and a ring gathers them. Nothing comes back to the
 // root: its buffer is only read, and a program may read it, too.
 void scatter_allgather_bcast(Track& track, const Part& part) {
@@ -168,9 +124,6 @@ void scatter_allgather_bcast(Track& track, const Part& part) {
     scatter_from_root(track, part.team, part.root, blocks, output);
     ring_allgather(track, part.team, blocks, output, part.root);
 }
-
-// ---- allgather
-// ------------------------------------------------------------------------------------
 
 void place_own_block(Track& track, const Part& part) {
     const Segment& own = part.blocks[static_cast<size_t>(part.team.me)];
@@ -187,6 +140,7 @@ void bruck_of_allgather(Track& track, const Part& part) {
     circulant_allgather(track, part.team, part.blocks, output);
 }
 
+// append() adds the rounds of one segment to its track.
 struct Algorithm {
     Collective collective;
     CollectivePath name;
@@ -195,17 +149,25 @@ struct Algorithm {
 
 constexpr Algorithm algorithms[] = {
     {Collective::allreduce, CollectivePath::ring, ring_allreduce},
-    {Collective::allreduce, CollectivePath::rabenseifner, rabenseifner_allreduce},
-    {Collective::allreduce, CollectivePath::recursive_doubling, recursive_doubling_allreduce},
-    {Collective::allreduce, CollectivePath::recursive_halving, recursive_halving_allreduce},
+    {Collective::allreduce, CollectivePath::rabenseifner,
+     [](Track& t, const Part& p) { circulant_allreduce(t, p.team, p.vector, input); }},
+    {Collective::allreduce, CollectivePath::recursive_doubling,
+     [](Track& t, const Part& p) { doubling_allreduce(t, p.team, p.vector, input, output); }},
+    {Collective::allreduce, CollectivePath::recursive_halving,
+     [](Track& t, const Part& p) { halving_allreduce(t, p.team, p.vector, input, output); }},
     {Collective::allreduce, CollectivePath::hierarchical, hierarchical_allreduce},
-    {Collective::reduce, CollectivePath::chain, chain_of_reduce},
-    {Collective::reduce, CollectivePath::binomial, binomial_of_reduce},
+    {Collective::reduce, CollectivePath::chain,
+     [](Track& t, const Part& p) { chain_reduce(t, p.team, p.root, p.vector, input, output); }},
+    {Collective::reduce, CollectivePath::binomial,
+     [](Track& t, const Part& p) { binomial_reduce(t, p.team, p.root, p.vector, input, output); }},
     {Collective::reduce, CollectivePath::rabenseifner, rabenseifner_reduce},
-    {Collective::reduce_scatter, CollectivePath::ring, ring_of_reduce_scatter},
+    {Collective::reduce_scatter, CollectivePath::ring,
+     [](Track& t, const Part& p) { ring_reduce_scatter(t, p.team, p.blocks, input, p.own); }},
     {Collective::reduce_scatter, CollectivePath::recursive_halving, circulant_of_reduce_scatter},
-    {Collective::bcast, CollectivePath::chain, chain_of_bcast},
-    {Collective::bcast, CollectivePath::binomial, binomial_of_bcast},
+    {Collective::bcast, CollectivePath::chain,
+     [](Track& t, const Part& p) { chain_bcast(t, p.team, p.root, p.vector, output); }},
+    {Collective::bcast, CollectivePath::binomial,
+     [](Track& t, const Part& p) { binomial_bcast(t, p.team, p.root, p.vector, output); }},
     {Collective::bcast, CollectivePath::scatter_allgather, scatter_allgather_bcast},
     {Collective::allgather, CollectivePath::ring, ring_of_allgather},
     {Collective::allgather, CollectivePath::bruck, bruck_of_allgather},

@@ -6,17 +6,13 @@ namespace vecmpi::pipeline {
 
 unsigned segments_of_call(Collective collective, uint64_t bytes, MPI_Count elements,
                           const offload::CommTraits& traits, Decline& decline) noexcept {
-    SegmentFacts facts;
-    facts.collective = collective;
-    facts.bytes = bytes;
-    facts.elements = elements;
-    facts.ranks = traits.size;
     // Only communicators as large as the world are known to span its nodes.
     int world = 0;
     real.Comm_size(MPI_COMM_WORLD, &world);
-    facts.several_nodes = !offload::agreement().one_node && traits.size == world;
+    const bool several_nodes = !offload::agreement().one_node && traits.size == world;
     Counter why{};
-    const unsigned n = number_of_segments(facts, settings(), &why);
+    const unsigned n = number_of_segments({collective, bytes, elements, traits.size, several_nodes},
+                                          settings(), &why);
     if (n == 0) decline.note(why);
     return n;
 }

@@ -3,12 +3,12 @@
 // collectives.
 #pragma once
 
-#include "call_facts.hpp"
-#include "choice.hpp"
 #include "datatype/api.hpp"
 #include "executor.hpp"
 #include "pipeline/api.hpp"
-#include "rank_counts.hpp"
+#include "pipeline/call_facts.hpp"
+#include "pipeline/choice.hpp"
+#include "pipeline/rank_counts.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -13,14 +13,6 @@ namespace {
 
 using namespace cost;
 
-double ring_allreduce_us(const Model& m, double bytes) noexcept {
-    return ring(m, m.ranks, bytes, true, Needs::lane) +
-           ring(m, m.ranks, bytes, false, Needs::nothing);
-}
-double rabenseifner_allreduce_us(const Model& m, double bytes) noexcept {
-    return circulant(m, m.ranks, bytes, 0, true, Needs::lane) +
-           circulant(m, m.ranks, bytes, 0, false, Needs::nothing);
-}
 double doubling_allreduce_us(const Model& m, double bytes) noexcept {
     double us = folds(m, bytes);
     for (int distance = floor_power_of_two(m.ranks) / 2; distance > 0; distance /= 2)
@@ -46,58 +38,65 @@ double hierarchical_us(const Model& m, double bytes) noexcept {
            circulant(m, m.nodes, slice, r, false, Needs::nothing) +
            (r - 1) * m.on_a_node(slice, 0, Needs::nothing);
 }
-double chain_reduce_us(const Model& m, double bytes) noexcept { return chain(m, bytes, true); }
-double binomial_reduce_us(const Model& m, double bytes) noexcept {
-    return binomial(m, m.ranks, m.on_node, bytes, true);
-}
-double rabenseifner_reduce_us(const Model& m, double bytes) noexcept {
-    return circulant(m, m.ranks, bytes, 0, true, Needs::lane) + with_root(m, bytes);
-}
-double ring_reduce_scatter_us(const Model& m, double bytes) noexcept {
-    return ring(m, m.ranks, bytes, true, Needs::lane);
-}
-double circulant_reduce_scatter_us(const Model& m, double bytes) noexcept {
-    return circulant(m, m.ranks, bytes, 0, true, Needs::lane, m.segments > 1);
-}
-double chain_bcast_us(const Model& m, double bytes) noexcept { return chain(m, bytes, false); }
-double binomial_bcast_us(const Model& m, double bytes) noexcept {
-    return binomial(m, m.ranks, m.on_node, bytes, false);
-}
-double scatter_allgather_us(const Model& m, double bytes) noexcept {
-    return with_root(m, bytes) + ring(m, m.ranks, bytes, false, Needs::nothing);
-}
-double ring_allgather_us(const Model& m, double bytes) noexcept {
-    return ring(m, m.ranks, bytes * m.ranks, false, Needs::nothing);
-}
-double bruck_us(const Model& m, double bytes) noexcept {
-    return circulant(m, m.ranks, bytes * m.ranks, 0, false, Needs::nothing, m.segments > 1);
-}
 
 enum class Cut : uint8_t { once, by_node, by_rank };  // how often a segment is cut for its messages
 
 struct Row {
     Collective collective;
     CollectivePath algorithm;
-    double (*us)(const Model& model, double bytes) noexcept;
     Cut cut;
+    double (*us)(const Model& model, double bytes) noexcept;
 };
 constexpr Row rows[] = {
-    {Collective::allreduce, CollectivePath::ring, ring_allreduce_us, Cut::by_rank},
-    {Collective::allreduce, CollectivePath::rabenseifner, rabenseifner_allreduce_us, Cut::once},
-    {Collective::allreduce, CollectivePath::recursive_doubling, doubling_allreduce_us, Cut::once},
-    {Collective::allreduce, CollectivePath::recursive_halving, halving_allreduce_us, Cut::once},
-    {Collective::allreduce, CollectivePath::hierarchical, hierarchical_us, Cut::by_node},
-    {Collective::reduce, CollectivePath::chain, chain_reduce_us, Cut::once},
-    {Collective::reduce, CollectivePath::binomial, binomial_reduce_us, Cut::once},
-    {Collective::reduce, CollectivePath::rabenseifner, rabenseifner_reduce_us, Cut::once},
-    {Collective::reduce_scatter, CollectivePath::ring, ring_reduce_scatter_us, Cut::by_rank},
-    {Collective::reduce_scatter, CollectivePath::recursive_halving, circulant_reduce_scatter_us,
-     Cut::once},
-    {Collective::bcast, CollectivePath::chain, chain_bcast_us, Cut::once},
-    {Collective::bcast, CollectivePath::binomial, binomial_bcast_us, Cut::once},
-    {Collective::bcast, CollectivePath::scatter_allgather, scatter_allgather_us, Cut::by_rank},
-    {Collective::allgather, CollectivePath::ring, ring_allgather_us, Cut::once},
-    {Collective::allgather, CollectivePath::bruck, bruck_us, Cut::once},
+    {Collective::allreduce, CollectivePath::ring, Cut::by_rank,
+     [](const Model& m, double bytes) noexcept {
+         return ring(m, m.ranks, bytes, true, Needs::lane) +
+                ring(m, m.ranks, bytes, false, Needs::nothing);
+     }},
+    {Collective::allreduce, CollectivePath::rabenseifner, Cut::once,
+     [](const Model& m, double bytes) noexcept {
+         return circulant(m, m.ranks, bytes, 0, true, Needs::lane) +
+                circulant(m, m.ranks, bytes, 0, false, Needs::nothing);
+     }},
+    {Collective::allreduce, CollectivePath::recursive_doubling, Cut::once, doubling_allreduce_us},
+    {Collective::allreduce, CollectivePath::recursive_halving, Cut::once, halving_allreduce_us},
+    {Collective::allreduce, CollectivePath::hierarchical, Cut::by_node, hierarchical_us},
+    {Collective::reduce, CollectivePath::chain, Cut::once,
+     [](const Model& m, double bytes) noexcept { return chain(m, bytes, true); }},
+    {Collective::reduce, CollectivePath::binomial, Cut::once,
+     [](const Model& m, double bytes) noexcept {
+         return binomial(m, m.ranks, m.on_node, bytes, true);
+     }},
+    {Collective::reduce, CollectivePath::rabenseifner, Cut::once,
+     [](const Model& m, double bytes) noexcept {
+         return circulant(m, m.ranks, bytes, 0, true, Needs::lane) + with_root(m, bytes);
+     }},
+    {Collective::reduce_scatter, CollectivePath::ring, Cut::by_rank,
+     [](const Model& m, double bytes) noexcept {
+         return ring(m, m.ranks, bytes, true, Needs::lane);
+     }},
+    {Collective::reduce_scatter, CollectivePath::recursive_halving, Cut::once,
+     [](const Model& m, double bytes) noexcept {
+         return circulant(m, m.ranks, bytes, 0, true, Needs::lane, m.segments > 1);
+     }},
+    {Collective::bcast, CollectivePath::chain, Cut::once,
+     [](const Model& m, double bytes) noexcept { return chain(m, bytes, false); }},
+    {Collective::bcast, CollectivePath::binomial, Cut::once,
+     [](const Model& m, double bytes) noexcept {
+         return binomial(m, m.ranks, m.on_node, bytes, false);
+     }},
+    {Collective::bcast, CollectivePath::scatter_allgather, Cut::by_rank,
+     [](const Model& m, double bytes) noexcept {
+         return with_root(m, bytes) + ring(m, m.ranks, bytes, false, Needs::nothing);
+     }},
+    {Collective::allgather, CollectivePath::ring, Cut::once,
+     [](const Model& m, double bytes) noexcept {
+         return ring(m, m.ranks, bytes * m.ranks, false, Needs::nothing);
+     }},
+    {Collective::allgather, CollectivePath::bruck, Cut::once,
+     [](const Model& m, double bytes) noexcept {
+         return circulant(m, m.ranks, bytes * m.ranks, 0, false, Needs::nothing, m.segments > 1);
+     }},
 };
 
 const Row& row_of(Collective collective, CollectivePath algorithm) noexcept {

@@ -7,7 +7,7 @@
 
 #include <climits>
 
-#include "call_facts.hpp"
+#include "pipeline/call_facts.hpp"
 #include "segment_count.hpp"
 #include "segmented_collectives.hpp"
 

@@ -105,7 +105,6 @@ Schedule make_schedule(const std::vector<Track>& tracks, const Track& last, unsi
                        InPlace in_place);
 
 // ---- teams and blocks
-// -----------------------------------------------------------------------------
 
 struct Team {
     int size = 1;

@@ -37,6 +37,7 @@ struct CostFacts {
     int most_ranks_on_a_node = 1;
     bool uniform = true;   // all nodes have as many
     bool user_op = false;  // of the program's own
+    bool operator==(const CostFacts&) const = default;
 };
 
 struct Pipelining {
