@@ -22,12 +22,12 @@ struct CollectiveForm {
     MPI_Request* request = nullptr;  // nonblocking, persistent
 };
 
-// Each serves one call whole and returns its error code, or declines before it touched data:
-// nothing. All ranks of the communicator decide alike: the decision rests on settings that are
-// agreed, on the communicator, on what was called on it before, and on counts and sizes that MPI
-// demands to be equal. Parameters as in the MPI standard, counts in elements of the datatype. A
-// Barrier and a small Allreduce are served from callbacks, too, outside of which other ranks may
-// make the same call.
+// Each serves one call whole and returns its error code. Or it declines before it touched data: it
+// returns nothing. All ranks of the communicator decide alike, by what is equal on all of them:
+// settings, the communicator, what was called on it before, and counts and sizes that MPI demands
+// to be equal. Parameters are those of the MPI standard (MPI 4.0, 6), counts in elements of the
+// datatype. A Barrier and a small Allreduce are served in callbacks too: other ranks may make the
+// same call outside of one.
 
 std::optional<int> barrier(const CollectiveForm& form, MPI_Comm comm) noexcept;
 

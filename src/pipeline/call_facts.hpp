@@ -10,24 +10,23 @@
 
 namespace vecmpi::pipeline {
 
-// Out of memory after all ranks agreed to cut: this rank cannot leave alone, so the program's error
-// handler decides.
+// Out of memory after all ranks have agreed on a path: this rank cannot leave it alone. The
+// program's error handler decides.
 int out_of_memory(MPI_Comm comm) noexcept;
 
 bool is_user_op(MPI_Op op) noexcept;  // made by MPI_Op_create
 bool is_commutative(MPI_Op op) noexcept;
 
-// Why our paths leave a call to the library. Several may be asked one after the other: one reason
-// is counted, and none where a path serves the call.
+// Why our paths leave a call to the library. Several paths may be asked one after the other. One
+// reason is counted, and none where a path serves the call.
 class Decline {
   public:
     Decline() noexcept : is_counted_(node::take_node_decline()) {}
-    // The first reason stays. That a path was not set says little: the path that was may decline
-    // for a reason of its own.
+    // The first reason stays, unless it is that a path was not set: that says little.
     void note(Counter why) noexcept {
         if (why_ == none || why_ == Counter::decline_setting) why_ = why;
     }
-    // At the end: gives back what it was given.
+    // At the end. Returns `served`.
     std::optional<int> count_unless(std::optional<int> served) noexcept {
         if (!served && !is_counted_ && why_ != none) count(why_);
         return served;
@@ -39,11 +38,11 @@ class Decline {
     bool is_counted_;  // by the node's collectives, which were asked before
 };
 
-// Facts that every collective of ours needs of its communicator; nothing where it cannot be cut at
-// all.
+// What every collective of ours must know of its communicator. Nothing, and mostly a reason: no
+// path of ours serves it.
 std::optional<offload::CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Count count,
                                                  Decline& decline) noexcept;
-// Of a second type of the call: may the library refuse it, and the program see that?
+// May the library refuse a second type of the call, and the program see that?
 bool may_be_refused(const offload::CommTraits& traits, MPI_Datatype type, MPI_Comm comm) noexcept;
 
 }  // namespace vecmpi::pipeline

@@ -10,9 +10,8 @@ namespace vecmpi::pipeline {
 namespace {
 
 struct Rule {
-    // Below it the library's own is as fast, or so fast that we cost. Two ranks reach the link's
-    // limit by the library, too: we win where arithmetic overlaps, 1.03 to 1.07 times over 1
-    // Gbit/s.
+    // Below these the library's own is as fast or faster. Two ranks reach the link's limit by the
+    // library, too: we win only where arithmetic overlaps, 1.03 to 1.07 times over 1 Gbit/s.
     uint64_t auto_from_bytes, two_ranks_from_bytes;
 };
 constexpr uint64_t never = UINT64_MAX;

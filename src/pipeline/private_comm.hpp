@@ -96,11 +96,10 @@ class PrivateComm {
     // Kept likewise. Null: out of memory.
     std::shared_ptr<const Schedule> schedule_for(const ScheduleRequest& request) noexcept;
 
-    // The first time of each collective over comm(). Null on all ranks where one of them cannot,
-    // and where no two share a node. StagedCollectives carry more than a line.
+    // The first call for each kind of memory is collective over comm(). Null on all ranks where one
+    // of them cannot, and where no two share a node. Staging buffers carry more than a line.
     enum class NodeMemory : uint8_t { lines, staging_buffers };
     NodeParts* obtain_node_parts(Call call, NodeMemory memory) noexcept;
-    bool has_node_parts() const noexcept { return node_parts_ != nullptr; }
 
     Scratch take_scratch(size_t bytes) noexcept;
     void give_back(Scratch scratch) noexcept;

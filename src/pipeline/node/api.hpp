@@ -15,19 +15,19 @@
 
 namespace vecmpi::pipeline::node {
 
-// Each serves one call whole and returns its error code, or declines before it touched data:
-// nothing. All ranks of the communicator decide alike: the decision rests on settings that
-// are agreed, on the communicator, on how many of these calls came before, and on sizes that MPI
-// demands to be equal. Parameters as in the MPI standard. Also for calls from a callback, which
-// other ranks may make outside of one.
+// Each serves one call whole and returns its error code. Or it declines before it touched data: it
+// returns nothing. All ranks of the communicator decide alike, by what is equal on all of them:
+// settings, the communicator, how many of these calls came before, and sizes that MPI demands to be
+// equal. Parameters are those of the MPI standard (MPI 4.0, 6). Calls in callbacks are served too:
+// other ranks may make the same call outside of one.
 
 std::optional<int> barrier(Call call, MPI_Comm comm) noexcept;
 
 std::optional<int> allreduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
                              MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
 
-// Nonblocking: the request completes with a job of the engine's. The library's own calls stay with
-// it: ROMIO makes some when this rank happens to test a request, in another order on each rank.
+// The request completes with a job of the engine's. For calls of the program only: ROMIO makes some
+// when a rank happens to test a request, in another order on each rank.
 std::optional<int> iallreduce(Call call, MPI_Request* request, const void* sendbuf, void* recvbuf,
                               MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                               MPI_Comm comm) noexcept;
@@ -50,12 +50,13 @@ std::optional<int> allgather(Call call, const void* sendbuf, MPI_Count sendcount
                              MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                              MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
-// True once after a collective of this thread's above declined and has counted why: the paths that
+// True once after a collective above declined on this thread and has counted why. The paths that
 // are asked next do not count the call again.
 bool take_node_decline() noexcept;
 void note_node_decline() noexcept;
 
-// ---- what collectives over several nodes do on each ---------------------------------------------
+// ---- what collectives over several nodes do on one of them
+// ---------------------------------------------
 
 // Shared memory is made by blocking collectives. A communicator that a program uses for a moment
 // must not pay that, so as many of its calls go to the library first.
@@ -67,7 +68,7 @@ inline uint64_t calls_before_sharing() noexcept {
 // calls in the same order, with vectors of the same length. One thread at a time.
 class NodeTeam {
   public:
-    // Collective over node_comm, whose ranks all are on this node; it is not used afterwards. Null
+    // Collective over node_comm, whose ranks are all on this node; it is not used afterwards. Null
     // on all of them where one cannot.
     static std::unique_ptr<NodeTeam> make(MPI_Comm node_comm) noexcept;
     // Likewise; before the first call for more than a line. False on all where one cannot.
@@ -77,17 +78,17 @@ class NodeTeam {
     NodeTeam(const NodeTeam&) = delete;
     NodeTeam& operator=(const NodeTeam&) = delete;
 
-    // The first rank's output becomes the reduction of all inputs; of at least one element, and
-    // without one they only wait for each other. At most most_small_bytes.
+    // The first rank's output becomes the reduction of all inputs, of most_small_bytes at most.
+    // Without an element the ranks only wait for each other.
     static constexpr size_t most_small_bytes = 4096;
     void reduce_to_first(const Operands& vector) noexcept;
-    // The first rank's bytes become those of all. At most most_small_bytes. Returns what the first
-    // rank gives as `good`; without it the data are undefined.
+    // The first rank's bytes become those of all, most_small_bytes at most. Returns the first
+    // rank's `good`; where that is false the data are undefined.
     bool bcast_from_first(void* data, size_t bytes, bool good) noexcept;
 
-    // The vector has so many slices, segment(elements, slices, i), at most as many as the team has
-    // ranks. Of the i-th rank's output, the i-th slice becomes the reduction of all inputs; what
-    // lies in the other slices is undefined.
+    // The vector has so many slices, segment(count, slices, i), at most as many as the team has
+    // ranks. The i-th slice of the i-th rank's output becomes the reduction of all inputs; its
+    // other slices are undefined.
     void reduce_slices(const Operands& vector, int slices) noexcept;
     // All outputs become whole.
     void gather_slices(const Operands& vector, int slices) noexcept;

@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "pipeline/node/api/butterfly.hpp"
+#include "pipeline/node/api/butterfly_plan.hpp"
 
 namespace vecmpi::pipeline::node {
 
@@ -36,13 +36,11 @@ void add_reduce_tree(std::vector<int16_t>& steps, int first, int width, int n, c
 
 // A master of the butterfly with its extra, if it has one.
 void take_group_up(std::vector<int16_t>& steps, const ButterflyPlan& plan, int master) {
-    if (master < plan.extras()) {
-        steps.push_back(static_cast<int16_t>(2 * master));
-        steps.push_back(static_cast<int16_t>(2 * master + 1));
-        steps.push_back(CombiningOrder::combine);
-    } else {
-        steps.push_back(static_cast<int16_t>(master + plan.extras()));
-    }
+    const auto participant = static_cast<int16_t>(plan.participant(master));
+    const bool has_extra = master < plan.extras();
+    if (has_extra) steps.push_back(static_cast<int16_t>(participant - 1));
+    steps.push_back(participant);
+    if (has_extra) steps.push_back(CombiningOrder::combine);
 }
 
 int reversed(int value, int bits) noexcept {

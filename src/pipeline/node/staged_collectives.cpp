@@ -7,7 +7,7 @@
 #include <new>
 
 #include "library/api/algorithms.hpp"
-#include "pipeline/node/api/butterfly.hpp"
+#include "pipeline/node/api/butterfly_plan.hpp"
 
 namespace vecmpi::pipeline::node {
 

@@ -23,9 +23,9 @@ struct ScheduleRequest {
     unsigned lanes = 2;     // segments under way at once
     bool in_place = false;  // MPI_IN_PLACE; bcast: always (one buffer)
     const NodeLayout* layout = nullptr;
-    // hierarchical: nodes reduce into so many slices before the schedule, at most as many as any
-    // node has ranks, and gather them after it: it only takes the i-th rank's i-th slice, in the
-    // output, over the nodes. 0: the schedule does all.
+    // hierarchical, not 0: the nodes do their part in memory. They reduce into so many slices
+    // before the schedule, at most as many as any node has ranks, and gather them after it. The
+    // schedule only carries the i-th rank's i-th slice, in the output, over the nodes.
     int slices = 0;
 };
 

@@ -29,8 +29,8 @@ ScheduleRun::Ready ScheduleRun::room_for(size_t steps) {
     return Ready({}, std::move(memory));
 }
 
-// Messages that share a link end together, and a rank further down the pipeline waits for them all:
-// long ones go one by one. Unless the link would be idle from one look to the next
+// Messages that share a link end together, and a rank further down the pipeline waits for them all.
+// So long ones go one by one, unless looks are seldom and the link would be idle between them
 // (docs/schedules.md has figures). Ranks need not agree.
 uint32_t ScheduleRun::window_for(int64_t message_bytes, Looks looks) noexcept {
     constexpr int64_t bytes_under_way = 65536, most_sends = most_messages - 1;
@@ -110,13 +110,13 @@ void ScheduleRun::complete_step(uint32_t step) noexcept {
     }
 }
 
-// The others wait for what comes after: a message that failed is as good as complete, as in the
-// library's own collectives.
+// A message that failed counts as complete, as in the library's own collectives: other ranks wait
+// for what comes after it.
 void ScheduleRun::fail(int code) noexcept {
     if (error == MPI_SUCCESS) error = code;
 }
 
-// Nobody knows what the library would do next.
+// After an error of a call itself nobody knows what the library would do next.
 void ScheduleRun::give_up(int code) noexcept {
     fail(code);
     given_up_ = true;
@@ -200,7 +200,7 @@ bool ScheduleRun::do_local_step() noexcept {
     return true;
 }
 
-// Whether it went well or not: nothing of the library's may touch the memory afterwards.
+// Well or not: the library may not touch the memory afterwards.
 bool ScheduleRun::finish() noexcept {
     for (int i = 0; i < under_way_; ++i) {
         real.Cancel(&requests_[i]);
@@ -212,7 +212,8 @@ bool ScheduleRun::finish() noexcept {
     return true;
 }
 
-// Messages before arithmetic: what is on the wire needs nobody meanwhile. Ends when nothing moves.
+// Messages come before arithmetic: what is on the wire needs nobody meanwhile. Ends when nothing
+// moves.
 bool ScheduleRun::advance() noexcept {
     if (ended_) return true;
     if (!begun_ && !(begun_ = comm_->may_begin(sequence_number_))) return false;

@@ -34,8 +34,8 @@ class ScheduleRun : public offload::Job {
     using Ready = std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>>;
     static Ready room_for(size_t steps);
     // The messages of one direction. One may begin when fewer than `window` before it in the
-    // schedule are incomplete. A plain limit on how many are under way would deadlock: later ones
-    // could take the place of one that another rank waits for.
+    // schedule are incomplete. A plain limit on how many are under way would deadlock: later
+    // messages could take the place of one that another rank waits for.
     static constexpr uint32_t most_messages = 16;
     struct Messages {
         bool may_begin(const Schedule& schedule) const noexcept;

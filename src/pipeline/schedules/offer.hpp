@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a collective of the program to a schedule for it, or to none: what is common to all
-// collectives.
+// From a collective of the program to a schedule that serves it: what is common to all collectives.
 #pragma once
 
 #include "datatype/api.hpp"
@@ -12,7 +11,7 @@
 
 namespace vecmpi::pipeline {
 
-// What a call asks for; an op commutes. All of it is equal on all ranks.
+// What a call asks for. Its op commutes. Equal on all ranks.
 struct Asked {
     Collective collective;
     uint64_t bytes = 0;    // as its setting counts them: of the vector; allgather: one rank's part
@@ -25,23 +24,23 @@ struct Offer {
     ScheduleRequest request;  // collective, algorithm, rank, segments and layout are set
 };
 
-// Before all else of a collective: the facts of its communicator, or nothing where no schedule
-// serves it at any size. A blocking one makes the private communicator that a nonblocking one
+// The first question of a collective: facts of its communicator, or nothing where no schedule
+// serves it at any size. A blocking call makes the private communicator that a nonblocking one
 // wanted.
 std::optional<offload::CommTraits> traits_to_schedule(const CollectiveForm& form,
                                                       Collective collective, MPI_Comm comm,
                                                       MPI_Datatype type, MPI_Count count,
                                                       Decline& decline) noexcept;
-// Then: false where no schedule serves this size, whatever the communicator.
+// The second: does some schedule serve this size, on some communicator?
 bool is_worth_a_look(Collective collective, uint64_t bytes, Decline& decline) noexcept;
 
-// Nothing: the library's collective, or another of ours. Blocking and persistent forms may make the
-// private communicator, which is collective over comm.
+// The third. Blocking and persistent forms may make the private communicator, which is collective
+// over comm.
 std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& asked, MPI_Comm comm,
                                     const offload::CommTraits& traits, Decline& decline) noexcept;
 
-// Each rank's block of a vector in which they lie one behind the other, in units of which an
-// element has so many. Nothing: out of memory.
+// The blocks of a vector, one a rank, one behind the other. Counted in units of which an element
+// has so many. Nothing: out of memory.
 std::optional<Blocks> blocks_of(const RankCounts& counts, int ranks, MPI_Count units) noexcept;
 
 // All that a run of the collective needs, once or again and again (persistent).

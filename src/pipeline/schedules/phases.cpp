@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "pipeline/node/api/butterfly_plan.hpp"
+
 namespace vecmpi::pipeline {
 
 namespace {
+
+using node::ButterflyPlan;
 
 const Segment& at(const Blocks& blocks, int i) noexcept { return blocks[static_cast<size_t>(i)]; }
 
@@ -38,24 +42,8 @@ std::vector<int> circulant_skips(int p) {
     return skips;
 }
 
-// The ranks of the tree of recursive doubling. Of the lowest 2 * (p - 2^k) each even one hands its
-// vector to its odd neighbour and gets the result from it.
-struct Core {
-    explicit Core(const Team& team) noexcept
-        : size(static_cast<int>(std::bit_floor(static_cast<unsigned>(team.size)))),
-          folded(team.size - size) {
-        const bool in_pairs = team.me < 2 * folded;
-        hands_over = in_pairs && team.me % 2 == 0;
-        takes_over = in_pairs && team.me % 2 == 1;
-        id = in_pairs ? team.me / 2 : team.me - folded;
-    }
-    int position(int other_id) const noexcept {  // in the team
-        return other_id < folded ? 2 * other_id + 1 : other_id + folded;
-    }
-    int size, folded;
-    bool hands_over, takes_over;
-    int id;
-};
+// The tree of recursive doubling: each extra hands its vector to its master and gets the result.
+ButterflyPlan tree_of(const Team& team) noexcept { return {team.size, team.me}; }
 
 // What the lower of two has, it has on the left: both sides compute the same.
 void reduce_in_order(Track& track, bool mine_is_lower, Place mine, Place theirs, Place to,
@@ -67,20 +55,21 @@ void reduce_in_order(Track& track, bool mine_is_lower, Place mine, Place theirs,
 }
 
 // Returns where the vector of those that go on lies then.
-Place fold(Track& track, const Team& team, const Core& core, Segment vector, Place input,
+Place fold(Track& track, const Team& team, const ButterflyPlan& plan, Segment vector, Place input,
            Place output) {
-    if (core.hands_over) track.send(input + vector.first, vector.count, team.rank(team.me + 1));
-    if (!core.takes_over) return input;
+    if (plan.is_extra()) track.send(input + vector.first, vector.count, team.rank(team.me + 1));
+    if (!plan.has_extra()) return input;
     const Place theirs = track.scratch(vector.count);
     track.receive(theirs, vector.count, team.rank(team.me - 1));
     track.reduce(theirs, input + vector.first, output + vector.first, vector.count);
     return output;
 }
 
-void unfold(Track& track, const Team& team, const Core& core, Segment vector, Place output) {
+void unfold(Track& track, const Team& team, const ButterflyPlan& plan, Segment vector,
+            Place output) {
     track.next_round();
-    if (core.takes_over) track.send(output + vector.first, vector.count, team.rank(team.me - 1));
-    if (core.hands_over) track.receive(output + vector.first, vector.count, team.rank(team.me + 1));
+    if (plan.has_extra()) track.send(output + vector.first, vector.count, team.rank(team.me - 1));
+    if (plan.is_extra()) track.receive(output + vector.first, vector.count, team.rank(team.me + 1));
 }
 
 }  // namespace
@@ -217,60 +206,60 @@ void circulant_allgather(Track& track, const Team& team, const Blocks& blocks, P
 }
 
 void doubling_allreduce(Track& track, const Team& team, Segment vector, Place input, Place output) {
-    const Core core(team);
-    Place mine = fold(track, team, core, vector, input, output);
+    const ButterflyPlan plan = tree_of(team);
+    Place mine = fold(track, team, plan, vector, input, output);
     if (team.size == 1)
         return track.copy(input + vector.first, output + vector.first, vector.count);
-    const Place theirs = track.scratch(core.hands_over ? 0 : vector.count);
-    for (int distance = core.size / 2; distance > 0; distance /= 2) {
+    const Place theirs = track.scratch(plan.is_extra() ? 0 : vector.count);
+    for (int distance = plan.core() / 2; distance > 0; distance /= 2) {
         track.next_round();
-        if (core.hands_over) continue;
-        const int peer = team.rank(core.position(core.id ^ distance));
+        if (plan.is_extra()) continue;
+        const int peer = team.rank(plan.participant(plan.number() ^ distance));
         track.send(mine + vector.first, vector.count, peer);
         track.receive(theirs, vector.count, peer);
-        reduce_in_order(track, (core.id & distance) == 0, mine + vector.first, theirs,
+        reduce_in_order(track, (plan.number() & distance) == 0, mine + vector.first, theirs,
                         output + vector.first, vector.count);
         mine = output;
     }
-    unfold(track, team, core, vector, output);
+    unfold(track, team, plan, vector, output);
 }
 
 // Halving: of blocks [first, first + number) the half without `id` goes to the partner.
 void halving_allreduce(Track& track, const Team& team, Segment vector, Place input, Place output) {
-    const Core core(team);
-    Place mine = fold(track, team, core, vector, input, output);
+    const ButterflyPlan plan = tree_of(team);
+    Place mine = fold(track, team, plan, vector, input, output);
     if (team.size == 1)
         return track.copy(input + vector.first, output + vector.first, vector.count);
-    const Blocks blocks = equal_blocks(vector, core.size);
+    const Blocks blocks = equal_blocks(vector, plan.core());
     const auto run = [&](int first, int number) {
         const Segment &begin = at(blocks, first), &end = at(blocks, first + number - 1);
         return Segment{begin.first, end.first + end.count - begin.first};
     };
-    const Place theirs = track.scratch(core.hands_over ? 0 : run(0, core.size / 2).count);
-    for (int distance = core.size / 2; distance > 0; distance /= 2) {
+    const Place theirs = track.scratch(plan.is_extra() ? 0 : run(0, plan.core() / 2).count);
+    for (int distance = plan.core() / 2; distance > 0; distance /= 2) {
         track.next_round();
-        if (core.hands_over) continue;
-        const int peer = team.rank(core.position(core.id ^ distance));
-        const int kept_first = core.id & ~(distance - 1);
+        if (plan.is_extra()) continue;
+        const int peer = team.rank(plan.participant(plan.number() ^ distance));
+        const int kept_first = plan.number() & ~(distance - 1);
         const Segment kept = run(kept_first, distance),
                       given = run(kept_first ^ distance, distance);
         track.send(mine + given.first, given.count, peer);
         track.receive(theirs, kept.count, peer);
-        reduce_in_order(track, (core.id & distance) == 0, mine + kept.first, theirs,
+        reduce_in_order(track, (plan.number() & distance) == 0, mine + kept.first, theirs,
                         output + kept.first, kept.count);
         mine = output;
     }
-    for (int distance = 1; distance < core.size; distance *= 2) {
+    for (int distance = 1; distance < plan.core(); distance *= 2) {
         track.next_round();
-        if (core.hands_over) continue;
-        const int peer = team.rank(core.position(core.id ^ distance));
-        const int held_first = core.id & ~(distance - 1);
+        if (plan.is_extra()) continue;
+        const int peer = team.rank(plan.participant(plan.number() ^ distance));
+        const int held_first = plan.number() & ~(distance - 1);
         const Segment held = run(held_first, distance),
                       missing = run(held_first ^ distance, distance);
         track.send(output + held.first, held.count, peer);
         track.receive(output + missing.first, missing.count, peer);
     }
-    unfold(track, team, core, vector, output);
+    unfold(track, team, plan, vector, output);
 }
 
 // The chain begins behind the root and ends with it.

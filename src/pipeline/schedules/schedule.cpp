@@ -183,7 +183,13 @@ void Track::add_message(ScheduleStep::Kind kind, Place from, Place to, int64_t c
     if (count == 0) return;
     Messages& messages = messages_with(peer);
     uint16_t& number = kind == ScheduleStep::Kind::send ? messages.sent : messages.received;
-    add({.kind = kind, .peer = peer, .message = number++, .count = count, .from = from, .to = to});
+    add({.kind = kind,
+         .peer = peer,
+         .message = number++,
+         .count = count,
+         .from = from,
+         .right = {},
+         .to = to});
 }
 
 void Track::send(Place from, int64_t count, int peer) {
@@ -203,7 +209,7 @@ void Track::reduce(Place left, Place right, Place to, int64_t count) {
 }
 
 void Track::copy(Place from, Place to, int64_t count) {
-    add({.kind = ScheduleStep::Kind::copy, .count = count, .from = from, .to = to});
+    add({.kind = ScheduleStep::Kind::copy, .count = count, .from = from, .right = {}, .to = to});
 }
 
 Place Track::scratch(int64_t count) {

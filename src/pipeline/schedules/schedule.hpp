@@ -44,11 +44,11 @@ struct ScheduleStep {
     Place to;              // receive, reduce, copy
 };
 
-// Steps of one segment. A builder appends in an order in which every step comes after those that
-// it needs, and in which the messages between two ranks are in the same order on both. A round is
-// the same part of the algorithm in all tracks of a rank, whatever has no elements in some of them:
-// tracks are merged by rounds, so that the orders of all ranks' messages fit together. Else ranks
-// that may have only a few messages under way wait for each other in a circle.
+// Steps of one segment. A builder appends every step after those that it needs, and the messages
+// between two ranks in the same order on both. A round is the same part of the algorithm in all
+// tracks of a rank, even where it has no elements. Tracks are merged by rounds, so that the orders
+// of all ranks' messages fit together. Else ranks with a limit on messages under way could wait for
+// each other in a circle.
 class Track {
   public:
     void send(Place from, int64_t count, int peer);
@@ -77,9 +77,9 @@ class Track {
     int64_t scratch_ = 0;
 };
 
-// Whoever limits the messages under way lets a send begin when fewer than so many sends before it
-// in `steps` are incomplete, and a receive likewise: with any limit all ranks come to the end.
-// Merely to count those that have begun can end in a deadlock.
+// To limit the messages under way, begin a send when fewer than so many sends before it in `steps`
+// are incomplete, and a receive likewise. With any limit all ranks come to the end. A limit on
+// those that have begun can end in a deadlock.
 struct Schedule {
     std::vector<ScheduleStep> steps;
     std::vector<uint32_t> waits;  // of each step: number of steps that must be complete
@@ -98,9 +98,9 @@ struct InPlace {
     int64_t offset = 0;
 };
 
-// Merges the tracks, track i being segment i: `lanes` of them at a time take turns round by round,
-// so that one segment is reduced while another is on the wire. Which step waits for which
-// follows from the memory that they read and write. `last` comes behind them all.
+// Merges the tracks; track i is segment i. `lanes` of them at a time alternate round by round, so
+// that one segment is reduced while another is on the wire. Which step waits for which follows from
+// the memory that they read and write. `last` comes behind them all.
 Schedule make_schedule(const std::vector<Track>& tracks, const Track& last, unsigned lanes,
                        InPlace in_place);
 

@@ -12,39 +12,12 @@
 #pragma once
 
 #include <atomic>
-#include <bit>
 #include <cstdint>
 
 #include "kernels/api.hpp"
+#include "pipeline/node/api/butterfly_plan.hpp"
 
 namespace vecmpi::pipeline::node {
-
-// Who does what. Pure. Groups as in MPICH's recursive doubling, so that sums have its bits: of the
-// first participants, two by two, the even one is the extra and the odd one its master.
-struct ButterflyPlan {
-    int participants;
-    int me;
-    constexpr int core() const noexcept {  // the largest power of two: those that exchange
-        return static_cast<int>(std::bit_floor(static_cast<unsigned>(participants)));
-    }
-    constexpr int extras() const noexcept { return participants - core(); }
-    constexpr int steps() const noexcept {
-        return static_cast<int>(std::bit_width(static_cast<unsigned>(core()))) - 1;
-    }
-    constexpr bool is_extra() const noexcept { return me < 2 * extras() && me % 2 == 0; }
-    // The master of an extra, the extra of a master, or -1.
-    constexpr int other_of_group() const noexcept { return me < 2 * extras() ? me ^ 1 : -1; }
-    // Of a master.
-    constexpr int partner(int step) const noexcept {
-        const int mine = me < 2 * extras() ? me / 2 : me - extras();
-        const int other = mine ^ (1 << step);
-        return other < extras() ? 2 * other + 1 : other + extras();
-    }
-    // Lines that one participant needs for an operation: its extra's value or one for each step, and
-    // the release.
-    constexpr int lines() const noexcept { return steps() + 1; }
-    constexpr int release_line() const noexcept { return steps(); }
-};
 
 // A line may be written again two operations later: whoever is at operation n + 2 has seen that all
 // began n + 1, hence have read all of n.
