@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The collectives that the pipeline may serve: which paths are asked, one after the other. Only a
 // schedule serves a nonblocking or persistent form.
-#include "over_nodes.hpp"
+#include "hierarchical_collectives.hpp"
 #include "pipeline/schedules/scheduled_collectives.hpp"
 #include "pipeline/segments/segmented_collectives.hpp"
 

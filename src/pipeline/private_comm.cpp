@@ -186,21 +186,6 @@ void PrivateComm::end_sequence_number(uint32_t number) noexcept {
     ended_ = together == 32 ? 0 : ended_ >> together;
 }
 
-uint32_t PrivateComm::free_numbers() noexcept {
-    const std::lock_guard lock(mutex_);
-    return ~taken_numbers_;
-}
-
-void PrivateComm::take_number(uint32_t number) noexcept {
-    const std::lock_guard lock(mutex_);
-    taken_numbers_ |= 1u << number;
-}
-
-void PrivateComm::give_number(uint32_t number) noexcept {
-    const std::lock_guard lock(mutex_);
-    taken_numbers_ &= ~(1u << number);
-}
-
 Choice PrivateComm::choice_for(const ChoiceFacts& facts) noexcept {
     const std::lock_guard lock(mutex_);
     std::optional<Chosen>& last = chosen_[static_cast<size_t>(facts.collective)];

@@ -87,9 +87,15 @@ class PrivateComm {
     // Persistent collectives start in another order on each rank. Each has a number instead, agreed
     // when it is made. Bit i of the mask: number i is free on this rank.
     static constexpr uint32_t persistent_numbers = 32;
-    uint32_t free_numbers() noexcept;
-    void take_number(uint32_t number) noexcept;
-    void give_number(uint32_t number) noexcept;
+    uint32_t free_numbers() const noexcept {
+        return ~taken_numbers_.load(std::memory_order_relaxed);
+    }
+    void take_number(uint32_t number) noexcept {
+        taken_numbers_.fetch_or(1u << number, std::memory_order_relaxed);
+    }
+    void give_number(uint32_t number) noexcept {
+        taken_numbers_.fetch_and(~(1u << number), std::memory_order_relaxed);
+    }
 
     // choose() for this communicator. Kept from call to call: a program repeats its sizes.
     Choice choice_for(const ChoiceFacts& facts) noexcept;
@@ -119,11 +125,11 @@ class PrivateComm {
     const NodeLayout flat_layout_;
     bool node_parts_decided_ = false;
     std::unique_ptr<NodeParts> node_parts_;
-    std::mutex mutex_;  // of all below; held for moments
+    std::atomic<uint32_t> taken_numbers_{0};  // bits; they guard no memory
+    std::mutex mutex_;                        // of all below; held for moments
     uint32_t next_sequence_number_ = 0;
     uint32_t all_ended_before_ = 0;
     uint32_t ended_ = 0;  // bit i: number all_ended_before_ + i has ended
-    uint32_t taken_numbers_ = 0;
     struct Chosen {
         ChoiceFacts facts;
         Choice choice;

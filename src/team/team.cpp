@@ -19,6 +19,7 @@
 namespace {
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline::node;
 
 // In the order of vecmpi/team.h.
 constexpr kernels::ElementType types[] = {kernels::ElementType::i32, kernels::ElementType::u32,
@@ -84,12 +85,12 @@ struct vecmpi_team {
     explicit vecmpi_team(int threads)
         : size(threads),
           members(new Member[static_cast<size_t>(threads)]),
-          lines(new kernels::Line[static_cast<size_t>(threads) * pipeline::node::butterfly_depth *
+          lines(new kernels::Line[static_cast<size_t>(threads) * butterfly_depth *
                                   static_cast<size_t>(plan(0).lines())]{}),
           kernels(look_up_kernels()) {
         stores[0] = kernels::line_store(kernels::LineWidth::bytes8, 0);
     }
-    pipeline::node::ButterflyPlan plan(int thread) const noexcept { return {size, thread}; }
+    ButterflyPlan plan(int thread) const noexcept { return {size, thread}; }
     Member& member(int thread) noexcept { return members[static_cast<size_t>(thread)]; }
 
     void barrier(int thread) noexcept;
@@ -107,20 +108,19 @@ struct vecmpi_team {
     template <class Combine>
     void take_part(int thread, kernels::Line& value, size_t bytes,
                    const Combine& combine) noexcept {
-        const pipeline::node::ButterflyPlan mine = plan(thread);
+        const ButterflyPlan mine = plan(thread);
         const uint64_t sequence = ++member(thread).sequence;
         const auto per_set = static_cast<size_t>(mine.lines());
-        kernels::Line* const lines_now =
-            &lines[sequence % pipeline::node::butterfly_depth * per_set];
+        kernels::Line* const lines_now = &lines[sequence % butterfly_depth * per_set];
         const auto board = [=](int who, int line) noexcept -> kernels::Line& {
-            return lines_now[static_cast<size_t>(who) * pipeline::node::butterfly_depth * per_set +
+            return lines_now[static_cast<size_t>(who) * butterfly_depth * per_set +
                              static_cast<size_t>(line)];
         };
-        pipeline::node::run_butterfly(
+        run_butterfly(
             mine, sequence, value, bytes, stores[bytes], board, combine,
             [&, waiting = &member(thread).waiting](const kernels::Line& line) noexcept {
                 Ladder ladder(*waiting);
-                while (!pipeline::node::shows(line, sequence)) ladder.rest();
+                while (!shows(line, sequence)) ladder.rest();
             },
             [](int) noexcept {});
     }
@@ -133,7 +133,7 @@ struct vecmpi_team {
     std::array<kernels::StoreLine, kernels::line_data_bytes + 1> stores{};
     CpuUnion cpus;
     bool must_test = false;
-    pipeline::node::LineTestBoard test_board{};
+    LineTestBoard test_board{};
 };
 
 void vecmpi_team::barrier(int thread) noexcept {
@@ -151,10 +151,8 @@ void vecmpi_team::meet(int thread) noexcept {
     const bool crowded = size > cpus.size();
     if (must_test && !crowded && thread < 2) {
         const kernels::LineWidth width =
-            pipeline::node::test_line_widths(test_board,
-                                             thread == 0 ? pipeline::node::LineTestSide::writes
-                                                         : pipeline::node::LineTestSide::reads,
-                                             member(thread).waiting);
+            test_line_widths(test_board, thread == 0 ? LineTestSide::writes : LineTestSide::reads,
+                             member(thread).waiting);
         tested_width.store(static_cast<uint8_t>(width), std::memory_order_relaxed);
     }
     if (thread == 0) {
@@ -170,14 +168,13 @@ void vecmpi_team::meet(int thread) noexcept {
 void vecmpi_team::reduce_short(int thread, void* values, size_t count, size_t bytes,
                                const kernels::ReduceKernel& kernel) noexcept {
     kernels::Line value;
-    kernels::copy_bytes(pipeline::node::data_of(value, bytes), values, bytes);
+    kernels::copy_bytes(data_of(value, bytes), values, bytes);
     take_part(
         thread, value, bytes,
         [&](const kernels::Line& left, const kernels::Line& right, kernels::Line& into) noexcept {
-            kernel.to(pipeline::node::data_of(left, bytes), pipeline::node::data_of(right, bytes),
-                      pipeline::node::data_of(into, bytes), count);
+            kernel.to(data_of(left, bytes), data_of(right, bytes), data_of(into, bytes), count);
         });
-    kernels::copy_bytes(values, pipeline::node::data_of(value, bytes), bytes);
+    kernels::copy_bytes(values, data_of(value, bytes), bytes);
 }
 
 // Each thread reduces a slice of all threads' values, in their order, and puts the result into the

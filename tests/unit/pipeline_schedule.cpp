@@ -97,7 +97,7 @@ TEST_CASE("schedule: in place the input is a part of the output", "[pipeline][sc
     CHECK(alone(track).steps.size() == 4);
 }
 
-TEST_CASE("schedule: tracks take turns, and lanes are used again", "[pipeline][schedule]") {
+TEST_CASE("schedule: tracks alternate, and lanes are used again", "[pipeline][schedule]") {
     const auto part = [](int64_t first, bool longer) {
         Track track;
         const Place slot = track.scratch(longer ? 6 : 4);

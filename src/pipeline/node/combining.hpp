@@ -9,12 +9,12 @@
 
 namespace vecmpi::pipeline::node {
 
-// In postfix: a rank takes its value up, `combine` makes one of the last two that were taken up.
+// In postfix: a rank stands for its value; `combine` makes one of the last two values.
 struct CombiningOrder {
     static constexpr int16_t combine = -1;
     std::vector<int16_t> steps;
 };
-// What a rank needs beside the result for any order of so many ranks: values.
+// Memory that a rank needs besides the result, for any order of so many ranks: in values.
 size_t values_kept_for(int ranks) noexcept;
 
 // Allreduce and, above 2 KiB, Reduce: the extra ranks are folded onto their neighbours, then

@@ -3,8 +3,8 @@
 // otherwise in memory is packed.
 #include <cstdint>
 
+#include "call_rules.hpp"
 #include "datatype/api.hpp"
-#include "serving.hpp"
 
 namespace vecmpi::pipeline::node {
 

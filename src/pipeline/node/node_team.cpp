@@ -52,7 +52,7 @@ void NodeTeam::reduce_to_first(const Operands& vector) noexcept {
     if (node_->rank() == 0) std::memcpy(vector.output, data_of(value, bytes), bytes);
 }
 
-// How many bytes the first rank tells is how it says whether they are good.
+// The first rank says by a wrong number of bytes that the data are not good.
 bool NodeTeam::bcast_from_first(void* data, size_t bytes, bool good) noexcept {
     if (!node_) return good;
     const bool is_first = node_->rank() == 0;

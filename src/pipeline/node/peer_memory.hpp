@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading the memory of another process of this node, in one copy (process_vm_readv(2)). The system
-// may forbid it: ptrace_scope, another user, a container without the right, a kernel without it.
+// Reading the memory of another process of this node: single copy, by process_vm_readv(2). The
+// system may forbid it: ptrace_scope, another user, a container without the right, a kernel without
+// it.
 #pragma once
 
 #include <array>

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "allreduce_job.hpp"
+#include "call_rules.hpp"
 #include "library/api/algorithms.hpp"
-#include "serving.hpp"
 
 namespace vecmpi::pipeline::node {
 

@@ -30,7 +30,7 @@ struct RingShape {
     size_t slot_bytes;
     uint64_t slots;
 };
-// In rounds in which the reader cannot know how much comes.
+// Of rounds in which the reader cannot know how much comes.
 constexpr size_t slot_header_bytes = 64;
 constexpr RingShape ring_shapes[number_of_rings] = {
     {(size_t{4} << 10) + slot_header_bytes, 8},

@@ -169,24 +169,20 @@ class Trial {
                 break;
         }
     }
-    void run_library(int floats, int part) noexcept {
+    int run_library(int floats, int part) noexcept {
         switch (collective_) {
             case Collective::allreduce:
-                real.Allreduce(from_, to_, floats, MPI_FLOAT, MPI_SUM, comm_);
-                break;
+                return real.Allreduce(from_, to_, floats, MPI_FLOAT, MPI_SUM, comm_);
             case Collective::reduce:
-                real.Reduce(from_, to_, floats, MPI_FLOAT, MPI_SUM, 0, comm_);
-                break;
+                return real.Reduce(from_, to_, floats, MPI_FLOAT, MPI_SUM, 0, comm_);
             case Collective::reduce_scatter:
-                real.Reduce_scatter_block(from_, to_, part, MPI_FLOAT, MPI_SUM, comm_);
-                break;
+                return real.Reduce_scatter_block(from_, to_, part, MPI_FLOAT, MPI_SUM, comm_);
             case Collective::bcast:
-                real.Bcast(from_, floats, MPI_FLOAT, 0, comm_);
-                break;
+                return real.Bcast(from_, floats, MPI_FLOAT, 0, comm_);
             case Collective::allgather:
-                real.Allgather(from_, part, MPI_FLOAT, to_, part, MPI_FLOAT, comm_);
-                break;
+                return real.Allgather(from_, part, MPI_FLOAT, to_, part, MPI_FLOAT, comm_);
         }
+        return MPI_SUCCESS;
     }
 
     StagedCollectives& staged_;

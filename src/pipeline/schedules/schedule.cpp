@@ -226,7 +226,7 @@ std::span<const ScheduleStep> Track::steps_of_round(size_t round) const noexcept
 }
 
 // 1. Lanes: as much scratch memory as the largest track needs. 2. Tracks in groups of `lanes`,
-// taking turns. 3. What comes last.
+// round by round. 3. What comes last.
 Schedule make_schedule(const std::vector<Track>& tracks, const Track& last, unsigned lanes,
                        InPlace in_place) {
     int64_t lane_elements = 0;

@@ -97,23 +97,24 @@ void gather_packed(const CollectiveForm& form, const Offer& offer, const Gathere
                 {received.at(gathered.place_of(r), gathered.counts[r]), first_of(r)});
 }
 
+// The library's to refuse, or its error: this rank must give as many bytes as its block has.
+bool is_refused(const Given& given, const Gathered& gathered, const offload::CommTraits& traits,
+                MPI_Comm comm, int rank) noexcept {
+    if (given.in_place) return false;
+    return given.count < 0 || !library::is_type_handle(given.type) ||
+           offload::is_refused(given.buffer, given.count, given.type) ||
+           may_be_refused(traits, given.type, comm) ||
+           given.count * offload::size_of(given.type) !=
+               gathered.blocks[static_cast<size_t>(rank)].count;
+}
+
 std::optional<int> run_allgather(const CollectiveForm& form, const Given& given,
                                  const Gathered& gathered, const offload::CommTraits& traits,
                                  MPI_Comm comm, Decline& decline) noexcept {
     if (!real.Pack_c) return std::nullopt;
     int rank = 0;
     real.Comm_rank(comm, &rank);
-    bool is_builtin = gathered.shape.builtin;
-    if (!given.in_place) {
-        if (given.count < 0 || !library::is_type_handle(given.type) ||
-            offload::is_refused(given.buffer, given.count, given.type) ||
-            may_be_refused(traits, given.type, comm))
-            return std::nullopt;
-        const offload::TypeShape sent = offload::shape_of(given.type);
-        if (given.count * sent.bytes != gathered.blocks[static_cast<size_t>(rank)].count)
-            return std::nullopt;  // the library's own error
-        is_builtin = is_builtin && sent.builtin;
-    }
+    if (is_refused(given, gathered, traits, comm, rank)) return std::nullopt;
     const auto part = static_cast<uint64_t>(gathered.total() / traits.size);
     if (!is_worth_a_look(Collective::allgather, part, decline)) return std::nullopt;
     auto offer = offer_schedule(form, {Collective::allgather, part, largest_block(gathered.blocks)},
@@ -124,7 +125,8 @@ std::optional<int> run_allgather(const CollectiveForm& form, const Given& given,
     PreparedCollective prepared;
     const auto begin = begin_of_dense(gathered);
     try {
-        if (is_builtin && begin) {
+        if (begin && gathered.shape.builtin &&
+            (given.in_place || library::is_builtin_type(given.type))) {
             prepared.operands.output = advanced(gathered.recvbuf, *begin);
             prepared.operands.input = given.in_place ? prepared.operands.output : given.buffer;
         } else {

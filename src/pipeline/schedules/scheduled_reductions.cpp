@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reductions as schedules.
 #include "offer.hpp"
-#include "pipeline/over_nodes.hpp"
+#include "pipeline/hierarchical_collectives.hpp"
 #include "scheduled_collectives.hpp"
 
 namespace vecmpi::pipeline {

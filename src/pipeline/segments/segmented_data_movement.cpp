@@ -2,7 +2,7 @@
 // Segmented Bcast and Allgather: cut between bytes of the packed vector, since only their number is
 // the same on all ranks.
 #include "datatype/api.hpp"
-#include "run_segments.hpp"
+#include "segment_run.hpp"
 
 namespace vecmpi::pipeline {
 

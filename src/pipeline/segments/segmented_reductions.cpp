@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "kernels/api.hpp"
-#include "run_segments.hpp"
+#include "segment_run.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the decision rests on, and what is said of a segment.
-#include "run_segments.hpp"
+#include "segment_run.hpp"
 
 namespace vecmpi::pipeline {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is done on the nodes, in memory, and what between them.
-#include "over_nodes.hpp"
+#include "hierarchical_collectives.hpp"
 
 #include <cstring>
 #include <new>
