@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The library's arithmetic with our kernels: its algorithms stay as they are, whatever call they
-// serve (blocking, nonblocking, persistent, RMA), since only the functions change that they call
-// for a predefined op. At the first use of an op on a type its kernel is compared with the
-// library's function bit for bit; it serves if they agree.
+// The library's arithmetic with our kernels. Its algorithms stay as they are, whatever call they
+// serve (blocking, nonblocking, persistent, RMA): only the functions change that they call for a
+// predefined op. At the first use of an op on a type, its kernel is compared with the library's
+// function bit for bit. It serves if they agree.
 #include "arithmetic.hpp"
 
 #include <algorithm>
@@ -10,32 +10,45 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <utility>
+
+#include "max_min_order.hpp"
+#include "offload/api.hpp"
 
 namespace vecmpi::offload {
 
 namespace {
 
-// ---- kernels in place of the library's functions ------------------------------------------------
+// The library refuses pairs that MPI does not define, MPI_MAX on MPI_BYTE for example.
+enum class Accepted : uint8_t { unknown, yes, no };
 
-using Ready = std::atomic<kernels::ReduceInto>;
-
-// Kernels that passed, by op and type; null before. Stored with release after the comparison.
-constinit Ready ready[library::last_op + 1][library::type_indices]{};
-// The same with a result of its own; stored before `ready`.
-constinit std::atomic<kernels::ReduceTo> ready_to[library::last_op + 1][library::type_indices]{};
-// What a type holds for an op, where that is not what reducible_types says; written before other
-// threads may call.
-constinit std::optional<kernels::ElementType> other_element[library::last_op + 1]
-                                                           [library::type_indices]{};
-// Pairs that were compared, passed or not: not compared again. Stored with release after `ready`.
-constinit std::atomic<bool> compared[library::last_op + 1][library::type_indices]{};
+// What is known of an op on a type.
+struct Pair {
+    // Null before the kernel has passed. Stored with release, after `to`.
+    std::atomic<kernels::ReduceInto> into{nullptr};
+    std::atomic<kernels::ReduceTo> to{nullptr};  // the same with a result of its own
+    // What the type holds for this op, where that is not what reducible_types says. Written before
+    // other threads may call.
+    std::optional<kernels::ElementType> element;
+    std::atomic<bool> is_compared{false};  // passed or not; stored with release after `into`
+    std::atomic<Accepted> accepted{Accepted::unknown};  // relaxed: a late reader asks again
+};
+constinit Pair pairs[library::last_op + 1][library::type_indices]{};
 constinit std::mutex comparing;
+
+// op: a predefined one.
+Pair& pair_of(MPI_Op op, MPI_Datatype type) noexcept {
+    return pairs[library::op_index(op)][library::type_index(type)];
+}
+
+// None where no kernel knows the type.
+const kernels::ElementType* element_of(MPI_Datatype type) noexcept {
+    const size_t index = library::type_index(type);
+    return reducible_types.type[index] == type ? &reducible_types.element[index] : nullptr;
+}
 
 // What VECMPI_ISA allows.
 kernels::Isa cap_of(IsaChoice choice) noexcept {
@@ -57,12 +70,13 @@ kernels::Isa cap_of(IsaChoice choice) noexcept {
     }
 }
 
-bool enabled = false;  // written before other threads may call
+// Written before other threads may call.
+bool enabled = false;
 kernels::Isa cap = kernels::Isa::scalar;
 library::OpFunction
-    library_functions[library::last_op + 1]{};  // the library's own, where its table was found
+    library_functions[library::last_op + 1]{};  // its own, where its table was found
 
-// What this host's profile allows of it, where the user named no set.
+// Where the user named no set, the host's profile may lower the cap.
 kernels::Isa cap_for(kernels::ReduceOp op, kernels::ElementType type) noexcept {
     const auto family = static_cast<size_t>(kernels::reduce_family(op, type));
     const IsaChoice measured = process_profile().profile.reduce[family];
@@ -70,20 +84,15 @@ kernels::Isa cap_for(kernels::ReduceOp op, kernels::ElementType type) noexcept {
     return counts ? std::min(cap, cap_of(measured)) : cap;
 }
 
-kernels::ReduceOp kernel_op(MPI_Op op) noexcept {
-    return static_cast<kernels::ReduceOp>(library::op_index(op) - library::first_op);
-}
-
-void store_ready(MPI_Op op, size_t index, const kernels::ReduceKernel& kernel) noexcept {
-    ready_to[library::op_index(op)][index].store(kernel.to, std::memory_order_relaxed);
-    ready[library::op_index(op)][index].store(kernel.into, std::memory_order_release);
+void serve(Pair& pair, const kernels::ReduceKernel& kernel) noexcept {
+    pair.to.store(kernel.to, std::memory_order_relaxed);
+    pair.into.store(kernel.into, std::memory_order_release);
 }
 
 // op: a predefined one.
 kernels::ReduceInto ready_kernel(MPI_Op op, MPI_Datatype type) noexcept {
-    const size_t index = library::type_index(type);
-    if (reducible_types.type[index] != type) return nullptr;
-    return ready[library::op_index(op)][index].load(std::memory_order_acquire);
+    if (element_of(type) == nullptr) return nullptr;
+    return pair_of(op, type).into.load(std::memory_order_acquire);
 }
 
 bool reduce_by_library(MPI_Op op, const void* in, void* inout, MPI_Aint count,
@@ -97,16 +106,16 @@ bool reduce_by_library(MPI_Op op, const void* in, void* inout, MPI_Aint count,
 
 bool agrees_with_library(MPI_Op op, MPI_Datatype type, kernels::ReduceInto kernel) noexcept {
     constexpr size_t count = 1024;
-    const size_t bytes =
-        count * kernels::element_bytes(reducible_types.element[library::type_index(type)]);
+    const size_t bytes = count * kernels::element_bytes(*element_of(type));
     const std::unique_ptr<char, decltype(&std::free)> memory(
         static_cast<char*>(std::malloc(3 * bytes)), std::free);
     if (!memory) return false;
     char* const in = memory.get();
     char* const expected = in + bytes;
     char* const inout = expected + bytes;
-    // The program may have asked for traps, or for subnormal numbers to be taken for zero, under
-    // which the library's functions differ from its yaksa, whose bits a program expects.
+    // In the default environment. The program may have asked for traps, or for subnormal numbers to
+    // be taken for zero: then the library's functions differ from its yaksa, whose bits a program
+    // expects.
     std::fenv_t environment;
     std::feholdexcept(&environment);
     std::fesetenv(FE_DFL_ENV);
@@ -119,30 +128,43 @@ bool agrees_with_library(MPI_Op op, MPI_Datatype type, kernels::ReduceInto kerne
     return computed && std::memcmp(expected, inout, bytes) == 0;
 }
 
-// For an op and a type that the library accepts. A kernel that all threads see is the right one for
-// all: which of two served a call must not depend on who came first.
+void log_that_library_serves(MPI_Op op, MPI_Datatype type) noexcept {
+    log_line(LogLevel::info, "op %08x on type %08x stays with the library: other bits than ours",
+             static_cast<unsigned>(op), static_cast<unsigned>(type));
+}
+
+// For an op and a type that the library accepts. All threads see the same kernel, or none: which of
+// the two served a call must not depend on which thread came first.
 void compare_once(MPI_Op op, MPI_Datatype type) noexcept {
-    const size_t index = library::type_index(type);
-    if (reducible_types.type[index] != type) return;
-    std::atomic<bool>& done = compared[library::op_index(op)][index];
-    if (done.load(std::memory_order_acquire)) return;
+    const kernels::ElementType* const known = element_of(type);
+    if (known == nullptr) return;
+    Pair& pair = pair_of(op, type);
+    if (pair.is_compared.load(std::memory_order_acquire)) return;
     const std::lock_guard lock(comparing);
-    if (done.load(std::memory_order_relaxed)) return;
-    const kernels::ElementType element =
-        other_element[library::op_index(op)][index].value_or(reducible_types.element[index]);
+    if (pair.is_compared.load(std::memory_order_relaxed)) return;
+    const kernels::ElementType element = pair.element.value_or(*known);
     const kernels::ReduceKernel kernel =
         kernels::reduce_kernel(kernel_op(op), element, cap_for(kernel_op(op), element));
     if (kernel.into != nullptr && agrees_with_library(op, type, kernel.into))
-        store_ready(op, index, kernel);
+        serve(pair, kernel);
     else if (kernel.into != nullptr)
-        log_line(LogLevel::info,
-                 "op %08x on type %08x stays with the library: other bits than ours",
-                 static_cast<unsigned>(op), static_cast<unsigned>(type));
-    done.store(true, std::memory_order_release);
+        log_that_library_serves(op, type);
+    pair.is_compared.store(true, std::memory_order_release);
 }
 
-// MPI_Reduce_local leaves its result in the right operand. Where that must stay as it is, a part at
-// a time is reduced elsewhere.
+void keep_order(const OrderRow& row) noexcept {
+    Pair& pair = pair_of(row.op, row.type);
+    pair.is_compared.store(row.is_sure || !row.element, std::memory_order_relaxed);
+    if (!row.element)
+        log_that_library_serves(row.op, row.type);
+    else if (row.is_sure)
+        serve(pair, kernels::reduce_kernel(kernel_op(row.op), *row.element, cap));
+    else
+        pair.element = row.element;
+}
+
+// MPI_Reduce_local leaves its result in the right operand. Where that must stay as it is, parts of
+// it are reduced in a buffer.
 int reduce_elements_by_library(const void* left, const void* right, void* to, MPI_Count count,
                                MPI_Datatype type, MPI_Count extent, MPI_Op op) noexcept {
     constexpr MPI_Count part_bytes = 1 << 15;
@@ -169,8 +191,8 @@ int reduce_elements_by_library(const void* left, const void* right, void* to, MP
     return MPI_SUCCESS;
 }
 
-// The library has accepted op and type. Compared before the first use: under DAZ the library's
-// function gives other bits than yaksa.
+// What the library calls in place of its own function, after it has accepted op and type. Compared
+// before the first use: under DAZ the library's function gives other bits than yaksa.
 void reduce(MPI_Op op, void* in, void* inout, MPI_Aint* length, MPI_Datatype* type) {
     kernels::ReduceInto kernel = ready_kernel(op, *type);
     if (kernel == nullptr) [[unlikely]] {
@@ -196,146 +218,9 @@ void replace_functions(library::OpFunction* table, std::index_sequence<indices..
     ((table[library::first_op + indices] = reduce_in_library<library::first_op + indices>), ...);
 }
 
-// ---- where the library does otherwise than its op functions say ---------------------------------
-
-// MPICH 4.0.2 with yaksa compares unsigned numbers as signed ones: MPI_MAX of 5 and 4000000000
-// is 5. A program gets the same from us: these pairs have the signed kernel from the first use on.
-class SignedOrder {
-  public:
-    SignedOrder() noexcept {
-        for (const Unsigned& row : unsigned_types) {
-            uint64_t large = ~uint64_t{0}, one = 1;
-            const bool asked = real.Reduce_local(&large, &one, 1, row.type, MPI_MAX) == MPI_SUCCESS;
-            seen_[&row - unsigned_types] = asked && one == 1;
-        }
-    }
-    void keep() const noexcept {
-        for (const Unsigned& row : unsigned_types) {
-            if (!seen_[&row - unsigned_types]) continue;
-            for (const MPI_Op op : {MPI_MAX, MPI_MIN}) keep(op, row);
-        }
-    }
-
-  private:
-    struct Unsigned {
-        MPI_Datatype type;
-        kernels::ElementType as_signed;
-    };
-    static constexpr Unsigned unsigned_types[] = {
-        {MPI_UNSIGNED_CHAR, kernels::ElementType::i8},
-        {MPI_UNSIGNED_SHORT, kernels::ElementType::i16},
-        {MPI_UNSIGNED, kernels::ElementType::i32},
-        {MPI_UNSIGNED_LONG, kernels::ElementType::i64},
-        {MPI_UNSIGNED_LONG_LONG, kernels::ElementType::i64},
-        {MPI_UINT8_T, kernels::ElementType::i8},
-        {MPI_UINT16_T, kernels::ElementType::i16},
-        {MPI_UINT32_T, kernels::ElementType::i32},
-        {MPI_UINT64_T, kernels::ElementType::i64}};
-
-    static void keep(MPI_Op op, const Unsigned& row) noexcept {
-        const size_t index = library::type_index(row.type);
-        const kernels::ReduceKernel kernel =
-            kernels::reduce_kernel(kernel_op(op), row.as_signed, cap);
-        compared[library::op_index(op)][index].store(true, std::memory_order_relaxed);
-        store_ready(op, index, kernel);
-    }
-
-    bool seen_[std::size(unsigned_types)];
-};
-
-// Under DAZ, which a program may ask for at any time, MAX and MIN of two subnormal numbers give one
-// of them, or zero: by the instructions that the library's compiler chose. Asked of the plain
-// library, type by type; where no kernel of ours does likewise, the pair stays with the library.
-class SubnormalOrder {
-  public:
-    SubnormalOrder() noexcept {
-        const FloatEnvironment environment = float_environment();
-        set_float_environment(flushing(environment));
-        for (const Float& row : float_types)
-            for (const MPI_Op op : {MPI_MAX, MPI_MIN}) found(op, row) = find(op, row);
-        set_float_environment(environment);
-    }
-    void keep() noexcept {
-        for (const Float& row : float_types)
-            for (const MPI_Op op : {MPI_MAX, MPI_MIN}) {
-                const size_t index = library::type_index(row.type);
-                other_element[library::op_index(op)][index] = found(op, row);
-                if (!found(op, row).has_value())
-                    compared[library::op_index(op)][index].store(true, std::memory_order_relaxed);
-            }
-    }
-
-  private:
-    struct Float {
-        MPI_Datatype type;
-        kernels::ElementType elements[2];  // by likelihood
-    };
-    static constexpr Float float_types[] = {
-        {MPI_FLOAT, {kernels::ElementType::f32, kernels::ElementType::f32_flushed}},
-        {MPI_REAL, {kernels::ElementType::f32, kernels::ElementType::f32_flushed}},
-        {MPI_REAL4, {kernels::ElementType::f32, kernels::ElementType::f32_flushed}},
-        {MPI_DOUBLE, {kernels::ElementType::f64, kernels::ElementType::f64_fortran}},
-        {MPI_DOUBLE_PRECISION, {kernels::ElementType::f64_fortran, kernels::ElementType::f64}},
-        {MPI_REAL8, {kernels::ElementType::f64_fortran, kernels::ElementType::f64}}};
-
-    // Nothing traps either.
-    static FloatEnvironment flushing(FloatEnvironment environment) noexcept {
-#if defined(__x86_64__)
-        environment.vector |= 0x8040u | 0x1f80u;
-#else
-        environment.vector = (environment.vector | 1u << 24) & ~0x9f00u;
-#endif
-        return environment;
-    }
-
-    std::optional<kernels::ElementType>& found(MPI_Op op, const Float& row) noexcept {
-        return found_[op == MPI_MIN][&row - float_types];
-    }
-
-    // Every pair of some subnormal numbers and zero, one pair at a time.
-    template <class Bits>
-    static bool agrees(MPI_Op op, MPI_Datatype type, kernels::ReduceInto kernel) noexcept {
-        constexpr Bits minus = Bits{1} << (8 * sizeof(Bits) - 1);
-        constexpr Bits numbers[] = {0, 3, 7, minus | 5, minus | 9};
-        for (const Bits in : numbers)
-            for (const Bits second : numbers) {
-                Bits expected = second, inout = second;
-                if (real.Reduce_local(&in, &expected, 1, type, op) != MPI_SUCCESS) return true;
-                kernel(&in, &inout, 1);
-                if (expected != inout) return false;
-            }
-        return true;
-    }
-
-    static std::optional<kernels::ElementType> find(MPI_Op op, const Float& row) noexcept {
-        const bool is_fortran = row.type != MPI_FLOAT && row.type != MPI_DOUBLE;
-        // A library may have been built without Fortran, and refuse it.
-        if (is_fortran && !library::errors_can_be_quiet()) return row.elements[0];
-        const library::QuietErrors question;
-        for (const kernels::ElementType element : row.elements) {
-            const kernels::ReduceInto kernel =
-                kernels::reduce_kernel(kernel_op(op), element, cap).into;
-            if (kernels::element_bytes(element) == sizeof(uint32_t)
-                    ? agrees<uint32_t>(op, row.type, kernel)
-                    : agrees<uint64_t>(op, row.type, kernel))
-                return element;
-        }
-        log_line(LogLevel::info,
-                 "op %08x on type %08x stays with the library: other bits than ours",
-                 static_cast<unsigned>(op), static_cast<unsigned>(row.type));
-        return std::nullopt;
-    }
-
-    std::optional<kernels::ElementType> found_[2][std::size(float_types)];
-};
-
-// The library refuses pairs that MPI does not define, MPI_MAX on MPI_BYTE for example. It is asked
-// once, where that raises no error. Relaxed: who finds nothing asks again.
-enum class Accepted : uint8_t { unknown, yes, no };
-constinit std::atomic<Accepted> accepted[library::last_op + 1][library::type_indices]{};
-
+// Asks once, where that raises no error.
 bool library_accepts(MPI_Op op, MPI_Datatype type) noexcept {
-    std::atomic<Accepted>& known = accepted[library::op_index(op)][library::type_index(type)];
+    std::atomic<Accepted>& known = pair_of(op, type).accepted;
     Accepted answer = known.load(std::memory_order_relaxed);
     if (answer == Accepted::unknown && library::errors_can_be_quiet()) {
         alignas(16) unsigned char in[64] = {}, inout[64] = {};
@@ -347,31 +232,7 @@ bool library_accepts(MPI_Op op, MPI_Datatype type) noexcept {
     return answer != Accepted::no;
 }
 
-bool has_gpu_runtime(const std::vector<LoadedLibrary>& libraries) noexcept {
-    for (const LoadedLibrary& library : libraries)
-        for (const char* name : {"libcuda.so", "libcudart.so", "libamdhip64.so", "libze_loader.so"})
-            if (library.path.find(name) != std::string::npos) return true;
-    return false;
-}
-
 }  // namespace
-
-// The list of libraries costs tens of us, and is read again only where the loader has loaded one.
-bool gpu_runtime_is_loaded() noexcept {
-    // The number of loads and the answer. Relaxed: one word, and threads that come here at once
-    // find the same.
-    static constinit std::atomic<uint64_t> known{0};
-    const uint64_t loads = libraries_ever_loaded();
-    const uint64_t last = known.load(std::memory_order_relaxed);
-    if (last >> 1 == loads && loads != 0) return (last & 1) != 0;
-    try {
-        const bool is_loaded = has_gpu_runtime(loaded_libraries());
-        known.store(loads << 1 | (is_loaded ? 1 : 0), std::memory_order_relaxed);
-        return is_loaded;
-    } catch (const std::bad_alloc&) {
-        return true;
-    }
-}
 
 void adopt_arithmetic(const library::BoundLibrary& library, bool others_are_inside) noexcept {
     if (enabled || settings().isa == IsaChoice::off || !library.found) return;
@@ -387,8 +248,7 @@ void adopt_arithmetic(const library::BoundLibrary& library, bool others_are_insi
     }
     cap = cap_of(settings().isa);
     const char* where = "";
-    const SignedOrder signed_order;
-    SubnormalOrder subnormal_order;
+    const MaxMinOrder order(cap);
     library::reduce_by_op_functions();
     if (library::OpFunction* const table = library::find_op_table(library, &where)) {
         replace_functions(table, std::make_index_sequence<library::last_op>());
@@ -396,8 +256,7 @@ void adopt_arithmetic(const library::BoundLibrary& library, bool others_are_insi
         library::reduce_as_before();
         count(Counter::decline_op_table);
     }
-    signed_order.keep();
-    subnormal_order.keep();
+    for (const OrderRow& row : order) keep_order(row);
     enabled = true;
     log_line(LogLevel::info, "arithmetic: %s, %s",
              kernels::isa_name(
@@ -421,11 +280,9 @@ bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype
 
 bool is_reducible(MPI_Op op, MPI_Datatype type) noexcept {
     if (!library::is_predefined_op(op)) return false;
-    const size_t index = library::type_index(type);
-    return reducible_types.type[index] == type &&
-           kernels::reduce_kernel(kernel_op(op), reducible_types.element[index],
-                                  kernels::Isa::scalar)
-                   .into != nullptr &&
+    const kernels::ElementType* const element = element_of(type);
+    return element != nullptr &&
+           kernels::reduce_kernel(kernel_op(op), *element, kernels::Isa::scalar).into != nullptr &&
            library_accepts(op, type);
 }
 
@@ -435,9 +292,7 @@ int reduce_elements(const void* left, const void* right, void* to, MPI_Count cou
     if (predefined && ready_kernel(op, type) == nullptr) compare_once(op, type);
     if (predefined && ready_kernel(op, type) != nullptr) {
         vecmpi::count(Counter::elements_reduced, static_cast<uint64_t>(count));
-        const kernels::ReduceTo kernel =
-            ready_to[library::op_index(op)][library::type_index(type)].load(
-                std::memory_order_relaxed);
+        const kernels::ReduceTo kernel = pair_of(op, type).to.load(std::memory_order_relaxed);
         kernel(left, right, to, static_cast<size_t>(count));
         return MPI_SUCCESS;
     }

@@ -11,33 +11,31 @@ namespace vecmpi::offload {
 
 namespace {
 
+using kernels::ElementType;
+
 // ---- types --------------------------------------------------------------------------------------
 
 struct TypeRow {
     MPI_Datatype type;
-    kernels::ElementType element;
+    ElementType element;
 };
 
 template <class Integer>
-constexpr kernels::ElementType integer() noexcept {
-    constexpr kernels::ElementType with_sign[] = {
-        kernels::ElementType::i8, kernels::ElementType::i16, kernels::ElementType::i32,
-        kernels::ElementType::i64};
-    constexpr kernels::ElementType without[] = {kernels::ElementType::u8, kernels::ElementType::u16,
-                                                kernels::ElementType::u32,
-                                                kernels::ElementType::u64};
-    constexpr size_t log2_bytes = sizeof(Integer) == 1   ? 0
-                                  : sizeof(Integer) == 2 ? 1
-                                  : sizeof(Integer) == 4 ? 2
-                                                         : 3;
-    return std::is_signed_v<Integer> ? with_sign[log2_bytes] : without[log2_bytes];
+constexpr ElementType integer() noexcept {
+    constexpr ElementType by_size[][2] = {{ElementType::u8, ElementType::i8},
+                                          {ElementType::u16, ElementType::i16},
+                                          {ElementType::u32, ElementType::i32},
+                                          {ElementType::u64, ElementType::i64}};
+    size_t log2_bytes = 0;
+    while (size_t{1} << log2_bytes < sizeof(Integer)) ++log2_bytes;
+    return by_size[log2_bytes][std::is_signed_v<Integer>];
 }
 
 constexpr TypeRow rows[] = {
     {MPI_CHAR, integer<char>()},
-    {MPI_SIGNED_CHAR, kernels::ElementType::i8},
-    {MPI_UNSIGNED_CHAR, kernels::ElementType::u8},
-    {MPI_BYTE, kernels::ElementType::u8},
+    {MPI_SIGNED_CHAR, ElementType::i8},
+    {MPI_UNSIGNED_CHAR, ElementType::u8},
+    {MPI_BYTE, ElementType::u8},
     {MPI_SHORT, integer<short>()},
     {MPI_UNSIGNED_SHORT, integer<unsigned short>()},
     {MPI_INT, integer<int>()},
@@ -46,52 +44,52 @@ constexpr TypeRow rows[] = {
     {MPI_UNSIGNED_LONG, integer<unsigned long>()},
     {MPI_LONG_LONG_INT, integer<long long>()},
     {MPI_UNSIGNED_LONG_LONG, integer<unsigned long long>()},
-    {MPI_INT8_T, kernels::ElementType::i8},
-    {MPI_INT16_T, kernels::ElementType::i16},
-    {MPI_INT32_T, kernels::ElementType::i32},
-    {MPI_INT64_T, kernels::ElementType::i64},
-    {MPI_UINT8_T, kernels::ElementType::u8},
-    {MPI_UINT16_T, kernels::ElementType::u16},
-    {MPI_UINT32_T, kernels::ElementType::u32},
-    {MPI_UINT64_T, kernels::ElementType::u64},
+    {MPI_INT8_T, ElementType::i8},
+    {MPI_INT16_T, ElementType::i16},
+    {MPI_INT32_T, ElementType::i32},
+    {MPI_INT64_T, ElementType::i64},
+    {MPI_UINT8_T, ElementType::u8},
+    {MPI_UINT16_T, ElementType::u16},
+    {MPI_UINT32_T, ElementType::u32},
+    {MPI_UINT64_T, ElementType::u64},
     {MPI_AINT, integer<MPI_Aint>()},
     {MPI_OFFSET, integer<MPI_Offset>()},
     {MPI_COUNT, integer<MPI_Count>()},
-    {MPI_C_BOOL, kernels::ElementType::u8},
-    {MPI_CXX_BOOL, kernels::ElementType::u8},
+    {MPI_C_BOOL, ElementType::u8},
+    {MPI_CXX_BOOL, ElementType::u8},
     {MPI_INTEGER, integer<MPI_Fint>()},
     {MPI_LOGICAL, integer<MPI_Fint>()},
     {MPI_CHARACTER, integer<char>()},
-    {MPI_INTEGER1, kernels::ElementType::i8},
-    {MPI_INTEGER2, kernels::ElementType::i16},
-    {MPI_INTEGER4, kernels::ElementType::i32},
-    {MPI_INTEGER8, kernels::ElementType::i64},
-    {MPI_FLOAT, kernels::ElementType::f32},
-    {MPI_REAL, kernels::ElementType::f32},
-    {MPI_REAL4, kernels::ElementType::f32},
-    {MPI_DOUBLE, kernels::ElementType::f64},
-    {MPI_DOUBLE_PRECISION, kernels::ElementType::f64_fortran},
-    {MPI_REAL8, kernels::ElementType::f64_fortran},
-    {MPI_LONG_DOUBLE, kernels::ElementType::f80},
-    {MPI_C_FLOAT_COMPLEX, kernels::ElementType::c32_c99},
-    {MPI_C_DOUBLE_COMPLEX, kernels::ElementType::c64_c99},
-    {MPI_C_LONG_DOUBLE_COMPLEX, kernels::ElementType::c80_c99},
-    {MPI_COMPLEX, kernels::ElementType::c32},
-    {MPI_COMPLEX8, kernels::ElementType::c32},
-    {MPI_CXX_FLOAT_COMPLEX, kernels::ElementType::c32},
-    {MPI_DOUBLE_COMPLEX, kernels::ElementType::c64},
-    {MPI_COMPLEX16, kernels::ElementType::c64},
-    {MPI_CXX_DOUBLE_COMPLEX, kernels::ElementType::c64},
-    {MPI_CXX_LONG_DOUBLE_COMPLEX, kernels::ElementType::c80},
-    {MPI_2INT, kernels::ElementType::i32_i32},
-    {MPI_2INTEGER, kernels::ElementType::i32_i32},
-    {MPI_FLOAT_INT, kernels::ElementType::f32_i32},
-    {MPI_LONG_INT, kernels::ElementType::i64_i32},
-    {MPI_DOUBLE_INT, kernels::ElementType::f64_i32},
-    {MPI_SHORT_INT, kernels::ElementType::i16_i32},
-    {MPI_LONG_DOUBLE_INT, kernels::ElementType::f80_i32},
-    {MPI_2REAL, kernels::ElementType::f32_f32},
-    {MPI_2DOUBLE_PRECISION, kernels::ElementType::f64_f64},
+    {MPI_INTEGER1, ElementType::i8},
+    {MPI_INTEGER2, ElementType::i16},
+    {MPI_INTEGER4, ElementType::i32},
+    {MPI_INTEGER8, ElementType::i64},
+    {MPI_FLOAT, ElementType::f32},
+    {MPI_REAL, ElementType::f32},
+    {MPI_REAL4, ElementType::f32},
+    {MPI_DOUBLE, ElementType::f64},
+    {MPI_DOUBLE_PRECISION, ElementType::f64_fortran},
+    {MPI_REAL8, ElementType::f64_fortran},
+    {MPI_LONG_DOUBLE, ElementType::f80},
+    {MPI_C_FLOAT_COMPLEX, ElementType::c32_c99},
+    {MPI_C_DOUBLE_COMPLEX, ElementType::c64_c99},
+    {MPI_C_LONG_DOUBLE_COMPLEX, ElementType::c80_c99},
+    {MPI_COMPLEX, ElementType::c32},
+    {MPI_COMPLEX8, ElementType::c32},
+    {MPI_CXX_FLOAT_COMPLEX, ElementType::c32},
+    {MPI_DOUBLE_COMPLEX, ElementType::c64},
+    {MPI_COMPLEX16, ElementType::c64},
+    {MPI_CXX_DOUBLE_COMPLEX, ElementType::c64},
+    {MPI_CXX_LONG_DOUBLE_COMPLEX, ElementType::c80},
+    {MPI_2INT, ElementType::i32_i32},
+    {MPI_2INTEGER, ElementType::i32_i32},
+    {MPI_FLOAT_INT, ElementType::f32_i32},
+    {MPI_LONG_INT, ElementType::i64_i32},
+    {MPI_DOUBLE_INT, ElementType::f64_i32},
+    {MPI_SHORT_INT, ElementType::i16_i32},
+    {MPI_LONG_DOUBLE_INT, ElementType::f80_i32},
+    {MPI_2REAL, ElementType::f32_f32},
+    {MPI_2DOUBLE_PRECISION, ElementType::f64_f64},
 };
 
 // A type that this mpi.h does not have is MPI_DATATYPE_NULL there.
@@ -110,34 +108,34 @@ constexpr TypeTable make_type_table() noexcept {
 
 // Bytes of the lanes whose special values matter: the width of the value, or of a complex number's
 // parts. The lanes of a pair's index and padding take such patterns too.
-size_t lane_bytes(kernels::ElementType element) noexcept {
+size_t lane_bytes(ElementType element) noexcept {
     switch (element) {
-        case kernels::ElementType::i8:
-        case kernels::ElementType::u8:
+        case ElementType::i8:
+        case ElementType::u8:
             return 1;
-        case kernels::ElementType::i16:
-        case kernels::ElementType::u16:
-        case kernels::ElementType::f16:
-        case kernels::ElementType::bf16:
-        case kernels::ElementType::i16_i32:
+        case ElementType::i16:
+        case ElementType::u16:
+        case ElementType::f16:
+        case ElementType::bf16:
+        case ElementType::i16_i32:
             return 2;
-        case kernels::ElementType::i32:
-        case kernels::ElementType::u32:
-        case kernels::ElementType::f32:
-        case kernels::ElementType::c32:
-        case kernels::ElementType::c32_c99:
-        case kernels::ElementType::i32_i32:
-        case kernels::ElementType::f32_i32:
-        case kernels::ElementType::f32_f32:
+        case ElementType::i32:
+        case ElementType::u32:
+        case ElementType::f32:
+        case ElementType::c32:
+        case ElementType::c32_c99:
+        case ElementType::i32_i32:
+        case ElementType::f32_i32:
+        case ElementType::f32_f32:
             return 4;
         default:
             return 8;
     }
 }
 
-bool holds_long_double(kernels::ElementType element) noexcept {
-    return element == kernels::ElementType::f80 || element == kernels::ElementType::c80 ||
-           element == kernels::ElementType::c80_c99 || element == kernels::ElementType::f80_i32;
+bool holds_long_double(ElementType element) noexcept {
+    return element == ElementType::f80 || element == ElementType::c80 ||
+           element == ElementType::c80_c99 || element == ElementType::f80_i32;
 }
 
 struct Random {
@@ -186,7 +184,7 @@ constinit const TypeTable reducible_types = make_type_table();
 
 void fill_with_probes(void* buffer, size_t bytes, MPI_Datatype type, uint32_t seed) noexcept {
     Random random{seed + 0x9e3779b97f4a7c15ull};
-    const kernels::ElementType element = reducible_types.element[library::type_index(type)];
+    const ElementType element = reducible_types.element[library::type_index(type)];
     auto* const out = static_cast<unsigned char*>(buffer);
     std::memset(out, 0, bytes);
     if (holds_long_double(element)) {

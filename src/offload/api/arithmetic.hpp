@@ -7,10 +7,10 @@
 namespace vecmpi::offload {
 
 // MPI_Reduce_local of a predefined op on a predefined type by a kernel. False, and nothing done,
-// where that does not give the library's bits for sure or the library may refuse the arguments.
+// where the bits might differ from the library's, or the library might refuse the arguments.
 bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype type,
                       MPI_Op op) noexcept;
-// The library reduced so without an error: the next one may be the kernel's.
+// The library has reduced so without an error. The kernel may serve the next call.
 void note_reduced_by_library(MPI_Op op, MPI_Datatype type) noexcept;
 // True for a predefined op on a predefined type, where we have a kernel and the library accepts the
 // pair. Equal on all ranks.
@@ -20,11 +20,11 @@ bool is_reducible(MPI_Op op, MPI_Datatype type) noexcept;
 // elements of `extent` bytes. Operators of the program are called.
 int reduce_elements(const void* left, const void* right, void* to, MPI_Count count,
                     MPI_Datatype type, MPI_Count extent, MPI_Op op) noexcept;
-// A buffer may then be memory that only the GPU reads, and the library knows what to do with it. Of
-// this process, now.
+// Then a buffer may be memory of the GPU, with which only the library knows what to do. Of this
+// process, now.
 bool gpu_runtime_is_loaded() noexcept;
-// Before a window is made and freed. While there is one the library accumulates as it does by
-// itself.
+// Before a window is made and freed. While there is one, the library accumulates by its own
+// functions.
 void note_window_made() noexcept;
 void note_window_freed() noexcept;
 
