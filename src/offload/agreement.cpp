@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the ranks of MPI_COMM_WORLD find out together in MPI_Init: one small maximum over all.
-// Decisions that must be equal on all ranks rest on this and on the arguments of the call, on
+// What the ranks of MPI_COMM_WORLD find out together in MPI_Init, by one small Iallreduce. A
+// decision that must be equal on all ranks rests on this and on the arguments of the call, on
 // nothing else.
 #include "agreement.hpp"
 
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
 #include <new>
 
 #include "base/api/profile.hpp"
@@ -25,17 +25,31 @@ enum Field : unsigned {
     node_hash_inverse,
     some_rank_wants_twins,
     some_rank_serves_no_jobs,
-    no_engine,         // world size - rank that has none: the lowest such rank wins
-    settings_problem,  // the same, where a setting is bad
+    no_engine,         // a WorldRank::bid() of each rank that has none
+    settings_problem,  // the same where a setting is bad
     profile_hash,      // of its collective part
     profile_hash_inverse,
-    profile_problem,  // world size - rank where the profile does not fit
+    profile_problem,  // a bid where the profile does not fit
     number_of_fields
 };
+using Fields = std::array<uint64_t, number_of_fields>;
 
-bool same_on_all(const uint64_t maximum[], Field field) noexcept {
+bool same_on_all(const Fields& maximum, Field field) noexcept {
     return maximum[field] == ~maximum[field + 1];
 }
+
+struct WorldRank {
+    int rank = 0, size = 1;
+    WorldRank() noexcept {
+        real.Comm_rank(MPI_COMM_WORLD, &rank);
+        real.Comm_size(MPI_COMM_WORLD, &size);
+    }
+    // The lowest rank that has a problem speaks for all: it has the highest bid.
+    uint64_t bid(bool has_problem) const noexcept {
+        return has_problem ? static_cast<uint64_t>(size - rank) : 0;
+    }
+    bool wins(uint64_t highest_bid) const noexcept { return bid(true) == highest_bid; }
+};
 
 // look_failed() after each look in vain.
 template <class LookFailed>
@@ -47,8 +61,8 @@ void wait_for(MPI_Request* request, const WaitPolicy& policy, LookFailed look_fa
     }
 }
 
-// A rank without vecmpi never takes part, so this wait would end no job and say nothing. From a few
-// ranks only, whichever of them have vecmpi: 0, 1, 2, 4, 8 and so on.
+// A rank without vecmpi never takes part, and this wait would never end. So it says something, from
+// a few ranks only, some of which have vecmpi: 0, 1, 2, 4, 8 and so on.
 void wait_for_all_ranks(MPI_Request* request, int rank, const WaitPolicy& policy) noexcept {
     constexpr unsigned patience_s = 10;
     const bool speaks = (rank & (rank - 1)) == 0;
@@ -65,21 +79,25 @@ void wait_for_all_ranks(MPI_Request* request, int rank, const WaitPolicy& policy
     });
 }
 
-// The library's blocking Allreduce would spin, for milliseconds where the node is oversubscribed.
-void maximum_over_world(const uint64_t mine[], uint64_t maximum[], int rank,
-                        const WaitPolicy& policy) noexcept {
+// Not by the blocking Allreduce: the library would spin, for milliseconds where the node is
+// oversubscribed.
+Fields maximum_over_world(const Fields& mine, const WorldRank& world,
+                          const WaitPolicy& policy) noexcept {
+    Fields maximum = mine;
+    if (world.size == 1) return maximum;
     MPI_Request request = MPI_REQUEST_NULL;
-    real.Iallreduce(mine, maximum, number_of_fields, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD,
-                    &request);
-    wait_for_all_ranks(&request, rank, policy);
+    real.Iallreduce(mine.data(), maximum.data(), number_of_fields, MPI_UINT64_T, MPI_MAX,
+                    MPI_COMM_WORLD, &request);
+    wait_for_all_ranks(&request, world.rank, policy);
+    return maximum;
 }
 
-// A rank may wait long for the others here, and the library would let it sleep in its launcher's
+// In MPI_Finalize a rank may wait long for the others. It sleeps, as it would in its launcher's
 // barrier.
 constexpr WaitPolicy patient{100, 100, 1000, 50, 1000};
 
-[[noreturn]] void stop_job(int rank, int rank_that_speaks, const char* line) noexcept {
-    if (rank == rank_that_speaks) {
+[[noreturn]] void stop_job(bool speaks, const char* line) noexcept {
+    if (speaks) {
         log_line(LogLevel::error, "%s", line);
         usleep(200000);  // MPICH's launcher drops what it has not yet read when a rank aborts
         real.Abort(MPI_COMM_WORLD, 2);
@@ -87,8 +105,8 @@ constexpr WaitPolicy patient{100, 100, 1000, 50, 1000};
     for (;;) pause();  // the launcher ends us
 }
 
-// Plain MPICH 4.0 over TCP can wait for ever in MPI_Finalize when one rank is through before
-// another one begins.
+// Plain MPICH 4.0 over TCP can wait for ever in MPI_Finalize where one rank ends before another one
+// begins.
 int meet_in_finalize(MPI_Comm, int, void*, void*) {
     MPI_Request request = MPI_REQUEST_NULL;
     if (real.Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS)
@@ -96,14 +114,13 @@ int meet_in_finalize(MPI_Comm, int, void*, void*) {
     return MPI_SUCCESS;
 }
 
-// Where profiles differ nobody uses a part that all ranks must have alike.
-void agree_on_profile(const uint64_t maximum[], int rank, int size) noexcept {
+// Where the profiles differ, no rank uses the part that all must have alike.
+void agree_on_profile(const Fields& maximum, const WorldRank& world) noexcept {
     const LoadedProfile& own = process_profile();
-    if (rank == size - static_cast<int>(maximum[profile_problem]))
-        log_line(LogLevel::warn, "%s", own.problem.c_str());
+    if (world.wins(maximum[profile_problem])) log_line(LogLevel::warn, "%s", own.problem.c_str());
     agreed.profile = same_on_all(maximum, profile_hash) && maximum[profile_hash] != 0;
     if (agreed.profile) adopt_network(own.profile.network);
-    if (rank != 0) return;
+    if (world.rank != 0) return;
     if (!same_on_all(maximum, profile_hash))
         log_line(LogLevel::info,
                  "the profiles of the ranks differ: none uses its network and its ways on a node");
@@ -112,7 +129,7 @@ void agree_on_profile(const uint64_t maximum[], int rank, int size) noexcept {
                  own.profile.entries);
 }
 
-// Without memory to reckon with it, there is no collective part.
+// Without memory for it: as where there is no collective part.
 uint64_t hash_of_own_profile() noexcept {
     try {
         return hash_of_collective_part(process_profile().profile);
@@ -121,12 +138,37 @@ uint64_t hash_of_own_profile() noexcept {
     }
 }
 
+Fields fields_of_this_rank(const OwnMeans& means, const WorldRank& world) noexcept {
+    const SettingsResult& own = process_settings();
+    const uint64_t node = hash_of_node_name();
+    const uint64_t profile = hash_of_own_profile();
+    return {own.agreement_hash,
+            ~own.agreement_hash,
+            node,
+            ~node,
+            means.wants_twins,
+            !means.serves_jobs,
+            world.bid(!means.has_engine),
+            world.bid(!own.problem.empty()),
+            profile,
+            ~profile,
+            world.bid(!process_profile().problem.empty())};
+}
+
+void stop_where_settings_are_bad(const Fields& maximum, const WorldRank& world) noexcept {
+    if (maximum[settings_problem] != 0)
+        stop_job(world.wins(maximum[settings_problem]), process_settings().problem.c_str());
+    if (!same_on_all(maximum, settings_hash))
+        stop_job(world.rank == 0,
+                 "VECMPI_ settings that all ranks must share differ between ranks");
+}
+
 }  // namespace
 
 const Agreement& agreement() noexcept { return agreed; }
 
-// The attributes of MPI_COMM_SELF are deleted first of all, the last one set first (MPI 4.0,
-// 11.2.4).
+// MPI_Finalize deletes the attributes of MPI_COMM_SELF before all else, in the reverse order of
+// their setting (MPI 4.0, 11.2.4).
 void call_last_in_finalize(MPI_Comm_delete_attr_function* work) noexcept {
     int key = MPI_KEYVAL_INVALID;
     if (real.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, work, &key, nullptr) != MPI_SUCCESS) return;
@@ -137,50 +179,26 @@ void call_last_in_finalize(MPI_Comm_delete_attr_function* work) noexcept {
 void forget_agreement() noexcept { agreed = Agreement{}; }
 
 bool agree_over_world(const OwnMeans& means, const WaitPolicy& policy) noexcept {
-    int rank = 0, size = 1;
-    real.Comm_rank(MPI_COMM_WORLD, &rank);
-    real.Comm_size(MPI_COMM_WORLD, &size);
-    const SettingsResult& own = process_settings();
-    const uint64_t node = hash_of_node_name();
-    const uint64_t profile = hash_of_own_profile();
-    const auto speaks = [&](bool problem) {
-        return problem ? static_cast<uint64_t>(size - rank) : 0;
-    };
-    const uint64_t mine[number_of_fields] = {own.agreement_hash,
-                                             ~own.agreement_hash,
-                                             node,
-                                             ~node,
-                                             means.wants_twins,
-                                             !means.serves_jobs,
-                                             speaks(!means.has_engine),
-                                             speaks(!own.problem.empty()),
-                                             profile,
-                                             ~profile,
-                                             speaks(!process_profile().problem.empty())};
-    uint64_t maximum[number_of_fields];
-    std::copy(mine, mine + number_of_fields, maximum);
-    if (size > 1) maximum_over_world(mine, maximum, rank, policy);
-    if (maximum[settings_problem] != 0)
-        stop_job(rank, size - static_cast<int>(maximum[settings_problem]), own.problem.c_str());
-    if (!same_on_all(maximum, settings_hash))
-        stop_job(rank, 0, "VECMPI_ settings that all ranks must share differ between ranks");
-    set_log_rank(rank);
+    const WorldRank world;
+    const Fields maximum = maximum_over_world(fields_of_this_rank(means, world), world, policy);
+    stop_where_settings_are_bad(maximum, world);
+    set_log_rank(world.rank);
     if (maximum[no_engine] != 0) {
-        if (rank == size - static_cast<int>(maximum[no_engine]))
+        if (world.wins(maximum[no_engine]))
             log_line(LogLevel::warn,
                      "rank %d has no memory for vecmpi's engine: every call of all ranks stays "
                      "with the MPI library",
-                     rank);
+                     world.rank);
         return false;
     }
-    agreed.twin_collectives = size > 1 && maximum[some_rank_wants_twins] != 0;
+    agreed.twin_collectives = world.size > 1 && maximum[some_rank_wants_twins] != 0;
     agreed.one_node = same_on_all(maximum, node_hash);
     agreed.serves_jobs = maximum[some_rank_serves_no_jobs] == 0;
     agreed.valid = true;
     if (!agreed.one_node) call_last_in_finalize(meet_in_finalize);
-    agree_on_profile(maximum, rank, size);
-    if (rank == 0)
-        for (const std::string& warning : own.warnings)
+    agree_on_profile(maximum, world);
+    if (world.rank == 0)
+        for (const std::string& warning : process_settings().warnings)
             log_line(LogLevel::warn, "%s", warning.c_str());
     return true;
 }

@@ -14,7 +14,7 @@ namespace vecmpi::offload {
 
 namespace {
 
-// Zero in a forked child, whatever the parent was doing: the child never touches the engine.
+// Zero in a forked child, which never touches the engine.
 std::atomic<uint32_t>* running = nullptr;
 
 struct Decision {
@@ -42,8 +42,8 @@ bool make_engine() noexcept {
     return running && engine && engine->pool.usable();
 }
 
-// A library that spins does as well as we would where every rank has its CPU, unless the user asked
-// for something else.
+// Where every rank has its CPU, a library that spins waits as well as we would. The user may have
+// asked for something else.
 bool may_spin(bool crowded) noexcept {
     const WaitMode mode = settings().wait;
     return mode == WaitMode::spin || (mode == WaitMode::automatic && !crowded);
@@ -83,19 +83,57 @@ void read_tag_upper_bound() noexcept {
     if (found) engine->facts.tag_upper_bound = *static_cast<int*>(value);
 }
 
-// moved: the messages of the agreement came by polls. Where this rank has neighbours on the node
-// and partners elsewhere, that says nothing of the neighbours'.
+// moved: the messages of the agreement came by polls. That proves it for a rank alone on its node,
+// and where all ranks share the node. Else it says nothing of the messages of the node.
 void prove_that_library_wakes(bool moved) noexcept {
     const HostView& host = decision().host;
     library::prove_wakeup(host.local_ranks == 1 ||
                           (host.local_ranks > 1 && host.is_whole_job && moved));
 }
 
+void note_facts_of_library(int lib_provided, const LibraryWaits& library_waits) noexcept {
+    apply_wait_policy(library_waits.rest);
+    static constexpr library::PollAnswers answers{
+        job_look_after_poll, advance_jobs_in_library, []() noexcept {
+            return this_thread.is(Inside::engine) || this_thread.is(Inside::wait) ||
+                   this_thread.is(Inside::job);
+        }};
+    library::answer_polls(answers);
+    engine->facts.callers_serve_jobs = library_waits.serve_jobs;
+    library::note_traits_of_version();
+    engine->facts.operators_lock_library = !library::has_trait(library::Trait::free_operators);
+    engine->facts.library_locks = lib_provided == MPI_THREAD_MULTIPLE;
+    read_tag_upper_bound();
+}
+
+// Starts the offload thread, where there is to be one.
+void choose_who_waits_how(int lib_provided) noexcept {
+    const bool multiple = app_level == MPI_THREAD_MULTIPLE;
+    engine->expect_many_producers(multiple);
+    start_offload_thread(lib_provided);
+    engine->facts.many_callers = engine->thread.exists() || multiple;
+    engine->facts.queues = engine->thread.exists() || (multiple && !engine->facts.library_may_wait);
+    // Threads that wait for jobs do not wait for each other: the library may call functions of the
+    // program in any of them.
+    if (multiple && !engine->facts.queues) engine->begin_with_callers();
+}
+
+// After the thread's start, which the system may have refused: what is agreed on must be true.
+OwnMeans means_of_this_rank(const LibraryWaits& library_waits) noexcept {
+    OwnMeans means{.has_engine = true};
+    // A job on the offload thread makes progress there, and so would run the program's operators.
+    means.serves_jobs = library_waits.serve_jobs ||
+                        (engine->thread.exists() && !engine->facts.operators_lock_library);
+    means.wants_twins = library::has_trait(library::Trait::twins) && !library_waits.rest &&
+                        oversubscribed(decision().host, decision().plan);
+    return means;
+}
+
 }  // namespace
 
 int level_to_request(int level) noexcept {
     if (!decision().plan.own_thread) return level;
-    // Before MPI_Init has threads, or registering for them waits for the kernel, about 10 ms.
+    // Registers with the kernel, before MPI_Init makes threads: later that would take about 10 ms.
     asymmetric_fences_work();
     return std::max(level, int{MPI_THREAD_MULTIPLE});
 }
@@ -103,20 +141,19 @@ int level_to_request(int level) noexcept {
 WaitPolicy library_wait_policy() noexcept {
     const auto& [host, plan] = decision();
     WaitPolicy policy = wait_policy(settings().wait, oversubscribed(host, plan));
-    if (policy.spins <= 1)
-        policy.spins =
-            0;  // a second poll at once: 39 instead of 22 us for 16 KiB Allreduce, 4 ranks
-    // No pauses: where messages come by another way than the polls that we see, they are due now
-    // and then in the midst of traffic (MPICH 5, MPI_Probe of 1 byte: 0.86 of plain). Yields no
-    // sooner: threads that share a CPU and talk in step lose it to each other (2 threads at
-    // MPI_THREAD_MULTIPLE, ping-pong: 0.25 us become 8 us with 20 spins; docs/offload.md).
+    // A second poll at once: 39 in place of 22 us for an Allreduce of 16 KiB on 4 ranks.
+    if (policy.spins <= 1) policy.spins = 0;
+    // No pauses: messages may come by another way than the polls that we see (MPICH 5, MPI_Probe of
+    // 1 byte: 0.86 of plain). Yields no sooner: threads that share a CPU and talk in step would
+    // lose it to each other (ping-pong of 2 threads: 0.25 us become 8 us with 20 spins;
+    // docs/offload.md).
     if (settings().wait == WaitMode::automatic) policy.pauses = 0;
     policy.sleep_us = policy.max_sleep_us = 0;
     return policy;
 }
 
-// On one node whose ranks have their CPUs nobody is known to compute beside a wait, and messages
-// are so short of latency that what wakes must cost nothing.
+// Not on one node whose ranks have their CPUs. There nobody is known to need the CPU of a rank that
+// waits, and the latency of messages is so low that waking must cost nothing.
 bool blocked_calls_may_sleep() noexcept {
     const auto& [host, plan] = decision();
     if (settings().wait == WaitMode::sleep) return true;
@@ -133,7 +170,6 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
                   bool session_came_first, int* app_provided) noexcept {
     app_level = std::min(level, lib_provided);
     if (app_provided) *app_provided = app_level;
-    const Decision& made = decision();
     if (log_wants(LogLevel::debug))
         trace_calls([](size_t call) { return library::call_name(static_cast<Call>(call)); });
     if (report_is_wanted()) begin_report();
@@ -141,48 +177,20 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
         agree_over_world({}, library_wait_policy());
         return;
     }
-    apply_wait_policy(library_waits.rest);
-    static constexpr library::PollAnswers answers{
-        job_look_after_poll, advance_jobs_in_library, []() noexcept {
-            return this_thread.is(Inside::engine) || this_thread.is(Inside::wait) ||
-                   this_thread.is(Inside::job);
-        }};
-    library::answer_polls(answers);
-    engine->facts.callers_serve_jobs = library_waits.serve_jobs;
-    library::note_traits_of_version();
-    engine->facts.operators_lock_library = !library::has_trait(library::Trait::free_operators);
-    engine->facts.library_locks = lib_provided == MPI_THREAD_MULTIPLE;
-    read_tag_upper_bound();
+    note_facts_of_library(lib_provided, library_waits);
     load_profile(kernels::isa_name(kernels::best_isa()), library::library_version);
     adopt_arithmetic(library::bind_real_functions(), session_came_first);
     engine->reset();
-    const bool multiple = app_level == MPI_THREAD_MULTIPLE;
-    engine->expect_many_producers(multiple);
-    start_offload_thread(lib_provided);
-    engine->facts.many_callers = engine->thread.exists() || multiple;
-    engine->facts.queues = engine->thread.exists() || (multiple && !engine->facts.library_may_wait);
-    // Threads that wait for jobs do not wait for each other: the library may call functions of the
-    // program in any of them.
-    if (multiple && !engine->facts.queues) engine->begin_with_callers();
-    // A job on the offload thread makes progress there, and so would run the program's operators.
-    OwnMeans means{.has_engine = true};
-    means.serves_jobs = library_waits.serve_jobs ||
-                        (engine->thread.exists() && !engine->facts.operators_lock_library);
-    // After the thread, which the system may have refused: what is agreed on must be true.
-    means.wants_twins = library::has_trait(library::Trait::twins) && !library_waits.rest &&
-                        oversubscribed(made.host, made.plan);
+    choose_who_waits_how(lib_provided);
     const uint64_t events_before = library::library_events;
-    const bool agreed = agree_over_world(means, engine->facts.wait);
+    const bool agreed = agree_over_world(means_of_this_rank(library_waits), engine->facts.wait);
     prove_that_library_wakes(library::library_events != events_before);
-    if (!agreed) {
-        engine->thread.stop();
-        return;
-    }
+    if (!agreed) return engine->thread.stop();
     running->store(1, std::memory_order_release);
     set_need(Need::messages, !engine->facts.library_waits_as_well());
     set_need(Need::queue, engine->facts.queues);
     set_need(Need::twins, agreement().twin_collectives);
-    log_line(LogLevel::info, "offload thread %s", made.plan.reason.c_str());
+    log_line(LogLevel::info, "offload thread %s", decision().plan.reason.c_str());
 }
 
 void quiesce_engine() noexcept {

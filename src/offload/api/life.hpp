@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Start and stop of the engine, and what all ranks agreed on.
+// Start and stop of the engine, and what the ranks have agreed on.
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +10,7 @@
 
 namespace vecmpi::offload {
 
-// What all ranks of MPI_COMM_WORLD found out together in MPI_Init.
+// What the ranks of MPI_COMM_WORLD have found out together in MPI_Init.
 struct Agreement {
     bool valid = false;             // false before MPI_Init and after MPI_Finalize
     bool twin_collectives = false;  // some node is oversubscribed and its library spins
@@ -20,19 +20,19 @@ struct Agreement {
 };
 const Agreement& agreement() noexcept;
 
-// In MPI_Init: MPI_Finalize will call `work` before anything else ends, but after the program's own
-// callbacks on MPI_COMM_SELF, which may wait for ranks that are not in there yet.
+// In MPI_Init: MPI_Finalize will call `work` before anything else ends. The program's own callbacks
+// on MPI_COMM_SELF come before it: they may wait for ranks that are not in MPI_Finalize yet.
 void call_last_in_finalize(MPI_Comm_delete_attr_function* work) noexcept;
 
-// Thread level to ask the library for when the program asked for app_level: raised for the offload
-// thread.
+// The thread level to ask the library for where the program asks for app_level. An offload thread
+// needs a higher one.
 int level_to_request(int app_level) noexcept;
-// How the library should rest in its own waits: as blocked program threads do, but never asleep,
+// How the library should rest in its own waits: as blocked program threads do, but without sleeps,
 // since a poll cannot tell a wait from a test.
 WaitPolicy library_wait_policy() noexcept;
+bool blocked_calls_may_sleep() noexcept;  // until the next message wakes them
 // True where all ranks share one node and its CPUs are too few: each handshake of a rendezvous
 // waits for a rank that has no CPU.
-bool blocked_calls_may_sleep() noexcept;  // may want to be woken by the next message
 bool handshakes_are_slow() noexcept;
 // How the library's own waits go.
 struct LibraryWaits {
@@ -40,18 +40,17 @@ struct LibraryWaits {
     bool serve_jobs = false;  // they look after jobs
 };
 
-// After the real MPI_Init_thread.
-// session_came_first: threads may be inside the library. *app_provided: what the program is told.
-// Collective over MPI_COMM_WORLD.
+// After the real MPI_Init_thread. Collective over MPI_COMM_WORLD. session_came_first: threads may
+// be inside the library. *app_provided: what MPI_Init_thread returns to the program.
 void start_engine(int app_level, int lib_provided, const LibraryWaits& library_waits,
                   bool session_came_first, int* app_provided) noexcept;
 // Before the real MPI_Finalize: issues what is queued, joins the thread. The engine still serves
-// the library's callbacks, each call in its caller's thread, by the paths of the ranks that are not
-// in there yet.
+// calls that come back from MPI_Finalize, each on its caller's thread: other ranks may still make
+// the same calls by the engine.
 void quiesce_engine() noexcept;
 // After the real MPI_Finalize.
 void stop_engine() noexcept;
-bool engine_runs() noexcept;  // false in a forked child, before start and after stop
+bool engine_runs() noexcept;  // false before start, after stop, and in a forked child
 bool engine_has_thread() noexcept;
 int app_thread_level() noexcept;  // what MPI_Query_thread tells the program
 std::string engine_reason();      // why the thread is on or off, one line
