@@ -6,9 +6,9 @@
 //   slot            storage of one queued operation: arguments, status, completion flag
 //   virtual request the MPI_Request that the program gets for a slot; a value MPICH never produces
 //   engine          queue, window of active requests and the loop over them; one owner at a time
-//   job             work of many operations that the engine carries on until it is done
-//   owner           the thread that holds the engine: the offload thread, or a program thread
-//   inside a call
+//   owner           the thread that has the engine: the offload thread, or a program thread in a
+//   call job             work of many operations that the engine carries on until it is done twin
+//   the nonblocking form of a blocking call, with which the engine serves it
 #pragma once
 
 #include "base/api.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The queue of commands: slot indices from program threads to the owner of the engine. As many
-// places as slots, so never full. Must not be popped by anyone but the owner.
+// The queue of commands: slot indices from program threads to the owner of the engine. It has as
+// many places as there are slots, so it is never full. Popped with the right to issue (IssueScope).
 #pragma once
 
 #include <boost/lockfree/queue.hpp>
@@ -12,9 +12,9 @@ namespace vecmpi::offload {
 
 class CommandQueue {
   public:
-    // Below MPI_THREAD_MULTIPLE one program thread posts at a time, and passes its place on with
-    // what orders its calls. The ring then costs one cache line between the cores, the
-    // many-producer queue three. While nothing is queued.
+    // Below MPI_THREAD_MULTIPLE one program thread posts at a time, and the program orders their
+    // calls. Then a ring serves: it moves one cache line between the cores, the many-producer queue
+    // three. Called while nothing is queued.
     void expect_many_producers(bool many) noexcept { many_producers_ = many; }
 
     bool has_many_producers() const noexcept { return many_producers_; }

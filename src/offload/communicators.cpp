@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the paths need to know of a communicator, asked once and kept in a small cache. Never keeps
-// a handle alive.
+// What the paths need to know of a communicator: asked once, then kept in a small cache. The cache
+// keeps no handle alive.
 #include <iterator>
 
 #include "engine.hpp"
-#include "plausible.hpp"
-#include "queueing.hpp"
 
 namespace vecmpi::offload {
 
@@ -60,8 +58,8 @@ CommTraits::Handler handler_of(MPI_Comm comm) noexcept {
     return fatal ? CommTraits::Handler::fatal : CommTraits::Handler::user;
 }
 
-// Are all processes of a group in this process's MPI_COMM_WORLD? Every member of a group that spans
-// two worlds sees at least one foreign process, so all members answer alike.
+// All processes of the group are in this process's MPI_COMM_WORLD. Equal on all members: in a group
+// that spans two worlds each sees a foreign process.
 bool group_in_world(MPI_Group group, int size) noexcept {
     MPI_Group world = MPI_GROUP_NULL;
     real.Comm_group(MPI_COMM_WORLD, &world);
@@ -91,12 +89,12 @@ bool comm_in_world(MPI_Comm comm, bool inter, int size) noexcept {
     return inside;
 }
 
-// MPICH's extensions: ranks of a threadcomm are threads, and calls on a stream's communicator are
-// the program's to put in order, without the library's locks. All ranks made them together, some of
-// them perhaps without a stream.
+// Of communicators that are MPICH's extensions. Ranks of a threadcomm are threads. Calls on the
+// communicator of a stream take no lock of the library: the program puts them in order. All ranks
+// make such a communicator together, some of them perhaps without a stream.
 constinit std::atomic<int> stream_key{MPI_KEYVAL_INVALID};
 
-// The mark goes on with MPI_Comm_dup, as the streams do.
+// MPI_Comm_dup copies the mark, as it does the streams.
 int copy_mark(MPI_Comm, int, void*, void*, void* copied, int* flag) noexcept {
     *static_cast<void**>(copied) = nullptr;
     *flag = 1;
@@ -114,9 +112,9 @@ bool is_extension(MPI_Comm comm) noexcept {
     return marked != 0;
 }
 
-// Where the library cannot be kept from raising the error of a question: what it raises then is
-// returned, by the handlers of the communicators that stand for a handle which is none (MPI 4.0,
-// 9.3). An error of another thread's call that comes just then is returned as well.
+// For a question where the library cannot be kept from raising an error. Of a handle that is none,
+// it raises the error on these communicators (MPI 4.0, 9.3), which return it meanwhile. So is an
+// error of another thread that comes just then.
 class LoudQuestion {
   public:
     LoudQuestion() noexcept : loud_(!library::errors_can_be_quiet()) {
@@ -140,14 +138,14 @@ class LoudQuestion {
     MPI_Errhandler handlers_[std::size(comms)];
 };
 
-// "No" is an answer, and no error that the program may hear of.
+// "No" is an answer; the program must not see it as an error.
 bool is_communicator(MPI_Comm comm, int* inter) noexcept {
     const library::QuietErrors question;
     const LoudQuestion where_it_cannot_be;
     return real.Comm_test_inter(comm, inter) == MPI_SUCCESS;
 }
 
-// What is no communicator, or was freed, is served by nothing of ours: the library is to refuse the
+// Of a handle that is none, or was freed. No path of ours serves it, so the library refuses the
 // program's own call, with nothing held.
 constexpr CommTraits no_communicator{
     .size = 0, .inter = false, .world_only = false, .handler = CommTraits::Handler::user};
@@ -186,10 +184,10 @@ CommTraits comm_traits(MPI_Comm comm) noexcept {
     if ((word & 1) != 0 && static_cast<uint32_t>(word >> 32) == key) return unpack(word);
     const uint32_t epoch = cache_epoch.load(std::memory_order_acquire);
     const CommTraits traits = ask_library(comm);
-    // The handle of a freed one comes back with the next one that is made: nothing of it is kept.
+    // Nothing is kept of a freed one: the next communicator may get its handle.
     if (traits.size > 0 && traits.size <= largest_cached_size) {
         entry.store(pack(comm, traits), std::memory_order_seq_cst);
-        // Pairs with forget_comm_traits(): what was asked before the change must not stay.
+        // Pairs with forget_comm_traits(): an answer from before the change must not stay.
         if (cache_epoch.load(std::memory_order_seq_cst) != epoch)
             entry.store(0, std::memory_order_relaxed);
     }
@@ -201,13 +199,13 @@ void forget_comm_traits() noexcept {
     for (std::atomic<uint64_t>& entry : cache) entry.store(0, std::memory_order_seq_cst);
 }
 
-// What was queued before completes under the handler that it has now. What is queued from here on
-// is only what window_serves().
+// From here on only what window_serves() is queued. What was queued before must be completed with
+// the handler that the communicator has now.
 void note_handler(MPI_Comm comm) noexcept {
     if (!engine_runs() || !agreement().valid || !library::is_comm_handle(comm)) return;
     const bool served = comm != MPI_COMM_WORLD && window_serves(comm_traits(comm).handler);
     if (served) return;
-    // In this order: what is issued is in the window.
+    // In this order: an operation that is issued is in the window already.
     if (!engine->all_issued() || engine->has_work() ||
         engine->has_seen(RequestKind::virtual_persistent))
         engine->let_callers_complete();
@@ -222,7 +220,7 @@ void mark_stream_comm(MPI_Comm comm) noexcept {
     if (key == MPI_KEYVAL_INVALID) {
         int made = MPI_KEYVAL_INVALID;
         real.Comm_create_keyval(copy_mark, MPI_COMM_NULL_DELETE_FN, &made, nullptr);
-        // Of two threads that come here at once, one has made a key that stays unused.
+        // Where two threads come here at once, one of the keys stays unused.
         key = stream_key.compare_exchange_strong(key, made, std::memory_order_acq_rel) ? made : key;
     }
     real.Comm_set_attr(comm, key, nullptr);

@@ -1,31 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Wait and Test on one request, and what several have in common with it.
+// Wait and Test on one request.
 #include "completion.hpp"
 
 namespace vecmpi::offload {
 
-void set_empty(MPI_Status* status) noexcept {
-    if (status == MPI_STATUS_IGNORE) return;
-    MPI_Request none = MPI_REQUEST_NULL;
-    int flag;
-    real.Test(&none, &flag, status);
-}
-
-void copy_status(const MPI_Status& from, MPI_Status* to) noexcept {
-    if (to == MPI_STATUS_IGNORE) return;
-    const int kept = to->MPI_ERROR;  // only MPI_ERR_IN_STATUS may change it
-    *to = from;
-    to->MPI_ERROR = kept;
-}
-
-void no_errors(MPI_Status statuses[], int from, int to) noexcept {
-    for (int i = from; statuses != MPI_STATUSES_IGNORE && i < to; ++i)
-        statuses[i].MPI_ERROR = MPI_SUCCESS;
-}
-
 Readiness readiness(const Slot* slot) noexcept {
     if (!slot) return Readiness::unknown;
-    switch (slot->state.load(std::memory_order_acquire)) {
+    switch (state_of(slot)) {
         case SlotState::done:
             return Readiness::complete;
         case SlotState::inactive:
@@ -62,8 +43,8 @@ bool hand_on(int count, const MPI_Request requests[]) noexcept {
 
 namespace {
 
-// One look at a virtual request: its own thread moves the engine if it spins, else we do, and where
-// callers complete.
+// One look at a virtual request. An offload thread that spins runs the engine, so that this thread
+// only reads the state, unless callers complete.
 bool look_at_slot(Slot* slot) noexcept {
     if (readiness(slot) != Readiness::pending) return true;
     if (!engine->thread.spins() || engine->callers_complete()) engine->look(slot);

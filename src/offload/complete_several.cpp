@@ -1,77 +1,75 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Test on all, and Wait and Test on any and some, of virtual, real and null requests.
-#include "mixture.hpp"
+// Test on all, Wait and Test on any and some, of virtual, real and null requests.
+#include "mixed_requests.hpp"
 
 namespace vecmpi::offload {
 
 namespace {
 
-int test_all_of(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept {
+// Wait or Test on several requests. Of real ones alone ask_library(&rc) asks, a call of the
+// library; else look(mixed, may_call, &rc) does. Both say whether they are finished. Returns rc.
+template <class AskLibrary, class Look>
+int complete(bool blocking, int count, MPI_Request requests[], AskLibrary ask_library,
+             Look look) noexcept {
     int rc = MPI_SUCCESS;
     if (!any_virtual(count, requests)) {
-        engine->progress_once([&](bool may_call) noexcept {
-            *flag = 0;
-            if (!may_call) return false;
-            rc = real.Testall(count, requests, flag, statuses);
-            return *flag != 0 || rc != MPI_SUCCESS;
+        run(blocking, [&](bool may_call) noexcept {
+            return may_call && (ask_library(&rc) || rc != MPI_SUCCESS);
         });
         return rc;
     }
-    Mixture mixture(count, requests);
-    if (!mixture.usable()) return MPI_ERR_NO_MEM;
-    if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
+    MixedRequests mixed(count, requests);
+    if (const int refused = mixed.check(); refused != MPI_SUCCESS) return refused;
+    run(blocking, [&](bool may_call) noexcept { return look(mixed, may_call, &rc); });
+    return rc;
+}
+
+int complete_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept {
     *flag = 0;
-    if (!engine->progress_once(
-            [&](bool may_call) noexcept { return mixture.look_at_all(may_call, &rc); }))
-        return MPI_SUCCESS;
-    if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS)
-        return rc;  // the library refused its part: nothing was completed
-    *flag = mixture.all_complete();
-    return mixture.report_all(statuses);
+    return complete(
+        false, count, requests,
+        [=](int* rc) noexcept {
+            *rc = real.Testall(count, requests, flag, statuses);
+            return *flag != 0;
+        },
+        [=](MixedRequests& mixed, bool may_call, int* rc) noexcept {
+            if (!mixed.look_at_all(may_call, rc)) return false;
+            if (*rc != MPI_SUCCESS && *rc != MPI_ERR_IN_STATUS)
+                return true;  // the library refused its part: nothing was completed
+            *flag = mixed.all_complete();
+            *rc = mixed.report_all(statuses);
+            return true;
+        });
 }
 
 int complete_any(bool blocking, int count, MPI_Request requests[], int* index, int* flag,
                  MPI_Status* status) noexcept {
-    int rc = MPI_SUCCESS;
     *flag = 0;
     *index = MPI_UNDEFINED;
-    if (!any_virtual(count, requests)) {
-        run(blocking, [&](bool may_call) noexcept {
-            if (!may_call) return false;
-            rc = real.Testany(count, requests, index, flag, status);
-            return *flag != 0 || rc != MPI_SUCCESS;
+    return complete(
+        blocking, count, requests,
+        [=](int* rc) noexcept {
+            *rc = real.Testany(count, requests, index, flag, status);
+            return *flag != 0;
+        },
+        [=](MixedRequests& mixed, bool may_call, int* rc) noexcept {
+            *flag = mixed.find_any(may_call, index, status, rc);
+            return *flag != 0;
         });
-        return rc;
-    }
-    Mixture mixture(count, requests);
-    if (!mixture.usable()) return MPI_ERR_NO_MEM;
-    if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
-    *flag = run(blocking, [&](bool may_call) noexcept {
-        return mixture.find_any(may_call, index, status, &rc);
-    });
-    return rc;
 }
 
-int complete_some(bool blocking, int incount, MPI_Request requests[], int* outcount, int indices[],
+int complete_some(bool blocking, int count, MPI_Request requests[], int* outcount, int indices[],
                   MPI_Status statuses[]) noexcept {
-    int rc = MPI_SUCCESS;
-    if (!any_virtual(incount, requests)) {
-        *outcount = 0;
-        run(blocking, [&](bool may_call) noexcept {
-            if (!may_call) return false;
-            rc = real.Testsome(incount, requests, outcount, indices, statuses);
-            return *outcount != 0 || rc != MPI_SUCCESS;
-        });
-        return rc;
-    }
-    Mixture mixture(incount, requests);
-    if (!mixture.usable()) return MPI_ERR_NO_MEM;
-    if (const int bad = mixture.stale(); bad >= 0) return refuse_stale(&requests[bad]);
     *outcount = 0;
-    run(blocking, [&](bool may_call) noexcept {
-        return mixture.find_some(may_call, outcount, indices, statuses, &rc);
-    });
-    return rc;
+    return complete(
+        blocking, count, requests,
+        [=](int* rc) noexcept {
+            *rc = real.Testsome(count, requests, outcount, indices, statuses);
+            return *outcount != 0;
+        },
+        [=](MixedRequests& mixed, bool may_call, int* rc) noexcept {
+            return mixed.find_some(may_call, outcount, indices, statuses, rc);
+        });
 }
 
 }  // namespace
@@ -93,7 +91,7 @@ int test_any(int count, MPI_Request requests[], int* index, int* flag,
 int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept {
     if (!flag || !statuses || hand_on(count, requests))
         return real.Testall(count, requests, flag, statuses);
-    return after_job_errors(test_all_of(count, requests, flag, statuses));
+    return after_job_errors(complete_all(count, requests, flag, statuses));
 }
 
 int wait_some(int incount, MPI_Request requests[], int* outcount, int indices[],

@@ -2,6 +2,8 @@
 // The engine's ownership, queue and window.
 #include "engine.hpp"
 
+#include "statuses.hpp"
+
 namespace vecmpi::offload {
 
 thread_local constinit ThreadState this_thread;
@@ -9,14 +11,15 @@ Engine* engine = nullptr;
 
 namespace {
 
-// A thread that needs everything issued leaves that to the owner for so long: mostly it is at it.
-constexpr int looks_before_issuing_beside_owner = 100;
+// Looks at the count of issued operations before a thread issues the rest itself. Mostly the owner
+// is at it.
+constexpr int looks_before_draining = 100;
 
-// What a persistent slot issues: the request was made by X_init and is started again.
+// What a persistent slot issues: X_init has made the request.
 int issue_start(const void*, MPI_Request* mpi_request) noexcept { return real.Start(mpi_request); }
 
-// Complete at once? MPICH takes a started request with MPI_PROC_NULL for inactive, and Testsome
-// never reports it.
+// True if it is complete at once. MPICH takes a started request with MPI_PROC_NULL for inactive, so
+// Testsome would never report it.
 bool complete_on_start(MPI_Request* mpi_request, MPI_Status* status, int* error) noexcept {
     int flag = 0;
     *error = real.Test(mpi_request, &flag, status);
@@ -27,14 +30,15 @@ bool complete_on_start(MPI_Request* mpi_request, MPI_Status* status, int* error)
 
 // ---- how a wait rests ---------------------------------------------------------------------------
 
-// A job may be ended by memory too.
+// A write to shared memory may end this wait, or a job.
 bool Engine::waits_for_node(WaitsFor waits_for) const noexcept {
     return waits_for == WaitsFor::memory ||
            library::jobs_on_memory.load(std::memory_order_relaxed) != 0;
 }
 
-// By all that it waits for. What wakes nobody is looked for once in longest_sleep_us, which is
-// enough for who waits for memory: the library's messages are others' then.
+// All that the thread waits for can wake it. One that waits for memory may sleep even where
+// messages wake nobody: messages are others' business then, and it looks at them each
+// longest_sleep_us.
 bool Engine::can_be_woken(WaitsFor waits_for) const noexcept {
     if (waits_for_node(waits_for) && !has_door()) return false;
     if (library::library_wakes() || waits_for == WaitsFor::memory) return true;
@@ -43,13 +47,13 @@ bool Engine::can_be_woken(WaitsFor waits_for) const noexcept {
            window_.empty();
 }
 
-// Who does not own the engine polls nothing, so nothing is armed, and it rests.
+// A thread that does not own the engine polls nothing. So nothing is armed, and it rests.
 void Engine::rest_or_sleep(Ladder& ladder, SleepingWait& sleeper,
                            WaitsFor waits_for) const noexcept {
     if (!ladder.wants_sleep() || !can_be_woken(waits_for)) return rest(ladder);
     if (!library::library_wakes() && sleeper.library_moved()) return ladder.reset();
     if (!sleeper.sleep() && sleeper.is_refused_often()) rest(ladder);
-    sleeper.lie_down(waits_for_node(waits_for));
+    sleeper.prepare(waits_for_node(waits_for));
 }
 
 // ---- ownership and the queue --------------------------------------------------------------------
@@ -58,23 +62,20 @@ bool Engine::own() noexcept {
     if (callers_complete()) return false;
     if (try_own()) return true;
     const WaitingCaller caller(*this);
-    Ladder ladder(facts.wait);
-    while (!try_own()) {
-        if (callers_complete()) return false;
-        rest(ladder);
-    }
-    return true;
+    bool owned = false;
+    rest_until([&]() noexcept {
+        owned = try_own();
+        return owned || callers_complete();
+    });
+    return owned;
 }
 
 void Engine::let_callers_complete() noexcept {
     if (!facts.queues || is_reentrant() || !own()) return;
-    {
-        const Within owner(as_owner);
+    as_owner([this]() noexcept {
         pending_for_ever();
-    }
-    // Pairs with callers_complete().
-    completer_.store(Completer::callers, std::memory_order_release);
-    leave();
+        completer_.store(Completer::callers, std::memory_order_release);  // see callers_complete()
+    });
 }
 
 void Engine::begin_with_callers() noexcept {
@@ -88,31 +89,24 @@ void Engine::wait_until_issued() noexcept {
     const WaitingCaller caller(*this);
     Ladder ladder(facts.wait);
     for (int look = 0; !all_issued(); ++look) {
-        if (try_own()) {
-            {
-                const Within owner(as_owner);
-                drain();
-            }
-            return leave();
-        }
-        if (look >= looks_before_issuing_beside_owner && try_issue()) issue_beside_owner();
+        if (try_own()) return as_owner([this]() noexcept { drain(); });
+        if (look >= looks_before_draining) drain_unowned();
         rest(ladder);
     }
 }
 
 Engine::IssueScope::IssueScope(Engine& engine) noexcept
     : engine_(engine), nested_(this_thread.is(Inside::issuing)) {
-    if (nested_) return;
-    Ladder ladder(engine_.facts.wait);
-    while (!engine_.try_issue()) engine_.rest(ladder);
+    if (!nested_) engine_.rest_until([this]() noexcept { return engine_.try_issue(); });
 }
 
 Engine::IssueScope::~IssueScope() {
     if (!nested_) engine_.issuing_.store(0, std::memory_order_release);
 }
 
-// With the right to issue, which it gives back.
-void Engine::issue_beside_owner() noexcept {
+// Nothing where another thread has the right to issue.
+void Engine::drain_unowned() noexcept {
+    if (!try_issue()) return;
     const Within library(Inside::library | Inside::issuing);
     drain_queue();
     issuing_.store(0, std::memory_order_release);
@@ -120,8 +114,8 @@ void Engine::issue_beside_owner() noexcept {
 
 void Engine::push(Slot* slot) noexcept {
     slot->state.store(SlotState::posted, std::memory_order_relaxed);
-    // Relaxed: who must see it comes after this thread's call, by this thread or by what orders its
-    // calls.
+    // Relaxed: readers that must see it come after this call, in this thread or by what orders the
+    // program's calls.
     if (queue_.has_many_producers())
         posted_.fetch_add(1, std::memory_order_relaxed);
     else
@@ -130,15 +124,15 @@ void Engine::push(Slot* slot) noexcept {
     thread.wake();
 }
 
+// A loop, where as_owner() would come back here for what is queued meanwhile.
 void Engine::issue_left_over() noexcept {
-    do {
-        if (!try_own()) return;
+    while (!queue_.empty() && try_own()) {
         {
-            const Within owner(as_owner);
+            const Within owner(Inside::library | Inside::engine);
             drain();
         }
         owned_.exchange(0, std::memory_order_seq_cst);
-    } while (!queue_.empty());
+    }
 }
 
 bool Engine::drain_queue() noexcept {
@@ -161,19 +155,12 @@ bool Engine::step() noexcept {
 
 bool Engine::look(Slot* slot) noexcept {
     if (callers_complete())
-        return beside_owner([&](bool) noexcept {
+        return unowned([&](bool) noexcept {
             if (slot) ask(slot);
             return false;
         });
     if (this_thread.is(Inside::engine)) return step();
-    if (!has_work() || !try_own()) return false;
-    bool moved;
-    {
-        const Within owner(as_owner);
-        moved = step();
-    }
-    leave();
-    return moved;
+    return has_work() && try_own() && as_owner([this]() noexcept { return step(); });
 }
 
 void Engine::issue(Slot* slot) noexcept {
@@ -182,11 +169,8 @@ void Engine::issue(Slot* slot) noexcept {
     int error = issue_function(slot->arguments, &slot->mpi_request);
     count(Counter::issued_by_owner);
     if (error != MPI_SUCCESS || slot->mpi_request == MPI_REQUEST_NULL) {
-        MPI_Request none = MPI_REQUEST_NULL;
-        int flag;
-        real.Test(&none, &flag, &slot->status);  // the library's own empty status
-        complete(slot, error);
-        return;
+        set_empty(&slot->status);
+        return complete(slot, error);
     }
     if (slot->persistent && complete_on_start(&slot->mpi_request, &slot->status, &error))
         return complete(slot, error);
@@ -211,7 +195,7 @@ void Engine::complete(Slot* slot, int error) noexcept {
     slot->state.store(SlotState::done, std::memory_order_release);
 }
 
-// An active slot is complete: out of the window, result in the slot.
+// Takes a complete slot out of the window and stores its result.
 void Engine::finish(Slot* slot, const MPI_Status& status, int error) noexcept {
     forget(slot);
     slot->status = status;
@@ -221,50 +205,44 @@ void Engine::finish(Slot* slot, const MPI_Status& status, int error) noexcept {
     pool.give(slot);
 }
 
-// Those that the library refuses are complete with its error, so that nobody waits for them for
-// ever.
-bool Engine::test_one_by_one(const RequestWindow::Part& part) noexcept {
-    bool moved = false;
-    for (int i = part.count - 1; i >= 0; --i) {
-        Slot* slot = pool.at(part.slots[i]);
-        MPI_Status status = {};
-        int flag = 0;
-        owner_at_ = OwnerAt::testsome;
-        const int error = real.Test(&slot->mpi_request, &flag, &status);
-        owner_at_ = OwnerAt::loop;
-        if (flag == 0 && error == MPI_SUCCESS) continue;
-        finish(slot, status, error);
-        moved = true;
-    }
-    return moved;
+// Asks the library for an active request. One that it refuses is complete with that error, so that
+// nobody waits for it for ever.
+bool Engine::test(Slot* slot) noexcept {
+    MPI_Status status = {};
+    int flag = 0;
+    const int error = real.Test(&slot->mpi_request, &flag, &status);
+    if (flag == 0 && error == MPI_SUCCESS) return false;
+    finish(slot, status, error);
+    return true;
+}
+
+// From the end: finish() puts the last one of the window into the place of the one that leaves.
+void Engine::test_one_by_one(const RequestWindow::Part& part) noexcept {
+    owner_at_ = OwnerAt::testsome;
+    for (int i = part.count - 1; i >= 0; --i) test(pool.at(part.slots[i]));
+    owner_at_ = OwnerAt::loop;
 }
 
 bool Engine::is_complete(const Slot* slot) noexcept {
-    const SlotState state = slot->state.load(std::memory_order_acquire);
+    const SlotState state = state_of(slot);
     if (state == SlotState::done || state == SlotState::inactive) return true;
     if (state != SlotState::active || slot->is_job) return false;
     const auto library_says = [slot]() noexcept {
-        return slot->state.load(std::memory_order_acquire) == SlotState::done ||
+        return state_of(slot) == SlotState::done ||
                real.X_Request_is_complete(slot->mpi_request) != 0;
     };
     // The library's request stays what it is while no other thread may complete it.
     if (this_thread.is(Inside::engine) || callers_complete()) return library_says();
-    if (!try_own()) return false;  // who owns the engine finds out
-    const bool complete = library_says();
-    leave();
-    return complete;
+    return try_own() && as_owner(library_says);  // else the owner finds out
 }
 
 void Engine::ask(Slot* slot) noexcept {
-    if (slot->is_job) return;  // beside_owner() has looked
-    if (slot->state.load(std::memory_order_acquire) != SlotState::active) return;
-    MPI_Status status = {};
-    int flag = 0;
-    const int error = real.Test(&slot->mpi_request, &flag, &status);
-    if (flag != 0 || error != MPI_SUCCESS) finish(slot, status, error);
+    // unowned() has looked at the jobs.
+    if (!slot->is_job && state_of(slot) == SlotState::active) test(slot);
 }
 
-// A look at a request that is never complete: the library goes on with all, and takes none.
+// Tests a request that is never complete: the library makes progress, and completes no request of
+// the program.
 bool Engine::progress_only() noexcept {
     const uint64_t before = library::library_events;
     poll_library();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The engine: one queue, one window of active requests, one loop, one owner at a time. Other files
-// of src/offload enter it as the owner (try_own, own, wait_until) or by the queue (push). Nothing
+// of src/offload enter it as the owner (as_owner, wait_until) or by the queue (push). Nothing
 // outside src/offload sees it. Its states: docs/design.md, "The engine's states".
 #pragma once
 
 #include "command_queue.hpp"
-#include "jobs.hpp"
+#include "engine_facts.hpp"
+#include "job_list.hpp"
 #include "offload/api/thread_state.hpp"
 #include "offload_thread.hpp"
 #include "request_window.hpp"
@@ -13,39 +14,14 @@
 
 namespace vecmpi::offload {
 
-// What MPI_Init found out. Nothing changes while the engine runs.
-struct EngineFacts {
-    WaitPolicy wait;                         // of blocked program threads
-    uint32_t callers_with_cpu = UINT32_MAX;  // more blocked threads than these yield soon
-    bool yields_at_once = false;             // oversubscribed: failing Tests give the CPU away
-    // Operations may be queued: for a thread of its own, or, at MPI_THREAD_MULTIPLE, because
-    // blocked threads must wait on our ladder, one of them as the owner.
-    bool queues = false;
-    bool many_callers = false;        // threads of the program may wait at once, or one and ours
-    bool library_may_wait = false;    // its own waits follow our ladder, or may spin
-    bool callers_serve_jobs = false;  // in waits of the library too, by its polls
-    bool library_locks = false;       // it is at MPI_THREAD_MULTIPLE: it polls with its lock held
-    // The library holds its lock while it runs an operator of the program: MPICH 5 and Intel MPI
-    // do, MPICH 4 does not. Such an operator must not run on the offload thread, where it may wait
-    // for a lock that a thread of the program holds, who waits for the library's.
-    bool operators_lock_library = false;
-    int tag_upper_bound = 32767;
-
-    // The library waits as well as our loop would, and nobody else needs the engine meanwhile.
-    bool library_waits_as_well() const noexcept {
-        return library_may_wait && !queues && wait.max_sleep_us == 0;
-    }
-};
-
 // Who completes requests. From owner to callers by let_callers_complete(); back when the engine
 // starts again.
 enum class Completer : uint32_t {
     owner,
-    // The owner may be in a function of the program that waits for another thread (an operator, or
-    // the query function of a generalized request), or a communicator in the window has another
-    // error handler than MPI_COMM_WORLD. Then nobody is waited for: each thread asks the library
-    // about its own requests, those in the window too, and the owner issues and makes progress, but
-    // completes nothing.
+    // Each thread tests its own requests, those in the window too. The owner issues and makes
+    // progress, and nobody waits for it. It may be in a function of the program that waits for
+    // another thread: an operator, or the query function of a generalized request. Or a
+    // communicator in the window has another error handler than MPI_COMM_WORLD.
     callers
 };
 
@@ -70,39 +46,40 @@ class Engine {
     }
     // Waits on the ladder. False, and not the owner, where callers complete.
     bool own() noexcept;
-    // Gives the engine back. Without a thread, what others queued while we held it would wait for
-    // somebody's next call: the exchange, a full fence, pairs with the queue's push before a failed
-    // try_own (5 ns less than store and fence).
+    // After try_own() or own(): runs work() inside the library, gives the engine back, and returns
+    // what work() did.
+    template <class Work>
+    auto as_owner(Work work) noexcept;
+    // Gives the engine back. Without an offload thread it then issues what others queued meanwhile,
+    // which would else wait for the next call. The exchange, a full fence, pairs with the push
+    // before a failed try_own(). (It is 5 ns faster than store and fence.)
     void leave() noexcept {
-        if (!facts.queues || thread.exists()) return release();
+        if (!facts.queues || thread.exists()) return owned_.store(0, std::memory_order_release);
         owned_.exchange(0, std::memory_order_seq_cst);
         if (!queue_.empty()) [[unlikely]]
             issue_left_over();
     }
-    void release() noexcept { owned_.store(0, std::memory_order_release); }
-    // True where no other thread came by since this one last did, nobody holds the engine, and
-    // nothing is queued: this thread then needs no ownership to call the library, which has a lock
-    // of its own at this level (14 ns a call less). A thread that comes now holds the engine beside
-    // it, which costs time at the library's lock, not order. Only without an offload thread, which
-    // would be in the way.
+    // True where this thread may call the library without owning the engine (14 ns a call less):
+    // it was the last one here, nobody owns the engine, and nothing is queued, so order is kept.
+    // Another thread that comes now may own the engine meanwhile. The library's own lock, which it
+    // has at this level, keeps the two apart. False with an offload thread, which would compete.
     bool alone() noexcept {
         if (thread.exists()) return false;
         if (last_caller_.load(std::memory_order_relaxed) != &this_thread) {
             last_caller_.store(&this_thread, std::memory_order_relaxed);
             return false;
         }
-        return owned_.load(std::memory_order_relaxed) == 0 && all_issued();  // order is kept
+        return owned_.load(std::memory_order_relaxed) == 0 && all_issued();
     }
 
     // --- who completes requests
     bool callers_complete() const noexcept {
         return completer_.load(std::memory_order_acquire) == Completer::callers;
     }
-    // Waits for the owner, who comes back as long as the callers do not complete. As the owner: no
-    // Testsome over the window runs then, and none comes after. Nothing in a callback, which may be
-    // inside one.
+    // From now on callers do. Waits for the owner, so that no Testsome over the window is running
+    // any more. In a callback it does nothing: that may be inside such a Testsome.
     void let_callers_complete() noexcept;
-    // Before other threads come: callers complete from the beginning.
+    // The same from the beginning, before other threads come.
     void begin_with_callers() noexcept;
     void note(RequestKind kind) noexcept {
         if (!has_seen(kind)) kinds_.fetch_or(static_cast<uint8_t>(kind), std::memory_order_relaxed);
@@ -117,8 +94,8 @@ class Engine {
 
     // --- the queue
     void push(Slot* slot) noexcept;
-    // Nothing waits, and nobody is issuing what he took from the queue. The fence: who sees that
-    // the queue was emptied sees the right to issue taken or given back.
+    // The queue is empty, and nobody is issuing what was popped from it. The fence: a thread that
+    // sees the queue emptied also sees the right to issue taken or given back.
     bool nothing_queued() const noexcept {
         if (!queue_.empty()) return false;
         std::atomic_thread_fence(std::memory_order_acquire);
@@ -126,13 +103,13 @@ class Engine {
     }
     bool queue_is_empty() const noexcept { return queue_.empty(); }
     uint64_t posted() const noexcept { return posted_.load(std::memory_order_relaxed); }
-    // Has the library seen everything that was posted before? Acquire: pairs with drain_queue().
+    // The library has seen everything that was posted before. Acquire: pairs with drain_queue().
     bool all_issued() const noexcept {
         const uint64_t before = posted();
         return issued_.load(std::memory_order_acquire) >= before;
     }
-    // Returns when that is so. Does not wait for the owner, who may be inside a function of the
-    // program that waits for a lock which this thread holds: issues the rest beside it.
+    // Returns when that is so. Issues the rest itself where the owner takes long: the owner may be
+    // in a function of the program that waits for a lock which this thread holds.
     void wait_until_issued() noexcept;
     void expect_many_producers(bool many) noexcept { queue_.expect_many_producers(many); }
 
@@ -142,22 +119,22 @@ class Engine {
     }
     bool step() noexcept;  // drain, one look at the window and at the jobs; true if something moved
     void forget(Slot* slot) noexcept;  // takes an active slot out of the window
-    // Is it in the library's Testsome, and this a callback from there?
+    // Asked in a callback: the owner is in the library's Testsome over the window.
     bool is_polling() const noexcept { return owner_at_ == OwnerAt::testsome; }
     void reset() noexcept;  // nothing of an earlier life stays
 
-    // --- one look, of any thread: at all that is under way, and for the completion of this slot.
-    // True if something moved.
+    // --- one look, of any thread
+    // At all that is under way; where callers complete, at this slot too. True if something moved.
     bool look(Slot* slot = nullptr) noexcept;
-    // Without progress, so that a function that the library's progress calls may ask.
+    // Makes no progress: functions that the library's progress calls may ask.
     bool is_complete(const Slot* slot) noexcept;
-    void ask(Slot* slot) noexcept;  // where callers complete, from beside_owner()
-    // Where callers complete: attempt(true) beside the owner, after all that is queued, if no other
-    // thread is issuing.
+    void ask(Slot* slot) noexcept;  // where callers complete, from unowned()
+    // Where callers complete: attempt(true) without owning the engine, after a look at the jobs and
+    // after all that is queued, if no other thread is issuing.
     template <class Attempt>
-    bool beside_owner(Attempt attempt) noexcept;
-    // For a Test. First without the engine; then as its owner, since only the library knows real
-    // requests, or beside him.
+    bool unowned(Attempt attempt) noexcept;
+    // For a Test: attempt(false), then attempt(true) as the owner or unowned(). True if one of the
+    // two was finished.
     template <class Attempt>
     bool progress_once(Attempt attempt) noexcept;
     bool has_work() const noexcept {
@@ -166,26 +143,37 @@ class Engine {
     }
 
     // --- waiting, of any thread of the program
-    // attempt(may_call) -> finished. Called again and again; it may call the library as the owner,
-    // where this thread can be it, and where callers complete.
+    // Calls attempt(may_call) until it says that it is finished. May it call the library? Yes where
+    // this thread owns the engine, and where callers complete.
     template <class Attempt>
     void wait_until(Attempt attempt, WaitsFor waits_for = WaitsFor::messages) noexcept;
-    // finished() runs functions of the program, which may wait for other threads: this thread never
-    // owns the engine meanwhile.
+    // For a finished() that runs functions of the program, which may wait for other threads: this
+    // thread does not own the engine meanwhile.
     template <class Finished>
-    void wait_beside_owner(Finished finished) noexcept;
-    // After a look in vain. More blocked threads than CPUs: the one that can go on has to be let in
-    // soon.
+    void wait_unowned(Finished finished) noexcept;
+    // finished() and look() by turns, with a rest after each look that moved nothing.
+    template <class Finished, class Look>
+    void alternate(Finished finished, Look look) const noexcept {
+        for (Ladder ladder(facts.wait); !finished();)
+            if (look())
+                ladder.reset();
+            else
+                rest(ladder);
+    }
+    template <class Finished>
+    void rest_until(Finished finished) const noexcept {
+        alternate(finished, []() noexcept { return false; });
+    }
+    // With more blocked threads than CPUs, the one that can go on must get one soon.
     void rest(Ladder& ladder) const noexcept {
         if (callers_.load(std::memory_order_relaxed) > facts.callers_with_cpu)
             ladder.rest_in_crowd();
         else
             ladder.rest();
     }
-    // The same of a wait that may sleep until what it waits for comes.
+    // The same, or a sleep until what the thread waits for comes.
     void rest_or_sleep(Ladder& ladder, SleepingWait& sleeper, WaitsFor waits_for) const noexcept;
-    // After a failing look of a Test: on an oversubscribed node whoever must send has no CPU
-    // meanwhile.
+    // After a Test that found nothing: on an oversubscribed node the sender needs this CPU.
     void give_way_if_crowded() const noexcept {
         if (facts.yields_at_once) Ladder::give_way();
     }
@@ -195,8 +183,9 @@ class Engine {
     friend class WaitingCaller;
     enum class OwnerAt : uint8_t { loop, testsome };
 
-    // The right to take from the queue and to change the window. The owner's, but while it is in
-    // the library's Testsome another thread may issue, which only adds to the window's end. Nests.
+    // The right to pop from the queue and to change the window. Nests. Mostly the owner's; while
+    // the owner is in the library's Testsome another thread may issue, which only adds to the end
+    // of the window.
     class IssueScope {
       public:
         explicit IssueScope(Engine& engine) noexcept;
@@ -214,13 +203,14 @@ class Engine {
     bool can_be_woken(WaitsFor waits_for) const noexcept;
     bool progress_only() noexcept;
     bool drain_queue() noexcept;
-    void issue_beside_owner() noexcept;
+    void drain_unowned() noexcept;
     bool try_issue() noexcept {
         return issuing_.load(std::memory_order_relaxed) == 0 &&
                issuing_.exchange(1, std::memory_order_acquire) == 0;  // pairs with ~IssueScope()
     }
     void issue_left_over() noexcept;
-    bool test_one_by_one(const RequestWindow::Part& part) noexcept;
+    bool test(Slot* slot) noexcept;
+    void test_one_by_one(const RequestWindow::Part& part) noexcept;
     void finish(Slot* slot, const MPI_Status& status, int error) noexcept;
     void issue(Slot* slot) noexcept;
     bool poll() noexcept;
@@ -230,12 +220,10 @@ class Engine {
     std::atomic<const ThreadState*> last_caller_{nullptr};
     alignas(64) std::atomic<Completer> completer_{Completer::owner};
     std::atomic<uint8_t> kinds_{0};  // a bit for each RequestKind
-    // Operations queued so far, counted before the push. Written by the posting threads only, so
-    // that below MPI_THREAD_MULTIPLE, where they take turns, a post finds the line in its own
-    // cache.
+    // Operations queued so far, counted before the push. Only the posting threads write it: below
+    // MPI_THREAD_MULTIPLE a post then finds the line in its own cache.
     alignas(64) std::atomic<uint64_t> posted_{0};
-    // Operations taken from the queue and given to the library; written after the issue, with the
-    // right to issue.
+    // Operations popped and given to the library. Written after the issue, in an IssueScope.
     alignas(64) std::atomic<uint64_t> issued_{0};
     std::atomic<uint32_t> issuing_{0};
     // Program threads in a blocking call; the offload thread leaves the engine to them.
@@ -245,22 +233,29 @@ class Engine {
     CommandQueue queue_;
 };
 
+// Testsome raises a completion error with the handler of MPI_COMM_WORLD, on the owner's thread. So
+// only operations of communicators with the same handler, no function of the program, are queued
+// and complete in the window.
+bool window_serves(CommTraits::Handler handler) noexcept;
+// Before a nonblocking reduction. From the first one with an operator of the program on, callers
+// complete.
+void note_op(MPI_Op op) noexcept;
 // The library looks once at all that is under way.
 void poll_library() noexcept;
 
 extern Engine* engine;  // made by start_engine(), kept to the end of the process
 
-// One look at each job that no other thread looks at. True if one is done. Inside the library, as
-// the engine's owner or beside him.
+// One look at each job that no other thread looks at. True if one is done. Inside the library; the
+// thread need not own the engine.
 inline bool advance_jobs() noexcept {
     return library::jobs_under_way.load(std::memory_order_relaxed) != 0 && engine->jobs.advance();
 }
 
-// A program thread that waits: the offload thread leaves the engine to it.
+// A program thread that waits. The offload thread leaves the engine to it.
 class WaitingCaller {
   public:
     explicit WaitingCaller(Engine& engine) noexcept
-        // A caller that sleeps between looks would make all progress as slow as its sleeps.
+        // Not one that sleeps between looks: all progress would become as slow as its sleeps.
         : engine_(engine),
           counted_(engine.facts.many_callers && engine.facts.wait.max_sleep_us == 0) {
         if (counted_) engine_.callers_.fetch_add(1, std::memory_order_relaxed);
@@ -276,9 +271,20 @@ class WaitingCaller {
     const bool counted_;
 };
 
+template <class Work>
+auto Engine::as_owner(Work work) noexcept {
+    struct Ownership {
+        Engine& engine;
+        ~Ownership() { engine.leave(); }
+    };
+    const Ownership ownership{*this};
+    const Within owner(Inside::library | Inside::engine);  // calls that come back are not ours
+    return work();
+}
+
 template <class Attempt>
-bool Engine::beside_owner(Attempt attempt) noexcept {
-    if (!queue_.empty() && try_issue()) issue_beside_owner();
+bool Engine::unowned(Attempt attempt) noexcept {
+    if (!queue_.empty()) drain_unowned();
     const Within library(Inside::library);
     advance_jobs();
     return attempt(true);
@@ -288,33 +294,22 @@ template <class Attempt>
 bool Engine::progress_once(Attempt attempt) noexcept {
     if (this_thread.is(Inside::engine)) return attempt(true);
     if (attempt(false)) return true;
-    bool finished;
-    if (own()) {
-        {
-            const Within owner(as_owner);
-            if (has_work()) step();
-            finished = attempt(true);
-        }
-        leave();
-    } else {
-        finished = beside_owner(attempt);
-    }
+    const bool finished = own() ? as_owner([&]() noexcept {
+        if (has_work()) step();
+        return attempt(true);
+    })
+                                : unowned(attempt);
     if (!finished) give_way_if_crowded();
     return finished;
 }
 
 template <class Attempt>
 void Engine::wait_until(Attempt attempt, WaitsFor waits_for) noexcept {
-    // From a callback: we hold the engine already. A callback of Testsome cannot wait for a request
-    // that this very Testsome looks at; no MPI function that calls back allows that.
-    if (this_thread.is(Inside::engine)) {
-        for (Ladder ladder(facts.wait); !attempt(true);)
-            if (step())
-                ladder.reset();
-            else
-                rest(ladder);
-        return;
-    }
+    // In a callback this thread owns the engine already. A callback of Testsome never waits for a
+    // request of that Testsome: no MPI function that calls back allows it.
+    if (this_thread.is(Inside::engine))
+        return alternate([&]() noexcept { return attempt(true); },
+                         [this]() noexcept { return step(); });
     if (facts.queues && alone() && !has_work()) {
         const Within library(Inside::library);
         if (attempt(true)) return;
@@ -325,18 +320,15 @@ void Engine::wait_until(Attempt attempt, WaitsFor waits_for) noexcept {
     for (;;) {
         bool moved = false;
         bool finished;
-        if (callers_complete()) {
-            finished = beside_owner(attempt);
-        } else if (try_own()) {
-            {
-                const Within owner(as_owner);
+        if (callers_complete())
+            finished = unowned(attempt);
+        else if (try_own())
+            finished = as_owner([&]() noexcept {
                 moved = has_work() && step();
-                finished = attempt(true);
-            }
-            leave();
-        } else {
+                return attempt(true);
+            });
+        else
             finished = attempt(false);
-        }
         if (finished) return;
         if (moved)
             ladder.reset();
@@ -346,13 +338,9 @@ void Engine::wait_until(Attempt attempt, WaitsFor waits_for) noexcept {
 }
 
 template <class Finished>
-void Engine::wait_beside_owner(Finished finished) noexcept {
+void Engine::wait_unowned(Finished finished) noexcept {
     const WaitingCaller caller(*this);
-    for (Ladder ladder(facts.wait); !finished();)
-        if (look())
-            ladder.reset();
-        else
-            rest(ladder);
+    alternate(finished, [this]() noexcept { return look(); });
 }
 
 }  // namespace vecmpi::offload

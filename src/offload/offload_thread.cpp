@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The offload thread's life, its loop, and how it rests.
+// The offload thread: its start and end, its loop, and how it rests.
 #include "offload_thread.hpp"
 
 #include <signal.h>
@@ -7,19 +7,20 @@
 #include <utility>
 
 #include "engine.hpp"
-#include "naps.hpp"
+#include "poll_interval.hpp"
 
 namespace vecmpi::offload {
 
 namespace {
 
-// Looks in vain before the thread rests between looks: about 10 ms with a CPU of its own, so that a
-// program that posts once in an iteration pays no wake (3 to 20 us). None without a CPU of its own,
-// or the program would lose its CPU to it. After 0.2 ms it yields now and then: who wants its CPU
-// may be a rank whose message it waits for, and must not wait for the end of a time slice.
+// Looks that find nothing before the thread rests between looks. With a CPU of its own about 10 ms:
+// a program that posts once in an iteration then pays no wake (3 to 20 us). Without one none, or
+// the program would lose its CPU to the thread. After 0.2 ms the thread yields now and then: its
+// CPU may be wanted by the rank whose message it waits for, which must not wait for a whole time
+// slice.
 constexpr uint32_t own_cpu_looks = 150000, looks_before_yields = 4000, looks_between_yields = 16;
 
-// Until the thread tries again to have a crowded CPU for itself.
+// Until the thread tries again to have its CPU for itself.
 constexpr uint64_t patience_us = 5000000;
 
 }  // namespace
@@ -58,30 +59,26 @@ void OffloadThread::let_stand_back() noexcept {
         duty_.compare_exchange_strong(now, Duty::stand_back, std::memory_order_seq_cst))
         count(Counter::decline_operator_lock);
     if (is_reentrant()) return;
-    // Pairs with wake(): we see the command, or its thread our word.
+    // Pairs with wake(): this thread sees the command, or the poster sees the new duty.
     heavy_fence(fences_are_asymmetric_);
     const WaitingCaller caller(engine_);
-    for (Ladder ladder(engine_.facts.wait); !engine_.try_own();) engine_.rest(ladder);
-    {
-        const Within owner(as_owner);
-        engine_.drain();
-    }
-    engine_.leave();
+    engine_.rest_until([this]() noexcept { return engine_.try_own(); });
+    engine_.as_owner([this]() noexcept { engine_.drain(); });
     now = Duty::stand_back;
     duty_.compare_exchange_strong(now, Duty::stood_back, std::memory_order_release);
 }
 
 void OffloadThread::wake() noexcept {
     if (!exists()) return;
-    // Pairs with park_if_idle(): either it sees the command or we see it parked.
+    // Pairs with park_if_idle(): either it sees the command, or this thread sees it parked.
     light_fence(fences_are_asymmetric_);
     const uint32_t rest = rest_.load(std::memory_order_relaxed);
-    // A short rest on a shared CPU is left alone: the wake costs the program more than it gains.
-    if (rest == parked || (rest == dozing && has_own_cpu())) {
+    // An interval on a shared CPU is not cut short: the wake costs the program more than it gains.
+    if (rest == parked || (rest == between_polls && has_own_cpu())) {
         rest_.store(awake, std::memory_order_relaxed);
         futex_wake_all(rest_);
     }
-    library::wake_sleepers();  // those of the program's that look in its place
+    library::wake_sleepers();  // program threads that look in its place
 }
 
 void OffloadThread::compute_as(const FloatEnvironment& floats) noexcept {
@@ -103,22 +100,23 @@ void OffloadThread::run() noexcept {
     const Within library(Inside::library);  // whatever runs here is the library's or a callback's
     uint32_t looks_in_vain = 0;
     uint64_t posted_before = 0;
-    Naps naps;
+    PollInterval interval;
     CrowdedCpu crowd(patience_us);
     while (duty() != Duty::end) {
-        if (turn()) {
+        if (look()) {
             looks_in_vain = 0;
-            naps.restart();
+            interval.restart();
         } else if (has_own_cpu() && looks_in_vain < own_cpu_looks) {
             cpu_pause();
             if (++looks_in_vain > looks_before_yields && looks_in_vain % looks_between_yields == 0)
                 Ladder::give_way();
             if (crowd.noticed()) share_cpu();
         } else if (has_own_cpu() && posts_since(&posted_before)) {
-            looks_in_vain = 0;  // the program posts, and runs that itself while it waits
+            looks_in_vain = 0;  // the program posts, and completes that itself while it waits
         } else {
             const bool command =
-                park_if_idle() || doze(naps.next_us(std::exchange(library::library_events, 0)));
+                park_if_idle() ||
+                rest_between_polls(interval.next_us(std::exchange(library::library_events, 0)));
             crowd.slept();
             if (command) {
                 looks_in_vain = 0;  // more may come
@@ -130,7 +128,7 @@ void OffloadThread::run() noexcept {
     }
 }
 
-// Not where somebody else has moved the thread meanwhile, nor where the system no longer gives that
+// Not where somebody else has moved the thread meanwhile, or the system no longer gives it that
 // CPU.
 void OffloadThread::claim_cpu() noexcept {
     if (!this_thread_is_on(plan_.mask)) return;
@@ -139,8 +137,7 @@ void OffloadThread::claim_cpu() noexcept {
     log_line(LogLevel::info, "offload thread: tries again to have CPU %d for itself", plan_.cpu);
 }
 
-// The CPU was not ours alone after all: other jobs, threads that nobody told us of, hosts that
-// share a machine.
+// Others want the CPU: other jobs, threads that we do not know, hosts that share a machine.
 void OffloadThread::share_cpu() noexcept {
     cpu_.store(ThreadCpu::shared, std::memory_order_relaxed);
     keep_this_thread_on(plan_.mask);
@@ -150,32 +147,29 @@ void OffloadThread::share_cpu() noexcept {
              plan_.cpu);
 }
 
-// One look, unless a program thread runs the loop itself or there is nothing to do.
-bool OffloadThread::turn() noexcept {
+// One look, unless a program thread runs the loop itself or there is nothing to do. True if
+// something moved.
+bool OffloadThread::look() noexcept {
     if (engine_.somebody_waits() || !engine_.has_work() || !engine_.try_own()) return false;
-    bool moved;
     const FloatEnvironment floats = floats_.load(std::memory_order_relaxed);
     if (floats != own_floats_) set_float_environment(own_floats_ = floats);
-    {
-        const Within owner(as_owner);
-        moved =
-            stands_back() ? !engine_.facts.callers_serve_jobs && advance_jobs() : engine_.step();
-    }
-    engine_.release();
-    return moved;
+    return engine_.as_owner([this]() noexcept {
+        if (!stands_back()) return engine_.step();
+        return !engine_.facts.callers_serve_jobs && advance_jobs();
+    });
 }
 
-// Sleeps until wake() or stop(), if there is nothing to do. Decided as the owner, and when
-// all is issued: nothing is then on its way from the queue to the window.
+// Sleeps until wake() or stop(), if there is nothing to do. Decides as the owner and when all is
+// issued: no command is then between queue and window. True if it slept.
 bool OffloadThread::park_if_idle() noexcept {
     if (engine_.has_work() || !engine_.all_issued() || !engine_.try_own()) return false;
     rest_.store(parked, std::memory_order_relaxed);
-    // Pairs with wake(). Where the kernel refuses it (a sandbox of the program's) a command may
-    // slip through: then the sleep is short.
+    // Pairs with wake(). Where the kernel refuses the fence (a sandbox of the program), a command
+    // may be missed. Then the sleep is short.
     const uint64_t limit_us = heavy_fence(fences_are_asymmetric_) ? 0 : 1000;
     const bool busy = !engine_.all_issued() || engine_.has_work() || duty() == Duty::end;
     if (busy) rest_.store(awake, std::memory_order_relaxed);
-    engine_.release();
+    engine_.leave();
     if (busy) return false;
     count(Counter::thread_parks);
     while (rest_.load(std::memory_order_relaxed) == parked && !engine_.has_work() &&
@@ -185,22 +179,23 @@ bool OffloadThread::park_if_idle() noexcept {
     return true;
 }
 
-// Since the last call. Operations only: where the program posts jobs, a wake each 10 ms remains.
-// Not at each look, which would cost the next post a line from another core.
+// Operations have been posted since the last call. (Jobs do not count: a program that posts them
+// pays a wake each 10 ms.) Not asked at each look, which would cost the next post a cache line from
+// another core.
 bool OffloadThread::posts_since(uint64_t* posted_before) const noexcept {
     const uint64_t posted = engine_.posted();
     return std::exchange(*posted_before, posted) != posted;
 }
 
-// Rests between looks at what is pending. True if a command ended it.
-bool OffloadThread::doze(uint64_t length_us) noexcept {
-    rest_.store(dozing, std::memory_order_relaxed);
-    // No heavy fence, which would disturb the program: a command that slips through waits as long
-    // as the rest.
+// Sleeps for an interval, while something is pending. True if a command ended it.
+bool OffloadThread::rest_between_polls(uint64_t interval_us) noexcept {
+    rest_.store(between_polls, std::memory_order_relaxed);
+    // No heavy fence, which would disturb the program. A command that is missed waits for the end
+    // of the interval.
     if (engine_.queue_is_empty() || !has_own_cpu())
-        futex_wait(rest_, dozing, length_us);
+        futex_wait(rest_, between_polls, interval_us);
     else
-        Ladder::give_way();  // to whom keeps us from issuing it
+        Ladder::give_way();  // to the thread that keeps this one from issuing the command
     return rest_.exchange(awake, std::memory_order_relaxed) == awake;
 }
 

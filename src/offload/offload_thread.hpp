@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The offload thread: whether there is one, what it does, and how it rests. It runs the engine's
-// loop when no thread of the program does.
+// loop while no thread of the program does.
 #pragma once
 
 #include <pthread.h>
@@ -24,8 +24,8 @@ enum class Duty : uint32_t {
     end          // it is to end
 };
 
-// Whether the thread has a CPU to itself. It finds out otherwise, and tries again: both ways, while
-// it runs.
+// Whether the thread has a CPU to itself. Changes both ways while it runs: it notices others on its
+// CPU, and later tries again.
 enum class ThreadCpu : uint32_t { shared, own };
 
 class OffloadThread {
@@ -39,11 +39,10 @@ class OffloadThread {
     bool exists() const noexcept { return duty() != Duty::none; }
     bool spins() const noexcept { return exists() && has_own_cpu(); }
 
-    // From the first call on the thread stays out of the library; callers issue at once. It goes on
-    // with jobs where nobody else would. After the call the next owner of the engine sees it, and
-    // the previous owner has left the library. Everything that was queued for the thread has been
-    // issued. From a callback only the first of these holds: the owner may wait for the caller.
-    // Any thread; never taken back while the engine runs.
+    // From this call on the thread stays out of the library, and callers issue at once. It goes on
+    // with jobs where nobody else would. Never taken back while the engine runs. Any thread may
+    // call it. When it returns, the previous owner has left the library, and everything that was
+    // queued has been issued. Not so in a callback, for which the owner may be waiting.
     void let_stand_back() noexcept;
     bool stands_back() const noexcept {
         const Duty now = duty();
@@ -52,14 +51,14 @@ class OffloadThread {
 
     // After something to do was stored: the thread may be parked.
     void wake() noexcept;
-    // Of the last poster of a reduction. The thread computes from here on as one program thread
-    // would, whichever thread issued the operation; a program thread that issues keeps its own. In
-    // an IssueScope.
+    // The float environment of the last poster of a reduction: the thread computes in it from now
+    // on, whoever issued the operation. A program thread that issues keeps its own. In an
+    // IssueScope.
     void compute_as(const FloatEnvironment& floats) noexcept;
 
   private:
     // The values of the futex word.
-    enum Rest : uint32_t { awake, parked, dozing };
+    enum Rest : uint32_t { awake, parked, between_polls };
 
     static void* entry(void* thread) noexcept;
     Duty duty() const noexcept { return duty_.load(std::memory_order_relaxed); }
@@ -67,9 +66,9 @@ class OffloadThread {
         return cpu_.load(std::memory_order_relaxed) == ThreadCpu::own;
     }
     void run() noexcept;
-    bool turn() noexcept;
+    bool look() noexcept;
     bool park_if_idle() noexcept;
-    bool doze(uint64_t length_us) noexcept;
+    bool rest_between_polls(uint64_t interval_us) noexcept;
     bool posts_since(uint64_t* posted_before) const noexcept;
     void claim_cpu() noexcept;
     void share_cpu() noexcept;

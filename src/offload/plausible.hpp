@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pure look at a call's arguments: might the library refuse them? If so the call is not queued but
-// made at once, so that the program gets the library's own error from the call itself. Never the
-// judge of what is an error.
+// Whether the library might refuse a call's arguments. Then the call is not queued but made at once,
+// so that it returns the library's own error. Only the library decides what is an error. Pure.
 #pragma once
 
 #include "offload/api.hpp"
@@ -48,7 +47,7 @@ constexpr bool is_plain_real(MPI_Datatype type) noexcept {
     return type == MPI_FLOAT || type == MPI_DOUBLE || type == MPI_LONG_DOUBLE;
 }
 
-// Pairs of op and type that the library surely takes; others it may take or not.
+// Pairs of op and type that the library surely takes. It may take others.
 constexpr bool plausible_op(MPI_Op op, MPI_Datatype type) noexcept {
     if (!library::is_op_handle(op)) return false;
     if (!library::is_builtin_op(op)) return true;
@@ -58,13 +57,13 @@ constexpr bool plausible_op(MPI_Op op, MPI_Datatype type) noexcept {
     return is_plain_integer(type) || (arithmetic && is_plain_real(type));
 }
 
-// The library refuses one buffer used for both sides, except in the vector forms' empty cases.
+// The library refuses one buffer for both sides, unless nothing is sent.
 inline bool plausible_pair(const CallFacts& facts) noexcept {
     return facts.sendbuf != facts.recvbuf || facts.sendbuf == nullptr || facts.count == 0;
 }
 
-// Where errors return a program may look for them at the call. Only the library knows whether it
-// takes derived types (committed?), counts in arrays, and a send buffer inside the receive buffer.
+// Where errors return, a program may look for them at the call. Only the library knows whether it
+// takes derived types (which may not be committed), counts in arrays, and buffers that overlap.
 inline bool plausible_where_errors_return(const CallFacts& facts, int ranks) noexcept {
     if (!library::is_builtin_type(facts.type) || !library::is_builtin_type(facts.other_type))
         return false;
@@ -99,7 +98,7 @@ inline bool plausible(Call call, const CallFacts& facts, const CommTraits& comm,
            plausible_peer(facts.other_peer, comm.size, true);
 }
 
-// The library takes these arguments for sure, as far as can be seen from outside.
+// True where the library takes the arguments for sure.
 inline bool surely_taken(Call call, const CallFacts& facts, const CommTraits& comm,
                          int tag_upper_bound) noexcept {
     return plausible(call, facts, comm, tag_upper_bound) &&

@@ -4,7 +4,6 @@
 
 #include "engine.hpp"
 #include "plausible.hpp"
-#include "queueing.hpp"
 
 namespace vecmpi::offload {
 
@@ -16,37 +15,37 @@ constexpr size_t inline_bytes = 1024;
 
 constexpr size_t call_index(Call call) noexcept { return static_cast<size_t>(call); }
 
-// The library's call on this thread, nothing held: error handlers may do as they like.
+// The library's call on this thread. Nothing is held, so error handlers may do as they like.
 int issue_unowned(const Operation& operation, MPI_Request* app_request) noexcept {
     DirectCall scope(operation.call, Reentry::program);
     return operation.issue(operation.arguments, app_request);
 }
 
-// Nobody else needs the engine: nothing to own, nothing queued, nothing held.
+void count_inline(const Operation& operation) noexcept {
+    count(Counter::issued_inline);
+    count_call(call_index(operation.call), Path::inline_issue, payload_bytes(operation.facts));
+}
+
+// Where nobody else needs the engine. Nothing is queued or held.
 int issue_by_library(const Operation& operation, MPI_Request* app_request) noexcept {
     const int rc = operation.issue(operation.arguments, app_request);
-    count(Counter::issued_inline);
-    count_call(call_index(operation.call), Path::inline_issue, payload_bytes(operation.facts));
+    count_inline(operation);
     return rc;
 }
 
-// Issues on this thread as the owner, after everything that was queued. The program gets the real
+// After try_own(): on this thread, after everything that was queued. The program gets the real
 // request.
 int issue_owned(const Operation& operation, MPI_Request* app_request) noexcept {
-    int rc;
-    {
-        const Within owner(as_owner);
+    const int rc = engine->as_owner([&]() noexcept {
         if (engine->facts.queues) engine->drain();
-        rc = operation.issue(operation.arguments, app_request);
-    }
-    engine->leave();
-    count(Counter::issued_inline);
-    count_call(call_index(operation.call), Path::inline_issue, payload_bytes(operation.facts));
+        return operation.issue(operation.arguments, app_request);
+    });
+    count_inline(operation);
     return rc;
 }
 
-// A matched message belongs to a communicator that its receive does not name: MPI_COMM_WORLD's
-// handler is then the only one that can be asked for.
+// The receive of a matched message does not name its communicator. Then the handler of
+// MPI_COMM_WORLD is the only one that can be asked for.
 MPI_Comm comm_of(const CallFacts& facts) noexcept {
     return facts.comm == no_comm_argument ? MPI_COMM_WORLD : facts.comm;
 }
@@ -72,17 +71,9 @@ bool queue_operation(const Operation& operation, MPI_Request* app_request) noexc
         return false;
     }
     Slot* slot = engine->pool.take();
-    if (!slot) {
-        count(Counter::decline_no_slot);
-        return false;
-    }
-    slot->error = MPI_SUCCESS;
-    slot->mpi_request = MPI_REQUEST_NULL;
+    if (!slot) return false;
     slot->issue = operation.issue;
     slot->call = operation.call;
-    slot->persistent = false;
-    slot->forgotten = false;
-    slot->is_job = false;
     slot->takes_floats = operation.facts.reduces;
     if (slot->takes_floats) slot->floats = float_environment();
     std::memcpy(slot->arguments, operation.arguments, operation.argument_bytes);
@@ -97,16 +88,26 @@ bool is_small_message(const CallFacts& facts) noexcept {
            payload_bytes(facts) <= inline_bytes;
 }
 
-// A nonblocking call may be issued by the caller where no thread would do it better. Order is kept:
-// nothing may stand in the queue before it.
+// The caller issues a nonblocking call where no thread would do it better. Order is kept: nothing
+// is queued before it.
 bool may_issue_inline(const Operation& operation) noexcept {
     if (!engine->thread.exists() || engine->thread.stands_back()) return true;
     return is_small_message(operation.facts) && engine->nothing_queued();
 }
 
-// Its error handler may do as it likes, even leave by longjmp: nothing may be held when it runs.
+// Its error handler may do as it likes, even leave by longjmp. So nothing may be held when it runs.
 bool has_user_handler(MPI_Comm comm) noexcept {
     return library::is_comm_handle(comm) && comm_traits(comm).handler == CommTraits::Handler::user;
+}
+
+// Another thread owns the engine. The offload thread leaves it within a look to a WaitingCaller.
+int issue_contended(const Operation& operation, MPI_Request* app_request) noexcept {
+    for (int look = 0; look < 32 && !this_thread.is(Inside::engine); ++look) {
+        if (engine->try_own()) return issue_owned(operation, app_request);
+        cpu_pause();
+    }
+    return queue_operation(operation, app_request) ? int{MPI_SUCCESS}
+                                                   : issue_unowned(operation, app_request);
 }
 
 }  // namespace
@@ -132,7 +133,7 @@ int post(const Operation& operation, MPI_Request* app_request) noexcept {
         if (engine->try_own()) return issue_owned(operation, app_request);
     }
     if (!queue_operation(operation, app_request)) return issue_unowned(operation, app_request);
-    // The owner may have left before it saw our command: then it is ours to issue.
+    // The owner may have left before it saw our command. Then this thread issues it.
     if (!engine->thread.exists() && engine->try_own()) engine->leave();
     if (engine->thread.stands_back()) engine->wait_until_issued();  // nobody else would
     return MPI_SUCCESS;
@@ -140,30 +141,19 @@ int post(const Operation& operation, MPI_Request* app_request) noexcept {
 
 int run_twin(const Operation& operation, MPI_Status* status) noexcept {
     MPI_Request request = MPI_REQUEST_NULL;
-    int rc;
+    const auto completed = [&](int rc) noexcept {
+        return rc == MPI_SUCCESS ? wait_one(&request, status) : rc;
+    };
     if (operation.facts.reduces) note_op(operation.facts.op);
-    if (engine->facts.queues && engine->alone()) {
-        rc = issue_by_library(operation, &request);
-    } else if (engine->callers_complete()) {
-        rc = issue_unowned(operation, &request);
-    } else if (engine->try_own()) {
+    if (engine->facts.queues && engine->alone())
+        return completed(issue_by_library(operation, &request));
+    if (engine->callers_complete()) return completed(issue_unowned(operation, &request));
+    if (engine->try_own()) {
         count(Counter::taken_over, engine->thread.exists());
-        rc = issue_owned(operation, &request);
-    } else {
-        const WaitingCaller caller(*engine);  // the offload thread steps aside within a look
-        for (int look = 0; look < 32 && !this_thread.is(Inside::engine); ++look) {
-            if (engine->try_own()) {
-                rc = issue_owned(operation, &request);
-                if (rc != MPI_SUCCESS) return rc;
-                return wait_one(&request, status);
-            }
-            cpu_pause();
-        }
-        rc =
-            queue_operation(operation, &request) ? MPI_SUCCESS : issue_unowned(operation, &request);
+        return completed(issue_owned(operation, &request));
     }
-    if (rc != MPI_SUCCESS) return rc;
-    return wait_one(&request, status);
+    const WaitingCaller caller(*engine);
+    return completed(issue_contended(operation, &request));
 }
 
 bool is_reentrant() noexcept { return this_thread.is(Inside::library); }

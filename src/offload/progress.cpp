@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Progress for who waits for something other than a request of the program, or for nothing.
+// Progress for threads that wait for something other than a request of the program, or for nothing.
 #include "engine.hpp"
 
 namespace vecmpi::offload {
@@ -29,7 +29,7 @@ uint32_t looks_by_itself = 1;
 MPI_Request pending_for_ever() noexcept {
     MPI_Request request = never_complete.load(std::memory_order_relaxed);
     if (request != MPI_REQUEST_NULL) return request;
-    // No lock: the library's own may be held here, or needed to make a request.
+    // Without a lock: the library's may be held here, and making a request may need it.
     const MPI_Request made = start_request_for_ever();
     if (never_complete.compare_exchange_strong(request, made, std::memory_order_relaxed))
         return made;

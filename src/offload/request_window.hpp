@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The window: requests of the library that are active, and whose they are. Asks the library
-// nothing; the engine does.
+// The window: the library's requests that are active, and their slots. Never calls the library.
 #pragma once
 
 #include "slots.hpp"
 
 namespace vecmpi::offload {
 
-// Requests that one Testsome looks at. More wait their turn; the window rotates.
+// Requests that one Testsome looks at. The next look takes the following ones.
 constexpr unsigned testsome_window = 64;
 
-// Request i belongs to slot i. Read by the engine's owner, changed with the right to issue
-// (Engine::IssueScope); the count is released after what it counts, so that the owner may be in the
-// library's Testsome while another thread adds to the end.
+// Request i belongs to slot i. The engine's owner reads it; changes need the right to issue
+// (Engine::IssueScope). While the owner is in the library's Testsome another thread may add to the
+// end: the size is stored with release, after the request.
 class RequestWindow {
   public:
     uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
@@ -26,7 +25,7 @@ class RequestWindow {
         slot->state.store(SlotState::active, std::memory_order_release);
         size_.store(place + 1, std::memory_order_release);  // pairs with size()
     }
-    // The last one takes its place.
+    // The last one takes the place that becomes free.
     void remove(const Slot* slot, SlotPool& pool) noexcept {
         const uint32_t last = size_.load(std::memory_order_relaxed) - 1;
         const uint32_t place = slot->window_index;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a program may do with a request besides completing it: start, free, cancel, look, mark
-// partitions ready. Completion is in complete_one.cpp and its sisters.
+// What a program may do with a request besides completing it: start, free, cancel, ask, mark
+// partitions ready.
 #include "engine.hpp"
-#include "plausible.hpp"
-#include "queueing.hpp"
+#include "job_requests.hpp"
 #include "statuses.hpp"
 
 namespace vecmpi::offload {
@@ -15,38 +14,32 @@ Slot* slot_of(MPI_Request request) noexcept {
     return engine_runs() && is_virtual(request) ? engine->pool.find(request) : nullptr;
 }
 
-// Runs `work` with everything issued that was posted before, as the owner, or where callers ask
-// beside him.
+bool holds_virtual(int count, const MPI_Request requests[]) noexcept {
+    for (int i = 0; requests && i < count; ++i)
+        if (slot_of(requests[i])) return true;
+    return false;
+}
+
+// Runs `work` after everything that was posted before is issued: as the owner, or without owning
+// the engine where callers complete.
 template <class Work>
 int with_library(Work work) noexcept {
-    if (this_thread.is(Inside::engine)) {
+    const auto issue_and_work = [&]() noexcept {
         engine->drain();
         return work();
-    }
-    if (!engine->own()) {
-        engine->wait_until_issued();
-        const Within library(Inside::library);
-        return work();
-    }
-    int rc;
-    {
-        const Within owner(as_owner);
-        engine->drain();
-        rc = work();
-    }
-    engine->leave();
-    return rc;
+    };
+    if (this_thread.is(Inside::engine)) return issue_and_work();
+    if (engine->own()) return engine->as_owner(issue_and_work);
+    engine->wait_until_issued();
+    const Within library(Inside::library);
+    return work();
 }
 
-// A real request: everything posted before goes first, then the library's own call.
-template <class Call_>
-int directly(Call call, Call_ library_call) noexcept {
+// The library's own call, after everything that was posted before.
+template <class LibraryCall>
+int directly(Call call, LibraryCall library_call) noexcept {
     DirectCall scope(call);
     return library_call();
-}
-
-SlotState state_of(const Slot* slot) noexcept {
-    return slot->state.load(std::memory_order_acquire);
 }
 
 void start_slot(Slot* slot) noexcept {
@@ -89,13 +82,9 @@ void adopt_persistent(MPI_Comm comm, MPI_Request* app_request, MPI_Op op) noexce
     if (session_was_opened()) return count(Counter::decline_session);
     if (!window_serves(comm_traits(comm).handler)) return count(Counter::decline_error_handler);
     Slot* slot = engine->pool.take();
-    if (!slot) return count(Counter::decline_no_slot);
+    if (!slot) return;
     slot->mpi_request = *app_request;
-    slot->error = MPI_SUCCESS;
-    slot->issue = nullptr;
     slot->persistent = true;
-    slot->forgotten = false;
-    slot->is_job = false;
     slot->takes_floats = true;  // the request does not say whether it reduces
     slot->state.store(SlotState::inactive, std::memory_order_release);
     engine->note(RequestKind::virtual_persistent);
@@ -114,9 +103,7 @@ int start(MPI_Request* request) noexcept {
 }
 
 int start_all(int count, MPI_Request requests[]) noexcept {
-    bool any_virtual = false;
-    for (int i = 0; requests && i < count; ++i) any_virtual |= slot_of(requests[i]) != nullptr;
-    if (!any_virtual)
+    if (!holds_virtual(count, requests))
         return directly(Call::Startall, [&]() noexcept { return real.Startall(count, requests); });
     for (int i = 0; i < count; ++i)
         if (const int rc = start(&requests[i]); rc != MPI_SUCCESS) return rc;
@@ -173,24 +160,13 @@ int request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexc
     if (state == SlotState::inactive)
         return real.Request_get_status(MPI_REQUEST_NULL, flag, status);
     if (state != SlotState::done) return MPI_SUCCESS;
-    if (status != MPI_STATUS_IGNORE) {
-        const int kept = status->MPI_ERROR;
-        *status = slot->status;
-        status->MPI_ERROR = kept;
-    }
+    copy_status(slot->status, status);
     return slot->error;
 }
 
-// ---- looks at several requests (MPI 4.1, 3.7.6) ------------------------------------------------
+// ---- Request_get_status on several (MPI 4.1, 3.7.6): a library that has one has all three -------
 
 namespace {
-
-// The program has found one of these functions in the library, which then has all three.
-bool holds_virtual(int count, const MPI_Request requests[]) noexcept {
-    for (int i = 0; requests && i < count; ++i)
-        if (slot_of(requests[i])) return true;
-    return false;
-}
 
 // Null and inactive ones are complete as well, and nobody waits for them.
 struct Look {
@@ -286,32 +262,38 @@ int request_is_complete(MPI_Request request) noexcept {
     return slot ? engine->is_complete(slot) : real.X_Request_is_complete(request);
 }
 
-// ---- partitioned communication (MPI 4.0, 4.2): the request is started first, so these are issued
-// at once --------
+// ---- partitioned communication (MPI 4.0, 4.2) --------------------------------------------------
+
+namespace {
+
+// The program has started the request, so the partitions are marked at once. mark() gets the
+// library's own request.
+template <class Mark>
+int mark_ready(Call call, MPI_Request request, Mark mark) noexcept {
+    Slot* slot = slot_of(request);
+    if (!slot) return directly(call, [&]() noexcept { return mark(request); });
+    return with_library([&]() noexcept { return mark(slot->mpi_request); });
+}
+
+}  // namespace
 
 int pready(int partition, MPI_Request request) noexcept {
-    Slot* slot = slot_of(request);
-    if (!slot)
-        return directly(Call::Pready, [&]() noexcept { return real.Pready(partition, request); });
-    return with_library([&]() noexcept { return real.Pready(partition, slot->mpi_request); });
+    return mark_ready(Call::Pready, request, [=](MPI_Request mpi_request) noexcept {
+        return real.Pready(partition, mpi_request);
+    });
 }
 
 int pready_range(int low, int high, MPI_Request request) noexcept {
-    Slot* slot = slot_of(request);
-    if (!slot)
-        return directly(Call::Pready_range,
-                        [&]() noexcept { return real.Pready_range(low, high, request); });
-    return with_library([&]() noexcept { return real.Pready_range(low, high, slot->mpi_request); });
+    return mark_ready(Call::Pready_range, request, [=](MPI_Request mpi_request) noexcept {
+        return real.Pready_range(low, high, mpi_request);
+    });
 }
 
 int pready_list(int length, const int partitions[], MPI_Request request) noexcept {
-    Slot* slot = slot_of(request);
     auto* list = const_cast<int*>(partitions);  // MPICH 4.0 declares it without const
-    if (!slot)
-        return directly(Call::Pready_list,
-                        [&]() noexcept { return real.Pready_list(length, list, request); });
-    return with_library(
-        [&]() noexcept { return real.Pready_list(length, list, slot->mpi_request); });
+    return mark_ready(Call::Pready_list, request, [=](MPI_Request mpi_request) noexcept {
+        return real.Pready_list(length, list, mpi_request);
+    });
 }
 
 int parrived(MPI_Request request, int partition, int* flag) noexcept {
@@ -323,7 +305,7 @@ int parrived(MPI_Request request, int partition, int* flag) noexcept {
         engine->look(slot);
         if (state_of(slot) != SlotState::done)
             return real.Parrived(slot->mpi_request, partition, flag);
-        *flag = 1;  // all partitions arrived; the library's own request is inactive again
+        *flag = 1;  // all partitions have arrived, and the library's own request is inactive again
         return int{MPI_SUCCESS};
     });
 }

@@ -9,32 +9,32 @@
 
 namespace vecmpi::offload {
 
-// What ends a wait: a message, or what another rank of the node writes to shared memory.
+// What ends a wait: a message, or a write of another rank of the node to shared memory.
 enum class WaitsFor : uint8_t { messages, memory };
 
-// Between two sleeps its looks arm what they find empty, and it lies at the door where it waits for
-// memory. What its last look armed is forgotten with it.
+// Before a sleep it looks once more, and that look arms what it finds empty. Where it waits for
+// memory, the door of this process (base/door.cpp) is armed too.
 class SleepingWait {
   public:
     SleepingWait() = default;
     ~SleepingWait() {
-        get_up();
+        leave_door();
         library::forget_armed();
     }
     SleepingWait(const SleepingWait&) = delete;
     SleepingWait& operator=(const SleepingWait&) = delete;
     // The next look is the last one before a sleep.
-    void lie_down(bool at_door) noexcept;
-    // False where nothing was armed, or the door is shut: it looks again at once.
+    void prepare(bool at_door) noexcept;
+    // False where it did not sleep: the next look comes at once.
     bool sleep() noexcept;
     bool is_refused_often() const noexcept { return refusals_ % library::most_refusals == 0; }
-    // Has the library moved something since the last call? What wakes nobody must be looked for.
+    // The library has moved something since the last call.
     bool library_moved() noexcept {
         return std::exchange(events_, library::library_events) != library::library_events;
     }
 
   private:
-    void get_up() noexcept;
+    void leave_door() noexcept;
 
     const Within wait_{Inside::wait};
     int door_ = -1;

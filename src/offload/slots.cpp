@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The slot pool: a mapped array, a stack of slots given back, and a mark below which slots were
-// used before.
+// The slot pool: a mapped array, a stack of the slots that were given back, and the number of slots
+// that were ever used.
 #include "slots.hpp"
 
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ void SlotPool::prefer_node(int numa_node) noexcept {
     prefer_numa_node(slots_, sizeof(Slot) * slot_count, numa_node);
 }
 
-Slot* SlotPool::take() noexcept {
+Slot* SlotPool::find_free() noexcept {
     uint16_t index;
     if (used_.pop(index)) return slots_ + index;
     if (untouched_.load(std::memory_order_relaxed) >= slot_count) return nullptr;
@@ -36,6 +36,18 @@ Slot* SlotPool::take() noexcept {
     }
     slots_[fresh].generation = 1;
     return slots_ + fresh;
+}
+
+Slot* SlotPool::take() noexcept {
+    Slot* slot = find_free();
+    if (!slot) {
+        count(Counter::decline_no_slot);
+        return nullptr;
+    }
+    slot->error = MPI_SUCCESS;
+    slot->mpi_request = MPI_REQUEST_NULL;
+    slot->persistent = slot->forgotten = slot->is_job = slot->takes_floats = false;
+    return slot;
 }
 
 void SlotPool::give(Slot* slot) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Storage of queued operations and the handle values of their virtual requests. Does not issue or
-// complete anything.
+// Storage of queued operations and the handle values of their virtual requests. Issues and
+// completes nothing.
 #pragma once
 
 #include <boost/lockfree/stack.hpp>
@@ -10,18 +10,18 @@
 
 namespace vecmpi::offload {
 
-// Life of a slot: free -> posted -> active -> done -> free, and for a persistent request
-// inactive -> posted -> active -> done -> inactive. The slot of a job is never posted. Abandoned:
-// freed by the program while its job is under way; free when that is done.
+// Life of a slot: free -> posted -> active -> done -> free. Of a persistent request: inactive ->
+// posted -> active -> done -> inactive. The slot of a job is never posted. It is abandoned where
+// the program frees the request while the job is under way, and free when the job is done.
 enum class SlotState : uint32_t { free, posted, active, done, inactive, abandoned };
 
 // One cache line for the engine and the waiting thread, then the arguments. The thread that took
-// the slot writes everything before the push; the owner of the engine writes status, error and
-// mpi_request until it stores `done`.
+// the slot writes everything before the push. Then the owner of the engine writes status, error and
+// mpi_request, and last `done`.
 struct alignas(64) Slot {
     std::atomic<SlotState>
         state;            // stored with release by the writer of the fields, loaded with acquire
-    uint32_t generation;  // 1..generations-1; part of the handle, so that a stale handle is seen
+    uint32_t generation;  // 1..generations-1; part of the handle, so that a stale one is noticed
     int error;
     MPI_Request mpi_request;
     MPI_Status status;
@@ -35,14 +35,18 @@ struct alignas(64) Slot {
     };
     Call call;
     bool persistent;
-    bool
-        forgotten;  // freed by a callback while the library was looking at it: poll() gives it back
-    bool is_job;    // completes with a job of the engine's, not in the window
-    bool takes_floats;        // may do arithmetic: the offload thread computes as the poster would
+    bool forgotten;     // freed in a callback of the Testsome that looks at it; the engine gives it
+                        // back
+    bool is_job;        // completes with a job, not in the window
+    bool takes_floats;  // may do arithmetic: the offload thread computes as the poster would
     FloatEnvironment floats;  // the poster's, with takes_floats
     alignas(64) std::byte arguments[max_argument_bytes];
 };
 static_assert(offsetof(Slot, arguments) == 64);
+
+inline SlotState state_of(const Slot* slot) noexcept {
+    return slot->state.load(std::memory_order_acquire);
+}
 
 constexpr unsigned slot_index_bits = 14;
 constexpr unsigned slot_count = 1u << slot_index_bits;
@@ -64,7 +68,8 @@ class SlotPool {
     SlotPool& operator=(const SlotPool&) = delete;
 
     bool usable() const noexcept { return slots_ != nullptr; }
-    Slot* take() noexcept;  // null when all are in use
+    // Its flags are false. Null, and counted, where all are in use.
+    Slot* take() noexcept;
     void give(Slot* slot) noexcept;
     Slot* find(MPI_Request request) noexcept;  // null for a handle that is not in use
     MPI_Request handle(const Slot* slot) const noexcept {
@@ -75,6 +80,8 @@ class SlotPool {
     void prefer_node(int numa_node) noexcept;
 
   private:
+    Slot* find_free() noexcept;
+
     Slot* slots_ = nullptr;               // mapped; pages are touched on first use
     std::atomic<uint32_t> untouched_{0};  // slots from here on were never used
     boost::lockfree::stack<uint16_t, boost::lockfree::fixed_sized<true>,

@@ -7,7 +7,6 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-#include "offload/queueing.hpp"
 #include "running_engine.hpp"
 
 using namespace vecmpi;

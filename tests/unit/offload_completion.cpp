@@ -115,13 +115,7 @@ TEST_CASE("Testany, Testsome: a result that is there already is reported",
     std::vector<MPI_Request> requests{library_request(9), queued(1, {.looks = 1})};
     Slot* slot = engine->pool.find(requests[1]);
     REQUIRE(eventually([slot] {
-        if (engine->try_own()) {
-            {
-                const Within owner(as_owner);
-                engine->step();
-            }
-            engine->leave();
-        }
+        if (engine->try_own()) engine->as_owner([] { engine->step(); });
         return slot->state.load() == SlotState::done;
     }));
     int index = -1, flag = 0;

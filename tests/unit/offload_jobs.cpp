@@ -257,7 +257,7 @@ TEST_CASE("jobs: an error is raised by the handler of the communicator, nothing 
     CHECK((statuses[0].MPI_ERROR == MPI_SUCCESS && statuses[1].MPI_ERROR == MPI_ERR_INTERN));
     CHECK((raised.error == MPI_ERR_INTERN && raised.times == 2));
     CountedJob job(traces[0], 5, MPI_ERR_OTHER);
-    CHECK(run_job(Call::Allreduce, job, comm) == MPI_ERR_OTHER);
+    CHECK(run_job(job, comm) == MPI_ERR_OTHER);
     CHECK(raised.times == 3);
 }
 
@@ -331,7 +331,7 @@ TEST_CASE("jobs: a blocking job lets the others go on", "[offload][jobs]") {
     Trace first, second;
     MPI_Request request = posted_job(first, 5);
     CountedJob job(second, 100);
-    CHECK(run_job(Call::Allreduce, job, comm) == MPI_SUCCESS);
+    CHECK(run_job(job, comm) == MPI_SUCCESS);
     CHECK(eventually([&] { return first.destroyed.load(); }));
     int flag = 0;
     CHECK(request_get_status(request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS);
@@ -353,7 +353,7 @@ TEST_CASE("jobs: where callers ask, an owner that does not come back holds up no
     MPI_Request tested = posted_job(traces[2], 20);
     for (int flag = 0; !flag;) CHECK(test_one(&tested, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     CountedJob job(traces[3], 20);
-    CHECK(run_job(Call::Allreduce, job, comm) == MPI_SUCCESS);
+    CHECK(run_job(job, comm) == MPI_SUCCESS);
     engine->leave();
 }
 
@@ -364,10 +364,8 @@ TEST_CASE("jobs: looks from a wait of the library", "[offload][jobs]") {
     engine->facts.library_locks = true;
     CHECK(job_look_after_poll() == library::JobLook::after_unlock);
     engine->facts.library_locks = false;
-    {
-        const Within owner(as_owner);
-        CHECK(job_look_after_poll() == library::JobLook::none);
-    }
+    engine->own();
+    engine->as_owner([] { CHECK(job_look_after_poll() == library::JobLook::none); });
     Trace trace;
     MPI_Request request = posted_job(trace, 4);
     CHECK(library::jobs_under_way == 1);

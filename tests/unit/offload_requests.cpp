@@ -14,11 +14,7 @@ SlotState state_of(MPI_Request request) { return engine->pool.find(request)->sta
 
 void look_as_owner() {
     engine->own();
-    {
-        const Within owner(as_owner);
-        engine->step();
-    }
-    engine->leave();
+    engine->as_owner([] { engine->step(); });
 }
 
 // A virtual request whose operation is complete, but not yet taken by the program.

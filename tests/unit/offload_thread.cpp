@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-#include "offload/naps.hpp"
+#include "offload/poll_interval.hpp"
 #include "running_engine.hpp"
 
 using namespace vecmpi;
@@ -102,11 +102,7 @@ TEST_CASE("the thread does not park while a command is between queue and window"
     MPI_Request request = MPI_REQUEST_NULL;
     engine->own();
     post_fake(1, {.looks = 3}, &request);
-    {
-        const Within owner(as_owner);
-        engine->drain();
-    }
-    engine->leave();
+    engine->as_owner([] { engine->drain(); });
     CHECK(fake::thread_of(fake::What::issue, 1) == std::this_thread::get_id());
     CHECK(eventually([&] { return engine->pool.find(request)->state.load() == SlotState::done; }));
     CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
@@ -232,15 +228,16 @@ TEST_CASE("a forked child never touches the engine", "[offload][thread]") {
     CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }
 
-TEST_CASE("Naps: longer while little moves, shorter while much does", "[offload][thread]") {
-    Naps naps;
-    for (uint64_t expected : {100, 200, 400, 400}) CHECK(naps.next_us(3) == expected);
-    for (uint64_t expected : {200, 100, 50, 50}) CHECK(naps.next_us(1000) == expected);
-    naps.restart();
-    CHECK(naps.next_us(0) == 100);
-    for (int i = 0; i < 249; ++i) CHECK(naps.next_us(0) <= 400);
-    CHECK(naps.next_us(0) == 1000);
-    CHECK(naps.next_us(1) == 400);
-    naps.restart();
-    CHECK(naps.next_us(0) == 100);
+TEST_CASE("poll interval: longer while little moves, shorter while much does",
+          "[offload][thread]") {
+    PollInterval interval;
+    for (uint64_t expected : {100, 200, 400, 400}) CHECK(interval.next_us(3) == expected);
+    for (uint64_t expected : {200, 100, 50, 50}) CHECK(interval.next_us(1000) == expected);
+    interval.restart();
+    CHECK(interval.next_us(0) == 100);
+    for (int i = 0; i < 249; ++i) CHECK(interval.next_us(0) <= 400);
+    CHECK(interval.next_us(0) == 1000);
+    CHECK(interval.next_us(1) == 400);
+    interval.restart();
+    CHECK(interval.next_us(0) == 100);
 }

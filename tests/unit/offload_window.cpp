@@ -19,13 +19,7 @@ std::vector<MPI_Request> queued_many(int count, const fake::Plan& plan = {}) {
 
 bool step_as_owner() {
     engine->own();
-    bool moved;
-    {
-        const Within owner(as_owner);
-        moved = engine->step();
-    }
-    engine->leave();
-    return moved;
+    return engine->as_owner([] { return engine->step(); });
 }
 
 }  // namespace

@@ -38,13 +38,13 @@ struct TypeShape {
     bool builtin = false;  // its bytes in memory are its packed bytes
 };
 TypeShape shape_of(MPI_Datatype type) noexcept;
-// Found out by packing nothing: the library itself refuses a type that is not committed, before any
-// rank waits.
+// Packs nothing with the type: the library refuses one that is not committed.
 bool is_committed(MPI_Datatype type, MPI_Comm comm) noexcept;
 
-// A null buffer that is no MPI_BOTTOM: the library's to refuse. (A part of it would not be null.)
+// A null buffer that is not MPI_BOTTOM: the library must refuse it. (A part of it would not be
+// null.)
 bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
-// The same of one that is written to, where MPI_IN_PLACE means nothing.
+// The same for a buffer that is written to, which may not be MPI_IN_PLACE.
 bool is_refused_output(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
 
 }  // namespace vecmpi::offload

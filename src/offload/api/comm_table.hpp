@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Part of the door of src/offload: what a layer keeps beside communicators of the program's, found
-// by their handles and given up when the program frees them.
+// Part of the door of src/offload: what a layer keeps for communicators of the program. Found by
+// their handles, and given up when the program frees them.
 #pragma once
 
 #include <mpi.h>
@@ -17,8 +17,8 @@ namespace vecmpi::offload {
 template <class Entry>
 class CommDeparture;
 
-// One table for each type of entry, which can be moved. A thread that frees a communicator finds
-// its entry until the end of that call, and no other thread does.
+// One table for each type of entry. Entries can be moved. A thread that frees a communicator finds
+// its entry until the end of that call; no other thread does.
 template <class Entry>
 class CommTable {
   public:
@@ -26,7 +26,7 @@ class CommTable {
 
     static inline std::mutex mutex;  // of all below; held for moments
 
-    // Null: nothing is kept beside it.
+    // Null: nothing is kept for it.
     static Entry* find(MPI_Comm comm) noexcept {
         for (Departing* one = departing_; one != nullptr; one = one->outer)
             if (one->comm == comm) return &one->entry;
@@ -50,15 +50,15 @@ class CommTable {
         std::swap(forgotten, entries());
     }
 
-    // Without the lock. Acquire/release: who reads the number that it read before it found an entry
-    // knows that nobody has given that up.
+    // Without the lock. Read it before find(). While it stays the same, no entry was given up
+    // (acquire and release).
     static uint64_t epoch() noexcept { return epoch_.load(std::memory_order_acquire); }
 
   private:
     friend class CommDeparture<Entry>;
     static void change_epoch() noexcept { epoch_.fetch_add(1, std::memory_order_acq_rel); }
     static inline std::atomic<uint64_t> epoch_{1};
-    // A communicator that this thread is freeing; inside its callbacks it may free others.
+    // A communicator that this thread is freeing. Its callbacks may free others.
     struct Departing {
         MPI_Comm comm;
         Entry entry;
@@ -69,10 +69,10 @@ class CommTable {
         __attribute__((tls_model("initial-exec"))) = nullptr;
 };
 
-// Stands where the library frees a communicator. The program's delete callbacks run in there, and
-// collectives that they make on it are this thread's still; nobody else finds what stood beside it,
-// since the next communicator may get its handle. Given up in the end, unless it stays; at once
-// where memory has run out.
+// Around the library's call that frees a communicator. The program's delete callbacks run in there,
+// and may still make collectives on it: this thread finds its entry. No other thread does, since
+// the next communicator may get the handle. The entry is given up at the end, unless it stays. (At
+// once where there is no memory.)
 template <class Entry>
 class CommDeparture {
   public:

@@ -18,9 +18,9 @@ struct CommTraits {
 CommTraits comm_traits(MPI_Comm comm) noexcept;
 // Collective over comm, blocking, by the library: can all ranks, and did all give the same number?
 bool all_can(MPI_Comm comm, bool can, uint64_t same_number = 0) noexcept;
-// A session may outlive MPI_Finalize, and its requests with it, when nobody knows virtual ones any
-// more. Which communicators are of a session nobody can tell: no request of one that was first used
-// afterwards is virtual. Each rank's own: who needs it for all of them asks all_can().
+// A session and its requests may outlive MPI_Finalize, after which no virtual request is known. No
+// call tells whether a communicator is of a session. So once one was opened, operations are not
+// queued. Of this rank only; all_can() asks all of them.
 bool session_was_opened() noexcept;
 // Before a communicator is freed or its error handler changes.
 void forget_comm_traits() noexcept;

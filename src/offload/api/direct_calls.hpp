@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that the library executes on the caller's thread, and what may come back to MPI from them.
+// Calls that the library executes on the caller's thread, and calls of MPI that come back from
+// them.
 #pragma once
 
 #include "library/api.hpp"
@@ -7,13 +8,12 @@
 
 namespace vecmpi::offload {
 
-// Whose calls come back to MPI from inside a call: the library's own (ROMIO), which go straight to
-// the real functions; or the program's (callbacks), which are served as usual. An error handler of
-// the program may leave the call by longjmp: with `program` nothing is left behind.
+// Whose calls come back to MPI from inside a call. The library's own (ROMIO) go straight to the
+// real functions. The program's (callbacks) are served as usual; its error handler may even leave
+// the call by longjmp, since nothing is held.
 enum class Reentry { library, program };
 
-// A call that the library executes on the caller's thread: everything posted before is issued
-// first.
+// A call that the library executes on the caller's thread, after everything that was posted before.
 class DirectCall {
   public:
     explicit DirectCall(Call call, Reentry reentry = Reentry::library) noexcept;
@@ -25,7 +25,7 @@ class DirectCall {
     bool marks_inside_;
 };
 
-// For a call that runs without the library: it comes after all that this thread posted before.
+// For a call that runs without the library: all that this thread has posted is issued first.
 void issue_what_was_posted() noexcept;
 
 // True inside a real function that we called on this thread: hand the call on untouched.

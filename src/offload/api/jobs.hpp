@@ -14,15 +14,15 @@ namespace vecmpi::offload {
 class Job {
   public:
     virtual ~Job() = default;
-    // One look: issues and completes what can be. True when all is done; it is not called again
-    // then, and the engine destroys the job. Called inside the library (is_reentrant() holds), by
-    // one thread at a time but not always the same, with the float environment of the thread that
-    // posted the job. Never blocks, and never waits for a lock that may be held while the library
-    // is called: it may run deep inside a wait of the library.
+    // One look: issues and completes what can be. True when all is done; then it is not called
+    // again, and the engine destroys the job. Called inside the library (is_reentrant() holds), by
+    // one thread at a time but not always the same, with the float environment of the poster.
+    // Never blocks, and never waits for a lock that may be held while the library is called: it may
+    // run deep inside a wait of the library.
     virtual bool advance() noexcept = 0;
     int error = MPI_SUCCESS;  // of the whole, once done
-    // advance() calls nothing of the library's. Whoever looks in vain then lets the library look:
-    // the rank that is waited for may itself wait for a message of ours.
+    // advance() never calls the library. After a look that found nothing the engine polls the
+    // library: the other rank may itself wait for a message of ours.
     bool waits_for_memory = false;
 
   protected:
@@ -31,31 +31,30 @@ class Job {
     Job& operator=(const Job&) = delete;
 };
 
-// True where jobs go on whatever call their rank is in, be it a wait of the library's own. Agreed
-// in MPI_Init: equal on all ranks of MPI_COMM_WORLD. False before MPI_Init and from MPI_Finalize
-// on.
+// True where jobs go on whatever call their rank is in, even a wait of the library. Agreed in
+// MPI_Init: equal on all ranks of MPI_COMM_WORLD. False before MPI_Init and from MPI_Finalize on.
 bool jobs_are_served() noexcept;
 // True while a thread of ours looks at jobs without rest. Of this rank only.
 bool jobs_are_watched() noexcept;
 
-// Nonblocking: the request completes with the job; it is virtual, or stands in for one that no slot
-// is left for. Jobs and operations posted before have no order among them. comm: whose error
-// handler hears of Job::error, in the call that completes the request. Always MPI_SUCCESS. A job of
-// which the other ranks have begun theirs cannot be declined: without memory for it the call
-// returns when it is done.
+// Nonblocking: the request completes with the job. It is virtual, or a request of the library where
+// no slot is left. Jobs and operations have no order among them. comm: its error handler is called
+// with Job::error, in the call that completes the request. Always MPI_SUCCESS. The other ranks have
+// begun their jobs, so this one cannot be declined: without memory the call returns when it is
+// done.
 int post_job(Call call, std::unique_ptr<Job> job, MPI_Comm comm, MPI_Request* app_request) noexcept;
 
-// Blocking, on this thread; other jobs go on meanwhile. Returns job.error, which comm's handler has
-// heard of.
-int run_job(Call call, Job& job, MPI_Comm comm) noexcept;
-// The same for a job that calls an operator of the program, which may wait for other threads, which
-// may call MPI: nobody must wait for this thread meanwhile, so it does not own the engine.
-int run_job_beside(Call call, Job& job, MPI_Comm comm) noexcept;
+// Blocking, on this thread; other jobs go on meanwhile. Returns job.error, after it was raised with
+// comm's handler.
+int run_job(Job& job, MPI_Comm comm) noexcept;
+// The same for a job that calls an operator of the program. The operator may wait for a thread that
+// calls MPI, and that thread must not wait for this one. So this one does not own the engine.
+int run_job_unowned(Call call, Job& job, MPI_Comm comm) noexcept;
 
 // What a persistent request knows of its jobs; lives as long as the process.
 struct JobMaker {
-    // The job of one MPI_Start from the arguments that the request keeps. Null: there is nothing to
-    // do, and the request is complete with *error. Called inside the library, on the program's
+    // The job of one MPI_Start, from the arguments that the request keeps. Null: there is nothing
+    // to do, and the request is complete with *error. Called inside the library by the program's
     // thread.
     std::unique_ptr<Job> (*make)(const void* arguments, int* error) noexcept;
     // The request is gone, and its last job done: frees what the arguments own.
@@ -63,8 +62,8 @@ struct JobMaker {
 };
 
 // A persistent request, inactive, virtual. arguments: trivially copyable, at most
-// max_argument_bytes. MPI_ERR_NO_MEM, and nothing done, where no slot is left: whether all ranks
-// have one is for the caller to find out, who may communicate in MPI_X_init (MPI 4.0, 6.13).
+// max_argument_bytes. MPI_ERR_NO_MEM, and nothing done, where no slot is left. Whether all ranks
+// have one, the caller must find out: it may communicate in MPI_X_init (MPI 4.0, 6.13).
 int make_persistent_job(Call call, MPI_Comm comm, const JobMaker& maker, const void* arguments,
                         size_t argument_bytes, MPI_Request* app_request) noexcept;
 

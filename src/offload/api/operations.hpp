@@ -15,11 +15,10 @@ namespace vecmpi::offload {
 using IssueFunction = int (*)(const void* arguments, MPI_Request* mpi_request) noexcept;
 constexpr size_t max_argument_bytes = 128;
 
-// No communicator argument: a value that is no communicator's handle, nor MPI_COMM_NULL, which a
-// program may pass.
+// There is no communicator argument. No handle, and not MPI_COMM_NULL, which a program may pass.
 constexpr MPI_Comm no_comm_argument = static_cast<MPI_Comm>(0x80000000u);
 
-// What can be said of a call's arguments without asking the library. Absent arguments keep their
+// A call's arguments, as far as paths look at them. Arguments that a call lacks keep their
 // defaults.
 struct CallFacts {
     MPI_Comm comm = no_comm_argument;
@@ -38,8 +37,8 @@ struct CallFacts {
     bool collective = false;
     bool reduces = false;      // op is given
     bool vector_form = false;  // counts come in arrays: not looked at
-    bool type_arrays =
-        false;  // datatypes come in arrays: the mpi_f08 bindings pass copies that end with the call
+    // Datatypes come in arrays. The mpi_f08 bindings pass copies that end with the call.
+    bool type_arrays = false;
 };
 
 struct Operation {
@@ -58,27 +57,26 @@ Operation make_operation(Call call, IssueFunction issue, const Arguments& argume
     return {call, issue, &arguments, sizeof(Arguments), facts};
 }
 
-// Nonblocking call: issues it or puts it on the queue; *app_request is real or virtual
-// (MPI 4.0, 3.7 and 6.12).
+// Nonblocking call: issues it or queues it. *app_request is real or virtual (MPI 4.0, 3.7
+// and 6.12).
 int post(const Operation& operation, MPI_Request* app_request) noexcept;
 
 // Blocking call as its nonblocking twin: returns when it is complete. Waits on the ladder.
 int run_twin(const Operation& operation, MPI_Status* status) noexcept;
 
-// True where a blocking point-to-point call on this communicator may run as its twin; else the
+// True where a blocking point-to-point call on this communicator may run as its twin. Else the
 // caller uses the real blocking function. Declines re-entrant calls, communicators with an error
-// handler of their own, and everything where the library itself waits as well.
+// handler function, and everything where the library waits as well as we do.
 bool twin_serves(MPI_Comm comm) noexcept;
 
-// True where the library surely takes the arguments, judged without asking it. For calls whose
-// parts must not be begun when one of them would be refused. The communicator is one that
-// twin_serves().
+// True where the library surely takes the arguments; does not ask it. For calls of several parts:
+// none is begun where one might be refused. twin_serves() the communicator.
 bool library_surely_takes(const Operation& operation) noexcept;
 
 // True where blocking collectives on this communicator run as their nonblocking twins. Equal on all
-// ranks of the communicator: MPI does not match a blocking collective with a nonblocking one
-// (MPI 4.0, 6.12). So also in a callback, where another rank may call outside of one: the library
-// does not hold its lock there. Declines only on the offload thread, which cannot wait for itself.
+// ranks of it: MPI does not match a blocking collective with a nonblocking one (MPI 4.0, 6.12). So
+// also in a callback, where the library does not hold its lock. False only on the offload thread,
+// which cannot wait for itself.
 bool collective_twin_serves(MPI_Comm comm) noexcept;
 
 }  // namespace vecmpi::offload

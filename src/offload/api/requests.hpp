@@ -37,18 +37,19 @@ int pready_range(int low, int high, MPI_Request request) noexcept;
 int pready_list(int length, const int partitions[], MPI_Request request) noexcept;
 int parrived(MPI_Request request, int partition, int* flag) noexcept;
 
-// After a real persistent request was made on comm: gives the program a virtual one in its place
-// where the offload thread serves it, else leaves it. op: of a reduction.
+// After a real persistent request was made on comm: puts a virtual one in its place where the
+// offload thread serves it. op: of a reduction.
 void adopt_persistent(MPI_Comm comm, MPI_Request* app_request, MPI_Op op = MPI_SUM) noexcept;
 
-// From now on there may be requests that only the library's own Waitall takes rightly: generalized
-// ones, those of files among them. MPICH 4.0's Testall frees them twice, and ROMIO's collective
+// From now on there may be generalized requests, those of files among them. Only the library's own
+// Waitall completes them rightly: MPICH 4.0's Testall frees them twice, and ROMIO's collective
 // calls match only if all ranks make progress with one request after the other.
 void note_generalized_requests() noexcept;
 // From now on the library's progress calls functions of the program (MPIX_Async_start of
-// MPICH 4.1): not on a thread that the program does not know. Nothing where no engine runs.
+// MPICH 4.1). They must not run on the offload thread, which the program does not know. Nothing
+// where no engine runs.
 void note_poll_functions() noexcept;
-// Such requests and persistent ones may exist from before the engine ran: a session made them.
+// A session may have made generalized and persistent requests before the engine ran.
 void note_earlier_requests() noexcept;
 
 }  // namespace vecmpi::offload

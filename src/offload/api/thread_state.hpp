@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a thread is in the midst of. Decides nothing: others ask.
+// What a thread is doing right now. Decides nothing: others ask.
 #pragma once
 
 #include <cstdint>
 
 namespace vecmpi::offload {
 
-// A thread may be in several of these at once, and in each again: a job that the library's poll
-// looks at, inside a call of the engine's owner.
+// A thread may be in several of these at once, and in one of them again: a poll of the library
+// looks at a job, inside a call of the engine's owner.
 enum class Inside : uint8_t {
     library = 1 << 0,  // a real function that we called: calls from here are the library's own
-    engine = 1 << 1,   // this thread holds the engine
+    engine = 1 << 1,   // this thread owns the engine
     issuing = 1 << 2,  // it holds the right to issue, see Engine::IssueScope
     job = 1 << 3,      // Job::advance()
-    wait = 1 << 4,     // a wait of the engine's, which rests by itself
-    poll = 1 << 5,     // a poll of the library's that looks at jobs
+    wait = 1 << 4,     // a wait of the engine, which rests by itself
+    poll = 1 << 5,     // a poll of the library, which looks at jobs
 };
 constexpr uint8_t operator|(Inside one, Inside other) noexcept {
     return static_cast<uint8_t>(static_cast<uint8_t>(one) | static_cast<uint8_t>(other));
@@ -26,7 +26,7 @@ struct ThreadState {
     bool is_offload_thread = false;
 
     bool is(Inside what) const noexcept { return (inside & static_cast<uint8_t>(what)) != 0; }
-    // Of who is not yet inside that.
+    // Only where it is not inside that yet.
     void enter(Inside what) noexcept {
         inside = static_cast<uint8_t>(inside | static_cast<uint8_t>(what));
     }
@@ -36,9 +36,9 @@ struct ThreadState {
 };
 extern thread_local constinit ThreadState this_thread __attribute__((tls_model("initial-exec")));
 
-// This thread is inside that, to the end of the scope. For a call of the library's that is a part
-// of a path of ours, Inside::library: comes back to MPI as a DirectCall does, but orders nothing
-// and counts nothing.
+// This thread is inside that, to the end of the scope. Inside::library is for a call of the library
+// within a path of ours. As in a DirectCall, calls that come back to MPI are the library's own; but
+// nothing is put in order or counted.
 class Within {
   public:
     explicit Within(Inside what) noexcept : Within(static_cast<uint8_t>(what)) {}
@@ -52,8 +52,5 @@ class Within {
   private:
     uint8_t before_;
 };
-
-// As the owner of the engine: inside the library, so that what comes back to MPI is not ours.
-constexpr uint8_t as_owner = Inside::library | Inside::engine;
 
 }  // namespace vecmpi::offload

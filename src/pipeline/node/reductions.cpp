@@ -166,7 +166,7 @@ std::optional<int> iallreduce(Call call, MPI_Request* request, const void* sendb
     // The others do not go back.
     *request = MPI_REQUEST_NULL;
     AllreduceJob now(std::move(jobs), what);
-    return offload::run_job(call, now, comm);
+    return offload::run_job(now, comm);
 }
 
 std::optional<int> reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,

@@ -250,8 +250,8 @@ std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer,
     if (!run) return out_of_memory(comm);
     if (is_nonblocking(form))
         return offload::post_job(form.call, std::move(run), comm, form.request);
-    return calls_program ? offload::run_job_beside(form.call, *run, comm)
-                         : offload::run_job(form.call, *run, comm);
+    return calls_program ? offload::run_job_unowned(form.call, *run, comm)
+                         : offload::run_job(*run, comm);
 }
 
 }  // namespace vecmpi::pipeline

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One look at requests of which some are virtual.
-#include "mixture.hpp"
-
-#include "statuses.hpp"
+#include "mixed_requests.hpp"
 
 namespace vecmpi::offload {
 
-// Place of a virtual handle that is not in use, or -1.
-int Mixture::stale() const noexcept {
+int MixedRequests::check() const noexcept {
+    if (!reals_.usable()) return MPI_ERR_NO_MEM;
+    int flag;
     for (int i = 0; i < count_; ++i)
-        if (is_virtual(requests_[i]) && !slot(i)) return i;
-    return -1;
+        if (is_virtual(requests_[i]) && !slot(i))
+            return real.Test(&requests_[i], &flag, MPI_STATUS_IGNORE);
+    return MPI_SUCCESS;
 }
 
-bool Mixture::virtuals_inactive() const noexcept {
+bool MixedRequests::virtuals_inactive() const noexcept {
     for (int i = 0; i < count_; ++i)
         if (is_virtual(requests_[i]) && readiness(slot(i)) != Readiness::inactive) return false;
     return true;
 }
 
-// Testall over the real ones, which takes them if all requests are complete or one of them failed.
-// Also while a virtual one is pending: the library polls files only when it is asked about them,
-// and an error is due at once. Then the one that is never complete keeps it from taking anything
-// else.
-bool Mixture::test_reals(bool take, int* flag) noexcept {
+// Testall over the real ones. take: they are completed if all of them are complete. Else, where a
+// virtual one is pending, a request that is never complete keeps the library from completing any.
+// It is asked all the same: it polls files only when it is asked about them, and an error is due at
+// once.
+bool MixedRequests::test_reals(bool take, int* flag) noexcept {
     int size = reals_.size;
     if (!take) {
         reals_.handles()[size] = pending_for_ever();
         if (reals_.handles()[size] == MPI_REQUEST_NULL) return false;
-        ++size;  // there is room, since some request is virtual
+        ++size;  // there is room: some request is virtual
     }
     real_rc_ = real.Testall(size, reals_.handles(), flag, reals_.statuses());
     return true;
 }
 
-bool Mixture::look_at_all(bool may_call, int* rc) noexcept {
+bool MixedRequests::look_at_all(bool may_call, int* rc) noexcept {
     bool pending = false, failed = false;
     for (int i = 0; i < count_; ++i) {
         if (!is_virtual(requests_[i])) continue;
@@ -51,8 +51,8 @@ bool Mixture::look_at_all(bool may_call, int* rc) noexcept {
     return all_complete_ || failed || real_rc_ != MPI_SUCCESS;
 }
 
-// What is not complete beside a failed one says so (MPI 4.0, 3.7.5).
-int Mixture::report_all(MPI_Status statuses[]) noexcept {
+// Where one has failed, the statuses of the pending ones say that they are (MPI 4.0, 3.7.5).
+int MixedRequests::report_all(MPI_Status statuses[]) noexcept {
     ErrorCollector errors(statuses);
     int next_real = 0;
     for (int i = 0; i < count_; ++i) {
@@ -76,12 +76,12 @@ int Mixture::report_all(MPI_Status statuses[]) noexcept {
     return errors.result();
 }
 
-int Mixture::report_real(int index, MPI_Status* status) noexcept {
+int MixedRequests::report_real(int index, MPI_Status* status) noexcept {
     if (!reals_taken_) return MPI_ERR_PENDING;
     return reals_.give_back(index, real_rc_, requests_, status);
 }
 
-bool Mixture::find_any(bool may_call, int* index, MPI_Status* status, int* rc) noexcept {
+bool MixedRequests::find_any(bool may_call, int* index, MPI_Status* status, int* rc) noexcept {
     for (int i = 0; i < count_; ++i)
         if (Slot* candidate = slot(i);
             candidate && ask_for(candidate, may_call) == Readiness::complete) {
@@ -104,32 +104,41 @@ bool Mixture::find_any(bool may_call, int* index, MPI_Status* status, int* rc) n
     return true;
 }
 
-bool Mixture::find_some(bool may_call, int* outcount, int indices[], MPI_Status statuses[],
-                        int* rc) noexcept {
+// Testsome over the real ones; results from place `found` on. Returns how many there are, or
+// MPI_UNDEFINED where none is active.
+int MixedRequests::find_reals(int found, int indices[], MPI_Status statuses[],
+                              ErrorCollector& errors) noexcept {
+    int more = 0;
+    int* places = indices + found;
+    real_rc_ = real.Testsome(reals_.size, reals_.handles(), &more, places, reals_.statuses());
+    for (int i = 0; more != MPI_UNDEFINED && i < more; ++i, ++found) {
+        const MPI_Status& real_status = reals_.statuses()[i];
+        const int place = reals_.place(places[i]);
+        requests_[place] = reals_.handles()[places[i]];
+        if (once_) reals_.handles()[places[i]] = MPI_REQUEST_NULL;
+        places[i] = place;
+        copy_status(real_status, status_at(statuses, found));
+        errors.add(found, real_rc_ == MPI_SUCCESS ? MPI_SUCCESS : real_status.MPI_ERROR);
+    }
+    return more;
+}
+
+bool MixedRequests::find_some(bool may_call, int* outcount, int indices[], MPI_Status statuses[],
+                              int* rc) noexcept {
     ErrorCollector errors(statuses);
     int found = 0;
-    bool reals_inactive = reals_.size == 0;
-    for (int i = 0; i < count_; ++i)
+    for (int i = 0; any_virtual_ && i < count_; ++i)
         if (Slot* candidate = slot(i);
             candidate && ask_for(candidate, may_call) == Readiness::complete) {
             indices[found] = i;
             errors.add(found, consume(candidate, &requests_[i], status_at(statuses, found)));
             ++found;
         }
-    if (may_call && reals_.size > 0) {
-        int more = 0;
-        int* places = indices + found;
-        real_rc_ = real.Testsome(reals_.size, reals_.handles(), &more, places, reals_.statuses());
+    bool reals_inactive = reals_.size == 0;
+    if (may_call && !reals_inactive) {
+        const int more = find_reals(found, indices, statuses, errors);
         reals_inactive = more == MPI_UNDEFINED;
-        for (int i = 0; i < more && !reals_inactive; ++i) {
-            const MPI_Status& real_status = reals_.statuses()[i];
-            const int place = reals_.place(places[i]);
-            requests_[place] = reals_.handles()[places[i]];
-            if (once_) reals_.handles()[places[i]] = MPI_REQUEST_NULL;
-            places[i] = place;
-            copy_status(real_status, status_at(statuses, found));
-            errors.add(found++, real_rc_ == MPI_SUCCESS ? MPI_SUCCESS : real_status.MPI_ERROR);
-        }
+        if (!reals_inactive) found += more;
     }
     *rc = errors.result();
     const bool refused = real_rc_ != MPI_SUCCESS && real_rc_ != MPI_ERR_IN_STATUS;
@@ -137,11 +146,6 @@ bool Mixture::find_some(bool may_call, int* outcount, int indices[], MPI_Status 
     const bool none_left = found == 0 && !refused && reals_inactive && virtuals_inactive();
     *outcount = none_left ? MPI_UNDEFINED : found;
     return found > 0 || none_left || real_rc_ != MPI_SUCCESS;
-}
-
-int refuse_stale(MPI_Request* request) noexcept {
-    int flag;
-    return real.Test(request, &flag, MPI_STATUS_IGNORE);
 }
 
 }  // namespace vecmpi::offload

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long the offload thread rests between looks where it has no CPU of its own, or has looked in
-// vain for long. Pure: values in,
-// a time out.
+// Time between two polls of an offload thread that shares its CPU, or has found nothing for long.
+// Pure: values in, a time out.
 #pragma once
 
 #include <algorithm>
@@ -9,18 +8,18 @@
 
 namespace vecmpi::offload {
 
-// Each look costs the program a context switch, so there is one look a rest, and the rest is as
-// long as one look can keep up with the link: by TCP a look moves at most about 16 pieces of 8 KiB.
-// (Two hosts at 1 Gbit/s whose CPUs all compute hide 80 % of 4 MiB with rests of 400 us, 68 % with
-// 50 us, 60 % with looks until nothing moves.)
-class Naps {
+// Each poll costs the program a context switch. So the interval is as long as one poll can keep up
+// with the link: by TCP a poll moves at most about 16 pieces of 8 KiB. (Two hosts at 1 Gbit/s
+// whose CPUs all compute hide 80 % of 4 MiB with 400 us, 68 % with 50 us, and 60 % with polls until
+// nothing moves.)
+class PollInterval {
   public:
     // A command came or an operation ended: its partner may answer at once.
     void restart() noexcept {
         length_us_ = shortest_us;
         in_vain_ = 0;
     }
-    // events: what the library moved since the rest before.
+    // events: what the library moved since the last interval.
     uint64_t next_us(uint64_t events) noexcept {
         in_vain_ = events == 0 ? in_vain_ + 1 : 0;
         if (in_vain_ > patience) return idle_us;
@@ -31,7 +30,7 @@ class Naps {
 
   private:
     static constexpr uint64_t shortest_us = 50, longest_us = 400, idle_us = 1000, many_events = 10;
-    static constexpr uint32_t patience = 250;  // rests in vain, a tenth of a second
+    static constexpr uint32_t patience = 250;  // polls that found nothing: a tenth of a second
     uint64_t length_us_ = shortest_us;
     uint32_t in_vain_ = 0;
 };

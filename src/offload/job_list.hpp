@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The jobs that are under way, and what becomes of their requests. Must not know what a job does.
+// The jobs that are under way. Must not know what a job does.
 //
-// A record is never freed, so that a thread may walk the list while others change it; its fields
-// are for the thread that holds `busy`. A thread that is in a job keeps others out of that job
-// alone: Job::advance() may be held up in an operator of the program, which the library runs when
-// it makes progress.
+// A record is never freed, so a thread may walk the list while others change it. The fields of a
+// record are for the thread that holds `busy`. A thread that is in a job keeps others out of that
+// job alone: Job::advance() may be held up in an operator of the program, which the library runs
+// when it makes progress.
 #pragma once
 
 #include "base/api/needs.hpp"
@@ -30,9 +30,10 @@ class JobList {
 
     // One look at each job that no other thread is in. True if one is done.
     bool advance() noexcept;
-    // False, and nothing done, where there is no memory. slot: active; null for a stand-in, whose
-    // tag is the record's number.
+    // slot: active. False, and nothing done, where there is no memory.
     bool add(std::unique_ptr<Job>& job, Slot* slot) noexcept;
+    // The same with a request of the library in place of a slot: a receive from this process itself
+    // stands in. Its tag is the record's number.
     bool add_stand_in(std::unique_ptr<Job>& job, MPI_Request* app_request) noexcept;
 
     // Requests of jobs may be virtual from now on.
@@ -41,22 +42,23 @@ class JobList {
         set_need(Need::virtual_requests, true);
     }
     bool were_posted() const noexcept { return posted_.load(std::memory_order_relaxed); }
-    // Before MPI_Finalize: gives what is left a last chance, then forgets it. Requests stay: the
-    // functions that MPI_Finalize calls first may complete, start or free them.
+    // Before MPI_Finalize: lets jobs that are left go on for at most a second, then forgets them.
+    // Requests stay: the functions that MPI_Finalize calls first may complete, start or free them.
     void end() noexcept;
     void forget_requests() noexcept;  // after MPI_Finalize
 
   private:
     JobRecord* take_record() noexcept;
+    void keep_unused(JobRecord* record) noexcept;
     void start(JobRecord* record, std::unique_ptr<Job>& job, Slot* slot) noexcept;
     bool advance(JobRecord* record, bool* waits_for_memory) noexcept;
     void append(JobRecord* record) noexcept;
     void remove(JobRecord* record) noexcept;
     MPI_Comm stand_in_comm() noexcept;
 
-    class Changing;  // holds changing_
     std::atomic<bool> posted_{false};
-    std::atomic<uint32_t> changing_{0};  // held for a few stores; nothing is called meanwhile
+    std::atomic<uint32_t> changing_{
+        0};  // a lock, held for a few stores; nothing is called meanwhile
     std::atomic<JobRecord*> first_{nullptr};
     JobRecord* last_ = nullptr;
     JobRecord* unused_ = nullptr;  // linked by `before`
@@ -65,13 +67,7 @@ class JobList {
     MPI_Comm stand_in_comm_ = MPI_COMM_NULL;
 };
 
-// MPI_Start of a persistent job's inactive slot.
-void start_job(Slot* slot) noexcept;
-// MPI_Request_free.
-void abandon_job(Slot* slot) noexcept;
-// A request of a failed job was completed on this thread; the error is raised when the call ends.
-void note_job_error(MPI_Comm comm, int error) noexcept;
-// At the end of a call that completes requests: raises what was noted. Returns rc.
-int after_job_errors(int rc) noexcept;
+// One look, inside the library, in the float environment of the poster. True when the job is done.
+bool advance_job(Job& job, const FloatEnvironment& floats) noexcept;
 
 }  // namespace vecmpi::offload
