@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/api/needs.hpp"
-#include "library/api/mpi_calls.hpp"
+#include "library/api/calls.hpp"
 
 namespace vecmpi::intercept {
 
@@ -21,7 +21,7 @@ constexpr size_t number_of_entries = 2 * library::number_of_calls;
 // it runs. needed: while one of the handler's needs exists.
 enum class When : uint8_t { never, needed, running, always };
 
-// Who serves a function; generated from the table, in the order of enum class Call.
+// Who serves a function: its row in the table, in the order of enum class Call.
 struct Handler {
     EntryFunction function;  // null: never
     EntryFunction timed;     // the same for the report; null: not timed
@@ -49,7 +49,8 @@ constexpr bool comes_to_us(const Handler& handler, bool serves, unsigned needs) 
 
 extern "C" {
 
-// Where entry i jumps. Written with release by any thread; read by the entry's own load (entry.S).
+// Where entry i jumps. Written with release by any thread; read by the entry's own load
+// (entries.S).
 extern std::atomic<vecmpi::intercept::EntryFunction>
     vecmpi_entry_slots[vecmpi::intercept::number_of_entries];
 
@@ -59,8 +60,9 @@ extern const char vecmpi_entries[];
 // First instruction of the code that entry i runs until it is bound, at i * bytes_per_first_call.
 extern const char vecmpi_first_calls[];
 
-// Called from entry.S with the registers of the program's call saved: binds, returns where to jump.
-// Entry number_of_entries is vecmpi_pcontrol_entry. The argument means nothing where there is none.
+// Called from entries.S with the registers of the program's call saved: binds, returns where to
+// jump. Entry number_of_entries is vecmpi_pcontrol_entry. The argument means nothing where there is
+// none.
 vecmpi::intercept::EntryFunction vecmpi_bind_first_call(size_t entry,
                                                         uintptr_t first_argument) noexcept;
 

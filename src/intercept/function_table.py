@@ -6,38 +6,36 @@ from dataclasses import dataclass
 
 from prototypes import GeneratorError, Prototype
 
-# Class of a row: number of columns that must follow it, columns that may.
+# Class of a row: number of columns that must follow it, columns that may, words that may.
 CLASSES = {
-    "leave": (0, 0),
-    "pass": (0, 0),
-    "direct": (0, 1),
-    "ordered": (0, 0),
-    "post": (0, 2),
-    "twin": (1, 1),
-    "collective": (1, 3),
-    "persistent": (0, 1),
-    "requests": (1, 1),
-    "hook": (0, 1),
+    "leave": (0, 0, ()),
+    "real": (0, 0, ()),
+    "pass": (0, 0, ()),
+    "direct": (0, 1, ("blocks",)),
+    "ordered": (0, 0, ("blocks", "plans")),
+    "post": (0, 2, ("for_each", "scatters", "neighbors")),
+    "twin": (1, 1, ()),
+    "collective": (1, 3, ("for_each", "scatters", "neighbors")),
+    "persistent": (0, 1, ()),
+    "requests": (1, 1, ("blocks",)),
+    "hook": (0, 0, ("always", "messages", "blocks", "plans", "calls_back")),
 }
-
-# Column of a hook: when its calls come, if not while the engine runs.
-HOOKS = ("always", "messages")
+WORDS = {word for _, _, words in CLASSES.values() for word in words}
 
 
 @dataclass(frozen=True)
 class Row:
     name: str  # "MPI_Send"
     kind: str
-    columns: tuple
+    columns: tuple  # names of functions
+    words: tuple
 
 
 @dataclass(frozen=True)
 class Function:
     prototype: Prototype
-    kind: str
-    columns: tuple  # a twin's name is that of this form: MPI_Isend_c beside MPI_Send_c
-    pipeline: str = ""  # function of pipeline/api.hpp that is asked before the library
-    intranode: str = ""  # function of pipeline/node/api.hpp that is asked before that
+    row: Row
+    twin: Prototype | None = None  # of class twin and collective: MPI_Isend_c for MPI_Send_c
 
     @property
     def name(self):
@@ -47,20 +45,29 @@ class Function:
     def short_name(self):
         return self.prototype.short_name()
 
+    @property
+    def kind(self):
+        return self.row.kind
+
+    @property
+    def words(self):
+        return self.row.words
+
 
 def parse_row(line, where):
     match = re.fullmatch(r"(MPI|MPI_T|MPIX)\(([^()]*)\)", line)
     if match is None:
         raise GeneratorError(f"{where}: not a row of the table: {line}")
-    name, kind, *columns = [column.strip() for column in match[2].split(",")] + [""] * (
-        "," not in match[2]
-    )
-    least, most = CLASSES.get(kind, (1, 0))
-    if not least <= len(columns) <= most:
-        raise GeneratorError(f"{where}: class '{kind}' unknown, or with other columns: {line}")
-    if kind == "hook" and not set(columns) <= set(HOOKS):
-        raise GeneratorError(f"{where}: column 3 of a hook is one of {', '.join(HOOKS)}: {line}")
-    return Row(f"{match[1]}_{name}", kind, tuple(columns))
+    name, *rest = [column.strip() for column in match[2].split(",")]
+    kind = rest[0] if rest else ""
+    if kind not in CLASSES:
+        raise GeneratorError(f"{where}: class '{kind}' unknown: {line}")
+    least, most, allowed = CLASSES[kind]
+    words = tuple(column for column in rest[1:] if column in WORDS)
+    columns = tuple(column for column in rest[1:] if column not in WORDS)
+    if not least <= len(columns) <= most or not set(words) <= set(allowed):
+        raise GeneratorError(f"{where}: class '{kind}' has other columns: {line}")
+    return Row(f"{match[1]}_{name}", kind, columns, words)
 
 
 def parse_table(path):
@@ -77,22 +84,26 @@ def parse_table(path):
     return rows
 
 
-def twin_columns(row, suffix):
-    if row.kind in ("twin", "collective"):
-        return (f"MPI_{row.columns[0]}{suffix}",) + row.columns[1:]
-    return row.columns
+def twin_of(row, prototype, suffix, prototypes):
+    """It takes the parameters of the blocking function, in the same order, and makes a request."""
+    name = f"MPI_{row.columns[0]}{suffix}"
+    if name not in prototypes:
+        raise GeneratorError(f"{prototype.name}: its twin {name} is not in mpi.h")
+    taken = prototypes[name].without_request()
+    for place, parameter in enumerate(taken):
+        if prototype.parameters[place : place + 1] != (parameter,):
+            raise GeneratorError(f"{prototype.name}: its twin {name} takes '{parameter.name}'")
+    return prototypes[name]
 
 
-def column_of(row, position):
-    return "" if position is None or len(row.columns) <= position else row.columns[position]
-
-
-def paths_of_ours(row):
-    """The columns that name functions of ours which are asked first, for the classes that may have them."""
-    return (
-        column_of(row, {"collective": 1, "post": 0, "persistent": 0}.get(row.kind)),
-        column_of(row, {"collective": 2, "post": 1}.get(row.kind)),
-    )
+def checked(function):
+    """What a class takes for granted of the prototypes."""
+    prototype = function.prototype
+    if function.kind == "pass" and (prototype.result != "int" or prototype.variadic):
+        raise GeneratorError(f"{prototype.name}: class pass, but what it returns is no error code")
+    if function.kind in ("post", "persistent") and not prototype.makes_request():
+        raise GeneratorError(f"{prototype.name}: class {function.kind}, but it makes no request")
+    return function
 
 
 def join(rows, prototypes, table_path):
@@ -101,11 +112,11 @@ def join(rows, prototypes, table_path):
     for row in rows.values():
         for suffix in ("", "_c"):
             name = row.name + suffix
-            if name in prototypes and (suffix == "" or name not in rows):
-                columns = twin_columns(row, suffix)
-                functions.append(
-                    Function(prototypes[name], row.kind, columns, *paths_of_ours(row))
-                )
+            if name not in prototypes or (suffix and name in rows):
+                continue
+            has_twin = row.kind in ("twin", "collective")
+            twin = twin_of(row, prototypes[name], suffix, prototypes) if has_twin else None
+            functions.append(checked(Function(prototypes[name], row, twin)))
     missing = sorted(set(prototypes) - {function.name for function in functions})
     if missing:
         raise GeneratorError(

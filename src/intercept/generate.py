@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Joins mpi_functions.def with mpi.h and later_functions.def, and writes the C++ and assembly of src/intercept.
+"""Joins mpi_functions.def with mpi.h and later_functions.def, and writes lists for macros and C++ types.
 
 generate.py --table FILE --later FILE --compiler CC --include DIR --out DIR
 """
@@ -8,35 +8,25 @@ import argparse
 import os
 import sys
 
+import emit_calls
 import emit_handlers
-import emit_tables
 from function_table import join, parse_table
 from prototypes import GeneratorError, parse_prototypes, preprocessed, without_comments
 
 
-def render(functions):
-    posts = [function for function in functions if function.kind == "post"]
-    operations = {function.name: function.prototype for function in posts}
-    files = {
-        "library/api/mpi_calls.hpp": emit_tables.calls_header(functions),
-        "library/api/mpi_real.hpp": emit_tables.real_header(functions),
-        "offload/api/mpi_operations.hpp": emit_handlers.operations_header(posts),
+def render(functions, in_mpi_h):
+    return {
+        "library/api/mpi_calls.def": emit_calls.calls_list(functions),
+        "library/api/mpi_later.hpp": emit_calls.later_prototypes(functions, in_mpi_h),
+        "library/api/mpi_parameters.hpp": emit_calls.parameters_header(functions),
+        "intercept/mpi_handlers.def": emit_handlers.handlers_list(functions),
         "intercept/mpi_handlers.hpp": emit_handlers.handlers_header(functions),
-        "mpi_calls.cpp": emit_tables.calls_source(functions),
-        "mpi_operations.cpp": emit_handlers.operations_source(posts),
-        "mpi_entries.cpp": emit_tables.entries_source(functions),
-        "mpi_entries.S": emit_tables.entries_assembly(functions),
     }
-    for name, (kinds, pattern, purpose) in emit_handlers.SOURCES.items():
-        files[name] = emit_handlers.handlers_source(functions, operations, kinds, pattern, purpose)
-    return files
 
 
-def read_prototypes(options):
-    """Those of mpi.h, and of functions that it is too old to have."""
-    known = parse_prototypes(preprocessed(options.compiler, options.include))
-    with open(options.later, encoding="utf-8") as later:
-        return parse_prototypes(without_comments(later.read())) | known
+def later_functions(path):
+    with open(path, encoding="utf-8") as later:
+        return parse_prototypes(without_comments(later.read()))
 
 
 def write(directory, files):
@@ -56,8 +46,10 @@ def main():
     parser.add_argument("--out", required=True)
     options = parser.parse_args()
     try:
-        functions = join(parse_table(options.table), read_prototypes(options), options.table)
-        write(options.out, render(functions))
+        in_mpi_h = parse_prototypes(preprocessed(options.compiler, options.include))
+        prototypes = later_functions(options.later) | in_mpi_h
+        functions = join(parse_table(options.table), prototypes, options.table)
+        write(options.out, render(functions, in_mpi_h))
     except GeneratorError as problem:
         sys.exit(f"generate.py: {problem}")
 

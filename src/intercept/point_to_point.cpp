@@ -2,7 +2,7 @@
 // Handlers of blocking messages whose twin is more than one operation, and of generalized requests.
 #include "intercept/mpi_handlers.hpp"
 #include "offload/api.hpp"
-#include "offload/api/mpi_operations.hpp"
+#include "offload/api/call_operations.hpp"
 
 namespace vecmpi::intercept {
 
@@ -33,34 +33,13 @@ int exchange(const offload::Operation& receive, const offload::Operation& send,
     return rc != MPI_SUCCESS ? rc : wait_rc;
 }
 
-offload::CallFacts message_facts(const void* buffer, MPI_Comm comm, MPI_Count count,
-                                 MPI_Datatype type, int peer, int tag) noexcept {
-    offload::CallFacts facts;
-    facts.sendbuf = buffer;
-    facts.comm = comm;
-    facts.count = count;
-    facts.type = type;
-    facts.peer = peer;
-    facts.tag = tag;
-    return facts;
-}
-
-struct Twin {
-    Call call;
-    offload::IssueFunction issue;
-};
-
 template <class Receive, class Send, class ByLibrary>
-int exchange_or(const Twin& receive_twin, const Receive& receive, const Twin& send_twin,
-                const Send& send, MPI_Status* status, ByLibrary by_library) noexcept {
+int exchange_or(const offload::Parameters<Receive>& receive, const offload::Parameters<Send>& send,
+                MPI_Status* status, ByLibrary by_library) noexcept {
     if (!offload::twin_serves(send.comm)) return by_library();
     const offload::Operation posted_receive =
-        offload::make_operation(receive_twin.call, receive_twin.issue, receive,
-                                message_facts(receive.buf, receive.comm, receive.count,
-                                              receive.datatype, receive.source, receive.tag));
-    const offload::Operation posted_send = offload::make_operation(
-        send_twin.call, send_twin.issue, send,
-        message_facts(send.buf, send.comm, send.count, send.datatype, send.dest, send.tag));
+        offload::operation_of<Receive>(Receive::call, receive);
+    const offload::Operation posted_send = offload::operation_of<Send>(Send::call, send);
     if (!may_exchange(posted_receive, posted_send)) return by_library();
     return exchange(posted_receive, posted_send, status);
 }
@@ -95,11 +74,9 @@ int probe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* 
 int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                    void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                    MPI_Comm comm, MPI_Status* status) noexcept {
-    const offload::IrecvArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-    const offload::IsendArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
-    return exchange_or(
-        {Call::Irecv, offload::issue_Irecv}, receive, {Call::Isend, offload::issue_Isend}, send,
-        status, [=]() noexcept {
+    return exchange_or<calls::Irecv, calls::Isend>(
+        {recvbuf, recvcount, recvtype, source, recvtag, comm},
+        {sendbuf, sendcount, sendtype, dest, sendtag, comm}, status, [=]() noexcept {
             const offload::DirectCall scope(Call::Sendrecv, offload::Reentry::program);
             return real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
                                  recvtype, source, recvtag, comm, status);
@@ -109,11 +86,9 @@ int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, in
 int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
                      int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                      int source, int recvtag, MPI_Comm comm, MPI_Status* status) noexcept {
-    const offload::Irecv_cArguments receive{recvbuf, recvcount, recvtype, source, recvtag, comm};
-    const offload::Isend_cArguments send{sendbuf, sendcount, sendtype, dest, sendtag, comm};
-    return exchange_or(
-        {Call::Irecv_c, offload::issue_Irecv_c}, receive, {Call::Isend_c, offload::issue_Isend_c},
-        send, status, [=]() noexcept {
+    return exchange_or<calls::Irecv_c, calls::Isend_c>(
+        {recvbuf, recvcount, recvtype, source, recvtag, comm},
+        {sendbuf, sendcount, sendtype, dest, sendtag, comm}, status, [=]() noexcept {
             const offload::DirectCall scope(Call::Sendrecv_c, offload::Reentry::program);
             return real.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
                                    recvtype, source, recvtag, comm, status);

@@ -40,11 +40,11 @@ class Prototype:
         declared = [parameter.declaration() for parameter in self.parameters]
         return declared + ["..."] if self.variadic else declared
 
-    def argument_list(self):
-        return [parameter.name for parameter in self.parameters]
+    def makes_request(self):
+        return self.parameters != () and self.parameters[-1].name == "request"
 
-    def parameter(self, name):
-        return next((p for p in self.parameters if p.name == name), None)
+    def without_request(self):
+        return self.parameters[:-1] if self.makes_request() else self.parameters
 
 
 def preprocessed(compiler, include_directories):

@@ -12,9 +12,9 @@ def banner(purpose, comment="//"):
     )
 
 
-def wrap(head, items, tail):
-    """head + "a, b, c" + tail, broken at commas; continued under the first item or one step in."""
-    one_line = head + ", ".join(items) + tail
+def wrap(head, items, tail, separator=","):
+    """head + "a, b, c" + tail, broken at separators; continued under the first item or one step in."""
+    one_line = head + f"{separator} ".join(items) + tail
     if len(one_line) <= LINE_LENGTH:
         return one_line
     room = LINE_LENGTH - len(head) - 1
@@ -22,7 +22,7 @@ def wrap(head, items, tail):
     column = len(head) - len(head.lstrip()) + 4 if one_step_in else len(head)
     lines = [head.rstrip(), " " * column] if one_step_in else [head]
     for item in items[:-1]:
-        add_piece(lines, item + ",", column)
+        add_piece(lines, item + separator, column)
     add_piece(lines, items[-1] + tail, column)
     return "\n".join(lines)
 
@@ -41,9 +41,3 @@ def namespace(folder, body):
     """The body in the namespace of src/<folder>."""
     name = f"vecmpi::{folder}"
     return f"namespace {name} {{\n\n" + body.rstrip("\n") + f"\n\n}}  // namespace {name}\n"
-
-
-def vocabulary(folder, *names):
-    """Names of a folder that all of vecmpi uses as they are."""
-    usings = "".join(f"using {folder}::{name};\n" for name in names)
-    return "\nnamespace vecmpi {\n" + usings + "}  // namespace vecmpi\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A call of the program as the report counts it: time, path, bytes. Only the generated timed_X use
-// it, which are bound in place of enter_X where VECMPI_REPORT asks. Not a door: src/intercept only.
+// A call of the program as the report counts it: time, path, bytes. Only timed() of entry.hpp uses
+// it, which is bound in place of enter() where VECMPI_REPORT asks. Not a door: src/intercept only.
 #pragma once
 
 #include "offload/api.hpp"

@@ -17,7 +17,8 @@ generator = Path(sys.argv[1])
 sys.path.insert(0, str(generator))
 sys.dont_write_bytecode = True
 
-from emit_tables import needs_of  # noqa: E402
+from emit_calls import parameters_struct  # noqa: E402
+from emit_handlers import class_of, handler_row  # noqa: E402
 from function_table import join, parse_table  # noqa: E402
 from prototypes import GeneratorError, parse_prototypes  # noqa: E402
 from text import wrap  # noqa: E402
@@ -43,12 +44,12 @@ MPI(Send, twin, Isend)
 MPI(Isend, post)
 MPI(Group_range_incl, pass)
 MPI(Comm_spawn, hook)
-MPI(Pcontrol, pass)
+MPI(Pcontrol, real)
 MPI(Finalize, hook, always)
-MPI(Wtime, pass)
+MPI(Wtime, real)
 MPI(Of_another_version, direct)
 MPIX(Comm_agree, direct)
-MPI_T(enum_get_item, pass)
+MPI_T(enum_get_item, real)
 """
 
 
@@ -100,8 +101,8 @@ class Table(unittest.TestCase):
     def test_a_row_covers_the_large_count_form(self):
         functions = joined()
         self.assertEqual(functions["MPI_Send_c"].kind, "twin")
-        self.assertEqual(functions["MPI_Send_c"].columns, ("MPI_Isend_c",))
-        self.assertEqual(functions["MPI_Send"].columns, ("MPI_Isend",))
+        self.assertEqual(functions["MPI_Send_c"].twin.name, "MPI_Isend_c")
+        self.assertEqual(functions["MPI_Send"].twin.name, "MPI_Isend")
 
     def test_a_row_of_another_version_is_skipped(self):
         self.assertNotIn("MPI_Of_another_version", joined())
@@ -109,12 +110,12 @@ class Table(unittest.TestCase):
     def test_a_function_without_a_row_fails(self):
         self.fails(
             "declares 1 functions that the table does not name: MPI_Wtime",
-            table=TABLE.replace("MPI(Wtime, pass)\n", ""),
+            table=TABLE.replace("MPI(Wtime, real)\n", ""),
         )
 
     def test_a_function_left_alone_is_named_but_has_no_entry(self):
         self.assertNotIn(
-            "MPI_Wtime", joined(table=TABLE.replace("MPI(Wtime, pass)", "MPI(Wtime, leave)"))
+            "MPI_Wtime", joined(table=TABLE.replace("MPI(Wtime, real)", "MPI(Wtime, leave)"))
         )
 
     def test_bad_rows_fail(self):
@@ -123,47 +124,68 @@ class Table(unittest.TestCase):
         self.fails("twice", table=TABLE + "MPI(Send, pass)\n")
         self.fails("not a row", table=TABLE + "Send, pass\n")
         self.fails("unknown", table=TABLE + "MPI(Recv)\n")
-        self.fails("column 3 of a hook", table=TABLE + "MPI(Probe, hook, mesages)\n")
+        self.fails("other columns", table=TABLE + "MPI(Probe, hook, mesages)\n")
+        self.fails("other columns", table=TABLE + "MPI(Start, direct, always)\n")
+
+    def test_rows_that_do_not_fit_the_prototype_fail(self):
+        self.fails("no error code", table=TABLE.replace("MPI(Wtime, real)", "MPI(Wtime, pass)"))
+        self.fails("makes no request", table=TABLE.replace("MPI(Comm_spawn, hook)", "MPI(Comm_spawn, post)"))
+        of_another_name = HEADER.replace("void *buf, int count, MPI_Comm", "void *buf, int number, MPI_Comm", 1)
+        self.fails("its twin MPI_Isend takes 'count'", header=of_another_name)
 
 
-class Needs(unittest.TestCase):
-    def needs(self, row, prototype="int MPI_X(const void *buf, int count, MPI_Comm comm);\n"):
-        function = joined(table=TABLE + row + "\n", header=HEADER + prototype)["MPI_X"]
-        return needs_of(function)
+class Handlers(unittest.TestCase):
+    def class_of(self, row, prototype="int MPI_X(const void *buf, int count, MPI_Comm comm, MPI_Request *request);\n"):
+        functions = joined(table=TABLE + row + "\n", header=HEADER + prototype)
+        return class_of(functions["MPI_X"])
 
-    def test_a_message_comes_where_we_wait_better_or_something_is_to_be_seen(self):
-        post = ("messages", "counting", "message_plans", "error_handlers")
-        self.assertEqual(self.needs("MPI(X, post)"), post)
-        self.assertEqual(self.needs("MPI(X, twin, Isend)"), (*post[:3], "sleepers", post[3]))
-        self.assertEqual(self.needs("MPI(X, hook, messages)"), ("messages", "counting", "error_handlers"))
-
-    def test_a_wait_comes_from_the_first_virtual_request_on(self):
-        self.assertIn("virtual_requests", self.needs("MPI(X, requests, wait_one)"))
-
-    def test_what_blocks_comes_where_blocked_calls_sleep(self):
-        for name in ("Recv", "Mprobe", "Waitall", "Win_flush_all", "Comm_split_type", "Bcast"):
-            row = f"MPI({name}, hook, messages)" if name != "Bcast" else "MPI(Bcast, collective, Isend)"
-            prototype = f"int MPI_{name}(const void *buf, int count, MPI_Comm comm);\n"
-            table = "".join(line for line in TABLE.splitlines(True) if f"MPI({name}," not in line)
-            header = "".join(line for line in HEADER.splitlines(True) if f"MPI_{name}(" not in line)
-            function = joined(table=table + row + "\n", header=header + prototype)[f"MPI_{name}"]
-            self.assertEqual("sleepers" in needs_of(function), name != "Recv", name)
-        for row in ("MPI(X, requests, test_one)", "MPI(X, post)", "MPI(X, ordered)"):
-            self.assertNotIn("sleepers", self.needs(row))
-
-    def test_what_has_a_path_of_ours_always_comes(self):
-        self.assertIsNone(self.needs("MPI(X, collective, Isend, a_path)"))
-        self.assertIsNone(self.needs("MPI(X, post, a_path)"))
-        self.assertIsNone(self.needs("MPI(X, direct)"))
-        self.assertIsNone(self.needs("MPI(X, hook)"))
-
-    def test_what_has_none_comes_where_calls_are_queued_or_twins_run(self):
+    def test_columns_name_functions_of_their_folders(self):
+        self.assertEqual(self.class_of("MPI(X, post)"), "Post<calls::X>")
         self.assertEqual(
-            self.needs("MPI(X, collective, Isend)"),
-            ("queue", "twins", "counting", "message_plans", "sleepers", "error_handlers"),
+            self.class_of("MPI(X, post, bcast, ibcast)"), "Post<calls::X, pipeline::bcast, pipeline::node::ibcast>"
         )
-        self.assertEqual(self.needs("MPI(X, ordered)"), ("queue", "counting", "error_handlers"))
-        self.assertEqual(self.needs("MPI(X, pass)"), ("error_handlers",))
+        self.assertEqual(self.class_of("MPI(X, direct, note)"), "Direct<calls::X, offload::note>")
+        self.assertEqual(self.class_of("MPI(X, requests, wait_one)"), "Requests<calls::X, offload::wait_one>")
+
+    def test_a_twin_is_a_function_of_the_same_form(self):
+        functions = joined()
+        self.assertEqual(class_of(functions["MPI_Send"]), "Twin<calls::Send, calls::Isend>")
+        self.assertEqual(class_of(functions["MPI_Send_c"]), "Twin<calls::Send_c, calls::Isend_c>")
+        self.assertEqual(
+            self.class_of("MPI(X, collective, Isend, bcast)"), "Collective<calls::X, calls::Isend, pipeline::bcast>"
+        )
+
+    def test_words_stand_around_the_class(self):
+        self.assertEqual(self.class_of("MPI(X, ordered, blocks)"), "Blocking<Ordered<calls::X>>")
+        self.assertEqual(
+            self.class_of("MPI(X, hook, messages, blocks)"), "Blocking<ForMessages<Hook<calls::X, serve_X>>>"
+        )
+        self.assertEqual(self.class_of("MPI(X, hook, calls_back)"), "Hook<calls::X, serve_X>")
+
+    def test_what_is_always_the_library_s_has_no_handler(self):
+        functions = joined()
+        self.assertEqual(handler_row(functions["MPI_Wtime"]), "NO_HANDLER(Wtime)\n")
+        row = handler_row(functions["MPI_Group_range_incl"])
+        self.assertEqual(row, "HANDLER(Group_range_incl, Pass<calls::Group_range_incl>)\n")
+
+
+class Parameters(unittest.TestCase):
+    def test_an_operation_has_all_but_the_request(self):
+        self.assertEqual(
+            parameters_struct(joined()["MPI_Isend"]),
+            "template <> struct Parameters<calls::Isend> {\n"
+            "    static constexpr size_t members = 3;\n"
+            "    const void* buf; int count; MPI_Comm comm;\n"
+            "    int issue(MPI_Request* mpi_request) noexcept {\n"
+            "        return real.Isend(buf, count, comm, mpi_request);\n"
+            "    }\n"
+            "};\n",
+        )
+
+    def test_arrays_are_pointers_and_a_matched_message_a_value(self):
+        prototype = "int MPI_X(const int recvcounts[], MPI_Message *message, MPI_Request *request);\n"
+        functions = joined(table=TABLE + "MPI(X, post)\n", header=HEADER + prototype)
+        self.assertIn("const int* recvcounts; MatchedMessage message;", parameters_struct(functions["MPI_X"]))
 
 
 class Text(unittest.TestCase):
@@ -183,8 +205,8 @@ class Installed(unittest.TestCase):
         ).stdout
         defined = set(re.findall(r"\b[TWi] (P?MPIX?_\w+)$", listing, re.MULTILINE))
         pairs = {name for name in defined if "P" + name in defined}
-        names = (Path(sys.argv[2]) / "mpi_calls.cpp").read_text(encoding="utf-8")
-        entries = set(re.findall(r"\"(MPIX?_\w+)\"", names))
+        names = (Path(sys.argv[2]) / "library/api/mpi_calls.def").read_text(encoding="utf-8")
+        entries = set(re.findall(r"VECMPI_CALL\(\w+, (MPIX?_\w+)\)", names))
         self.assertGreater(len(pairs), 500)
         self.assertEqual(sorted(pairs - entries), [])
 

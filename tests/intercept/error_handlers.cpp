@@ -9,9 +9,10 @@
 #include <string>
 
 #include "fake_engine.hpp"
-#include "intercept/mpi_handlers.hpp"
+#include "served.hpp"
 
 using namespace vecmpi;
+using test::enter;
 using test::fake;
 
 namespace {
@@ -63,12 +64,12 @@ void begin(MPI_Comm_errhandler_function* function) {
 TEST_CASE("error handlers: called when nothing is held", "[errors]") {
     begin(tells);
     MPI_Comm copy;
-    CHECK(intercept::enter_Comm_dup(comm, &copy) == failure);
+    CHECK(enter<calls::Comm_dup>(comm, &copy) == failure);
     CHECK(story == "returns handler(0,17) alone ");
     CHECK(intercept::errors_waiting == 0);
     story.clear();
     int size;
-    CHECK(intercept::enter_Comm_size(comm, &size) == failure);  // class pass
+    CHECK(enter<calls::Comm_size>(comm, &size) == failure);  // class pass
     CHECK(story == "returns handler(0,17) alone ");
 }
 
@@ -76,7 +77,7 @@ TEST_CASE("error handlers: the library's own calls leave them to the outer call"
     begin(tells);
     MPI_Comm copy;
     fake.reentrant = fake.called_by_library = true;
-    CHECK(intercept::enter_Comm_dup(comm, &copy) == failure);
+    CHECK(enter<calls::Comm_dup>(comm, &copy) == failure);
     CHECK(story == "returns ");
     fake.reentrant = false;
     CHECK(intercept::finish(MPI_SUCCESS) == MPI_SUCCESS);
@@ -87,7 +88,7 @@ TEST_CASE("error handlers: a callback's calls end with its own", "[errors]") {
     begin(throws);
     MPI_Comm copy;
     fake.reentrant = true;
-    CHECK_THROWS_AS(intercept::enter_Comm_dup(comm, &copy), std::runtime_error);
+    CHECK_THROWS_AS(enter<calls::Comm_dup>(comm, &copy), std::runtime_error);
     CHECK(intercept::errors_waiting == 0);
 }
 
@@ -95,7 +96,7 @@ TEST_CASE("error handlers: what a callback lets pass leaves nothing behind", "[e
     begin(throws);
     real.Comm_dup = [](MPI_Comm, MPI_Comm*) -> int { throw std::runtime_error("callback"); };
     MPI_Comm copy;
-    CHECK_THROWS_AS(intercept::enter_Comm_dup(comm, &copy), std::runtime_error);
+    CHECK_THROWS_AS(enter<calls::Comm_dup>(comm, &copy), std::runtime_error);
     CHECK(fake.open_direct_calls == 0);
 }
 
@@ -112,7 +113,7 @@ TEST_CASE("error handlers: at once where no entry follows", "[errors]") {
     MPI_Comm copy;
     SECTION("engine does not run") { fake.runs = false; }
     SECTION("offload thread") { fake.on_offload_thread = true; }
-    CHECK(intercept::enter_Comm_dup(comm, &copy) == failure);
+    CHECK(enter<calls::Comm_dup>(comm, &copy) == failure);
     CHECK(story == "handler(0,17) inside returns ");
 }
 
@@ -120,7 +121,7 @@ TEST_CASE("error handlers: several in order, too many at once", "[errors]") {
     begin(tells);
     MPI_Comm copy;
     errors_per_call = 9;
-    intercept::enter_Comm_dup(comm, &copy);
+    enter<calls::Comm_dup>(comm, &copy);
     CHECK(story.rfind("handler(8,17) inside returns handler(0,17) alone handler(1,17)", 0) == 0);
     CHECK(story.find("handler(7,17) alone ") == story.size() - 20);
 }
@@ -128,19 +129,19 @@ TEST_CASE("error handlers: several in order, too many at once", "[errors]") {
 TEST_CASE("error handlers: the call returns what the function makes of the code", "[errors]") {
     begin(changes);
     MPI_Comm copy;
-    CHECK(intercept::enter_Comm_dup(comm, &copy) == 18);
+    CHECK(enter<calls::Comm_dup>(comm, &copy) == 18);
 }
 
 TEST_CASE("error handlers: longjmp and exceptions leave nothing behind", "[errors]") {
     MPI_Comm copy;
     begin(jumps);
     if (setjmp(back) == 0) {
-        intercept::enter_Comm_dup(comm, &copy);
+        enter<calls::Comm_dup>(comm, &copy);
         FAIL("it did not jump");
     }
     CHECK((fake.open_direct_calls == 0 && intercept::errors_waiting == 0));
     begin(throws);
-    CHECK_THROWS_WITH(intercept::enter_Comm_dup(comm, &copy), "from the handler");
+    CHECK_THROWS_WITH(enter<calls::Comm_dup>(comm, &copy), "from the handler");
     CHECK((fake.open_direct_calls == 0 && intercept::errors_waiting == 0));
 }
 

@@ -6,10 +6,10 @@
 
 #include "entries.hpp"
 #include "fake_engine.hpp"
-#include "intercept/mpi_handlers.hpp"
-#include "offload/api/mpi_operations.hpp"
+#include "served.hpp"
 
 using namespace vecmpi;
+using test::enter;
 using test::fake;
 
 namespace {
@@ -104,7 +104,7 @@ TEST_CASE("post: the operation carries call, arguments and facts", "[handlers]")
     begin();
     int data[3];
     MPI_Request request = MPI_REQUEST_NULL;
-    REQUIRE(intercept::enter_Isend(data, 3, MPI_INT, 4, 5, comm, &request) == MPI_SUCCESS);
+    REQUIRE(enter<calls::Isend>(data, 3, MPI_INT, 4, 5, comm, &request) == MPI_SUCCESS);
     REQUIRE(fake.posted);
     CHECK(fake.posted->call == Call::Isend);
     CHECK(request != MPI_REQUEST_NULL);
@@ -126,7 +126,7 @@ TEST_CASE("post: a re-entrant call goes to the real function", "[handlers]") {
     fake.reentrant = true;
     real.Isend = real_isend;
     MPI_Request request = MPI_REQUEST_NULL;
-    CHECK(intercept::enter_Isend(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
+    CHECK(enter<calls::Isend>(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
     CHECK(request == real_request);
     CHECK_FALSE(fake.posted);
 }
@@ -135,7 +135,7 @@ TEST_CASE("post: a matched message travels by value and is used up", "[handlers]
     begin();
     MPI_Message message = 0x2c000123;
     MPI_Request request;
-    REQUIRE(intercept::enter_Imrecv(nullptr, 2, MPI_INT, &message, &request) == MPI_SUCCESS);
+    REQUIRE(enter<calls::Imrecv>(nullptr, 2, MPI_INT, &message, &request) == MPI_SUCCESS);
     CHECK(message == MPI_MESSAGE_NULL);
     real.Imrecv = real_imrecv;
     REQUIRE(fake.posted->issue_now(&request) == MPI_SUCCESS);
@@ -144,7 +144,7 @@ TEST_CASE("post: a matched message travels by value and is used up", "[handlers]
     SECTION("not after an error") {
         fake.result = MPI_ERR_OTHER;
         message = 0x2c000124;
-        CHECK(intercept::enter_Imrecv(nullptr, 2, MPI_INT, &message, &request) == MPI_ERR_OTHER);
+        CHECK(enter<calls::Imrecv>(nullptr, 2, MPI_INT, &message, &request) == MPI_ERR_OTHER);
         CHECK(message == 0x2c000124);
     }
     SECTION("the operation can be issued from its copy more than once") {
@@ -159,45 +159,45 @@ TEST_CASE("post: facts of calls with two sides, with counts in arrays, with an o
     MPI_Request request;
     int out[2], in[2], counts[2] = {1, 1}, displacements[2] = {0, 1};
     SECTION("Isendrecv") {
-        intercept::enter_Isendrecv(out, 1, MPI_INT, 2, 3, in, 4, MPI_FLOAT, 5, 6, comm, &request);
+        enter<calls::Isendrecv>(out, 1, MPI_INT, 2, 3, in, 4, MPI_FLOAT, 5, 6, comm, &request);
         const offload::CallFacts& facts = fake.posted->facts;
         CHECK((facts.count == 1 && facts.type == MPI_INT && facts.peer == 2 && facts.tag == 3));
         CHECK((facts.other_count == 4 && facts.other_type == MPI_FLOAT && facts.other_peer == 5));
         CHECK((facts.sendbuf == out && facts.recvbuf == in && !facts.collective));
     }
     SECTION("Igatherv") {
-        intercept::enter_Igatherv(out, 2, MPI_INT, in, counts, displacements, MPI_FLOAT, 1, comm,
-                                  &request);
+        enter<calls::Igatherv>(out, 2, MPI_INT, in, counts, displacements, MPI_FLOAT, 1, comm,
+                               &request);
         const offload::CallFacts& facts = fake.posted->facts;
         CHECK((facts.collective && facts.vector_form && facts.root == 1));
         CHECK((facts.count == 2 && facts.type == MPI_INT && facts.other_type == MPI_FLOAT));
     }
     SECTION("Iscatterv") {
-        intercept::enter_Iscatterv(out, counts, displacements, MPI_INT, in, 3, MPI_FLOAT, 0, comm,
-                                   &request);
+        enter<calls::Iscatterv>(out, counts, displacements, MPI_INT, in, 3, MPI_FLOAT, 0, comm,
+                                &request);
         const offload::CallFacts& facts = fake.posted->facts;
         CHECK((facts.collective && facts.vector_form && facts.other_count == 3));
         CHECK((facts.type == MPI_INT && facts.other_type == MPI_FLOAT));
     }
     SECTION("Ireduce_scatter_block has one side only") {
-        intercept::enter_Ireduce_scatter_block(out, in, 7, MPI_INT, MPI_MAX, comm, &request);
+        enter<calls::Ireduce_scatter_block>(out, in, 7, MPI_INT, MPI_MAX, comm, &request);
         const offload::CallFacts& facts = fake.posted->facts;
         CHECK((facts.count == 7 && facts.type == MPI_INT && facts.op == MPI_MAX));
         CHECK((facts.collective && facts.reduces && !facts.vector_form));
     }
     SECTION("Ialltoallw has no type of its own") {
         MPI_Datatype types[2] = {MPI_INT, MPI_INT};
-        intercept::enter_Ialltoallw(out, counts, displacements, types, in, counts, displacements,
-                                    types, comm, &request);
+        enter<calls::Ialltoallw>(out, counts, displacements, types, in, counts, displacements,
+                                 types, comm, &request);
         const offload::CallFacts& facts = fake.posted->facts;
         CHECK((facts.collective && facts.vector_form && facts.type == MPI_BYTE));
     }
     SECTION("Ibarrier") {
-        intercept::enter_Ibarrier(comm, &request);
+        enter<calls::Ibarrier>(comm, &request);
         CHECK((fake.posted->facts.collective && fake.posted->facts.comm == comm));
     }
     SECTION("a large count keeps its upper half") {
-        intercept::enter_Isend_c(out, MPI_Count{5} << 32, MPI_BYTE, 0, 0, comm, &request);
+        enter<calls::Isend_c>(out, MPI_Count{5} << 32, MPI_BYTE, 0, 0, comm, &request);
         CHECK(fake.posted->facts.count == MPI_Count{5} << 32);
         CHECK(fake.posted->call == Call::Isend_c);
     }
@@ -208,21 +208,22 @@ TEST_CASE("twin: runs as the nonblocking call, with the status", "[handlers]") {
     MPI_Status status;
     int data;
     fake.result = 42;
-    CHECK(intercept::enter_Recv(&data, 1, MPI_INT, 3, 4, comm, &status) == 42);
+    CHECK(enter<calls::Recv>(&data, 1, MPI_INT, 3, 4, comm, &status) == 42);
     REQUIRE(fake.run);
-    CHECK((fake.run->call == Call::Recv && fake.run->issue == offload::issue_Irecv &&
+    CHECK((fake.run->call == Call::Recv && fake.run->issue == offload::issue<calls::Irecv> &&
            fake.run->status == &status));
     CHECK(fake.direct_calls.empty());
 
     SECTION("a send has none") {
-        CHECK(intercept::enter_Ssend(&data, 1, MPI_INT, 3, 4, comm) == 42);
-        CHECK((fake.run->issue == offload::issue_Issend && fake.run->status == MPI_STATUS_IGNORE));
+        CHECK(enter<calls::Ssend>(&data, 1, MPI_INT, 3, 4, comm) == 42);
+        CHECK((fake.run->issue == offload::issue<calls::Issend> &&
+               fake.run->status == MPI_STATUS_IGNORE));
     }
     SECTION("a matched receive uses its message up") {
         MPI_Message message = 0x2c000009;
         fake.result = MPI_SUCCESS;
-        CHECK(intercept::enter_Mrecv(&data, 1, MPI_INT, &message, &status) == MPI_SUCCESS);
-        CHECK((fake.run->issue == offload::issue_Imrecv && message == MPI_MESSAGE_NULL));
+        CHECK(enter<calls::Mrecv>(&data, 1, MPI_INT, &message, &status) == MPI_SUCCESS);
+        CHECK((fake.run->issue == offload::issue<calls::Imrecv> && message == MPI_MESSAGE_NULL));
     }
 }
 
@@ -233,11 +234,11 @@ TEST_CASE("twin: declined, the library executes the call itself", "[handlers]") 
     real.Recv = real_recv;
     SECTION("where twins do not serve") {
         fake.twins = false;
-        CHECK(intercept::enter_Send_c(&data, 6, MPI_INT, 1, 2, comm) == 99);
+        CHECK(enter<calls::Send_c>(&data, 6, MPI_INT, 1, 2, comm) == 99);
         CHECK((seen.count == 6 && seen.peer == 1 && seen.tag == 2));
     }
     SECTION("a receive from no one, whose request has no status in MPICH") {
-        CHECK(intercept::enter_Recv(&data, 1, MPI_INT, MPI_PROC_NULL, 2, comm, MPI_STATUS_IGNORE) ==
+        CHECK(enter<calls::Recv>(&data, 1, MPI_INT, MPI_PROC_NULL, 2, comm, MPI_STATUS_IGNORE) ==
               98);
     }
     CHECK_FALSE(fake.run);
@@ -251,53 +252,52 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
     real.Bcast = real_bcast;
     SECTION("twin") {
         fake.result = 41;
-        CHECK(intercept::enter_Bcast(&data, 1, MPI_INT, 2, comm) == 41);
-        CHECK((fake.run->call == Call::Bcast && fake.run->issue == offload::issue_Ibcast));
+        CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 41);
+        CHECK((fake.run->call == Call::Bcast && fake.run->issue == offload::issue<calls::Ibcast>));
         CHECK((fake.run->facts.root == 2 && fake.run->status == MPI_STATUS_IGNORE));
-        CHECK(intercept::enter_Barrier(comm) == 41);
-        CHECK(fake.run->issue == offload::issue_Ibarrier);
+        CHECK(enter<calls::Barrier>(comm) == 41);
+        CHECK(fake.run->issue == offload::issue<calls::Ibarrier>);
     }
     SECTION("direct") {
         fake.collective_twins = false;
-        CHECK(intercept::enter_Bcast(&data, 1, MPI_INT, 2, comm) == 97);
+        CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 97);
         CHECK((seen.direct_calls == 1 && seen.root == 2));
         CHECK(fake.direct_calls == std::vector{Call::Bcast});
     }
     SECTION("the pipeline is asked first, in the form of the call") {
         fake.pipeline = 31;
         MPI_Request request = MPI_REQUEST_NULL;
-        CHECK(intercept::enter_Bcast(&data, 1, MPI_INT, 2, comm) == 31);
+        CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 31);
         CHECK(fake.form.call == Call::Bcast);
         CHECK(fake.form.kind == pipeline::CollectiveForm::Kind::blocking);
-        CHECK(intercept::enter_Ibcast(&data, 1, MPI_INT, 2, comm, &request) == 31);
+        CHECK(enter<calls::Ibcast>(&data, 1, MPI_INT, 2, comm, &request) == 31);
         CHECK(fake.form.kind == pipeline::CollectiveForm::Kind::nonblocking);
         CHECK(fake.form.request == &request);
-        CHECK(intercept::enter_Bcast_init(&data, 1, MPI_INT, 2, comm, MPI_INFO_NULL, &request) ==
-              31);
+        CHECK(enter<calls::Bcast_init>(&data, 1, MPI_INT, 2, comm, MPI_INFO_NULL, &request) == 31);
         CHECK(fake.form.kind == pipeline::CollectiveForm::Kind::persistent);
         CHECK((!fake.run && !fake.posted && seen.direct_calls == 0));
     }
     SECTION("the node is asked before that, for blocking calls") {
         fake.intranode = 29;
         fake.pipeline = 31;
-        CHECK(intercept::enter_Bcast(&data, 1, MPI_INT, 2, comm) == 29);
-        CHECK(intercept::enter_Barrier(comm) == 29);
+        CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 29);
+        CHECK(enter<calls::Barrier>(comm) == 29);
         MPI_Request request = MPI_REQUEST_NULL;
-        CHECK(intercept::enter_Ibcast(&data, 1, MPI_INT, 2, comm, &request) == 31);
+        CHECK(enter<calls::Ibcast>(&data, 1, MPI_INT, 2, comm, &request) == 31);
         CHECK(fake.asked_on_node == std::vector{Call::Bcast, Call::Barrier});
         fake.reentrant = true;  // other ranks may make this call outside of a callback
-        CHECK(intercept::enter_Bcast(&data, 1, MPI_INT, 2, comm) == 29);
+        CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 29);
         fake.reentrant = false;
         fake.intranode.reset();
-        CHECK(intercept::enter_Bcast(&data, 1, MPI_INT, 2, comm) == 31);
+        CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 31);
     }
     SECTION("re-entrant") {
         fake.reentrant = true;
         fake.collective_twins = false;  // says the engine
-        CHECK(intercept::enter_Bcast(&data, 1, MPI_INT, 2, comm) == 97);
+        CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 97);
         CHECK_FALSE(fake.run);
         fake.pipeline = 31;  // which declines what it cannot serve here
-        CHECK(intercept::enter_Bcast(&data, 1, MPI_INT, 2, comm) == 31);
+        CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 31);
     }
 }
 
@@ -305,7 +305,7 @@ TEST_CASE("direct: inside a DirectCall of its own name", "[handlers]") {
     begin();
     real.Comm_dup = real_comm_dup;
     MPI_Comm copy = MPI_COMM_NULL;
-    CHECK(intercept::enter_Comm_dup(comm, &copy) == MPI_SUCCESS);
+    CHECK(enter<calls::Comm_dup>(comm, &copy) == MPI_SUCCESS);
     CHECK((copy == comm + 1 && seen.direct_calls == 1 && fake.open_direct_calls == 0));
     CHECK(fake.direct_calls == std::vector{Call::Comm_dup});
 }
@@ -315,19 +315,18 @@ TEST_CASE("persistent: the request is adopted after the call, unless it failed",
     real.Send_init = real_send_init;
     MPI_Request request;
     SECTION("made") {
-        CHECK(intercept::enter_Send_init(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
+        CHECK(enter<calls::Send_init>(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
         CHECK(seen.direct_calls == 1);
         CHECK(fake.adopted == std::vector{std::pair{comm, real_request}});
     }
     SECTION("failed") {
         persistent_result = MPI_ERR_RANK;
-        CHECK(intercept::enter_Send_init(nullptr, 0, MPI_INT, 1, 2, comm, &request) ==
-              MPI_ERR_RANK);
+        CHECK(enter<calls::Send_init>(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_ERR_RANK);
         CHECK(fake.adopted.empty());
     }
     SECTION("re-entrant") {
         fake.reentrant = true;
-        CHECK(intercept::enter_Send_init(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
+        CHECK(enter<calls::Send_init>(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
         CHECK((fake.adopted.empty() && fake.direct_calls.empty()));
     }
 }
@@ -341,32 +340,31 @@ TEST_CASE("requests: each call reaches its function of the door", "[handlers]") 
         CHECK(code == MPI_SUCCESS);
         return fake.request_function;
     };
-    CHECK(reached(intercept::enter_Wait(requests, statuses)) == "wait_one");
-    CHECK(reached(intercept::enter_Test(requests, &a, statuses)) == "test_one");
-    CHECK(reached(intercept::enter_Waitany(2, requests, &a, statuses)) == "wait_any");
-    CHECK(reached(intercept::enter_Testany(2, requests, &a, &b, statuses)) == "test_any");
-    CHECK(reached(intercept::enter_Waitall(2, requests, statuses)) == "wait_all");
-    CHECK(reached(intercept::enter_Testall(2, requests, &a, statuses)) == "test_all");
-    CHECK(reached(intercept::enter_Waitsome(2, requests, &a, &b, statuses)) == "wait_some");
-    CHECK(reached(intercept::enter_Testsome(2, requests, &a, &b, statuses)) == "test_some");
-    CHECK(reached(intercept::enter_Request_get_status(MPI_REQUEST_NULL, &a, statuses)) ==
+    CHECK(reached(enter<calls::Wait>(requests, statuses)) == "wait_one");
+    CHECK(reached(enter<calls::Test>(requests, &a, statuses)) == "test_one");
+    CHECK(reached(enter<calls::Waitany>(2, requests, &a, statuses)) == "wait_any");
+    CHECK(reached(enter<calls::Testany>(2, requests, &a, &b, statuses)) == "test_any");
+    CHECK(reached(enter<calls::Waitall>(2, requests, statuses)) == "wait_all");
+    CHECK(reached(enter<calls::Testall>(2, requests, &a, statuses)) == "test_all");
+    CHECK(reached(enter<calls::Waitsome>(2, requests, &a, &b, statuses)) == "wait_some");
+    CHECK(reached(enter<calls::Testsome>(2, requests, &a, &b, statuses)) == "test_some");
+    CHECK(reached(enter<calls::Request_get_status>(MPI_REQUEST_NULL, &a, statuses)) ==
           "request_get_status");
-    CHECK(reached(intercept::enter_Request_get_status_all(2, requests, &a, statuses)) ==
+    CHECK(reached(enter<calls::Request_get_status_all>(2, requests, &a, statuses)) ==
           "request_get_status_all");
-    CHECK(reached(intercept::enter_Request_get_status_any(2, requests, &a, &b, statuses)) ==
+    CHECK(reached(enter<calls::Request_get_status_any>(2, requests, &a, &b, statuses)) ==
           "request_get_status_any");
-    CHECK(reached(intercept::enter_Request_get_status_some(2, requests, &a, list, statuses)) ==
+    CHECK(reached(enter<calls::Request_get_status_some>(2, requests, &a, list, statuses)) ==
           "request_get_status_some");
-    CHECK(reached(intercept::enter_X_Request_is_complete(MPI_REQUEST_NULL)) ==
-          "request_is_complete");
-    CHECK(reached(intercept::enter_Request_free(requests)) == "request_free");
-    CHECK(reached(intercept::enter_Cancel(requests)) == "cancel");
-    CHECK(reached(intercept::enter_Start(requests)) == "start");
-    CHECK(reached(intercept::enter_Startall(2, requests)) == "start_all");
-    CHECK(reached(intercept::enter_Pready(0, MPI_REQUEST_NULL)) == "pready");
-    CHECK(reached(intercept::enter_Pready_range(0, 1, MPI_REQUEST_NULL)) == "pready_range");
-    CHECK(reached(intercept::enter_Pready_list(1, list, MPI_REQUEST_NULL)) == "pready_list");
-    CHECK(reached(intercept::enter_Parrived(MPI_REQUEST_NULL, 0, &a)) == "parrived");
+    CHECK(reached(enter<calls::X_Request_is_complete>(MPI_REQUEST_NULL)) == "request_is_complete");
+    CHECK(reached(enter<calls::Request_free>(requests)) == "request_free");
+    CHECK(reached(enter<calls::Cancel>(requests)) == "cancel");
+    CHECK(reached(enter<calls::Start>(requests)) == "start");
+    CHECK(reached(enter<calls::Startall>(2, requests)) == "start_all");
+    CHECK(reached(enter<calls::Pready>(0, MPI_REQUEST_NULL)) == "pready");
+    CHECK(reached(enter<calls::Pready_range>(0, 1, MPI_REQUEST_NULL)) == "pready_range");
+    CHECK(reached(enter<calls::Pready_list>(1, list, MPI_REQUEST_NULL)) == "pready_list");
+    CHECK(reached(enter<calls::Parrived>(MPI_REQUEST_NULL, 0, &a)) == "parrived");
 }
 
 TEST_CASE("calls: every number has a name of its own", "[handlers]") {

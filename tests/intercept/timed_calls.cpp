@@ -7,10 +7,11 @@
 
 #include "base/counter_snapshot.hpp"
 #include "fake_engine.hpp"
-#include "intercept/mpi_handlers.hpp"
+#include "served.hpp"
 
 using namespace vecmpi;
 using test::fake;
+using test::timed;
 
 namespace {
 
@@ -28,7 +29,7 @@ class Reported {
     ~Reported() { count_for_report(false); }
 };
 
-uint64_t calls(Call call, Path path) {
+uint64_t calls_of(Call call, Path path) {
     return counter_snapshot()[calls_index(static_cast<size_t>(call), path)];
 }
 
@@ -48,11 +49,11 @@ uint64_t all_calls() {
 }
 
 int send(MPI_Datatype type, int count = 3) {
-    return intercept::timed_Send(nullptr, count, type, 1, 2, comm);
+    return timed<calls::Send>(nullptr, count, type, 1, 2, comm);
 }
 
 int nested_send(const void*, int, MPI_Datatype, int, int, MPI_Comm) {
-    return intercept::timed_Barrier(comm);  // as a callback of the program's would
+    return timed<calls::Barrier>(comm);  // as a callback of the program's would
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ TEST_CASE("timed: one row for a call, with its bytes and result", "[handlers][ti
     const Reported reported;
     fake.result = 77;
     CHECK(send(MPI_INT) == 77);
-    CHECK(calls(Call::Send, Path::library) == 1);
+    CHECK(calls_of(Call::Send, Path::library) == 1);
     CHECK(bytes(Call::Send) == 12);
     CHECK(send(derived, 2) == 77);
     CHECK(bytes(Call::Send) == 12 + 48);
@@ -76,9 +77,9 @@ TEST_CASE("timed: arguments that the library may refuse count as nothing", "[han
     fake.quiet = false;
     send(derived);
     CHECK(bytes(Call::Send) == 0);
-    intercept::timed_Alltoallv(nullptr, nullptr, nullptr, MPI_INT, nullptr, nullptr, nullptr,
-                               MPI_INT, comm);
-    intercept::timed_Reduce_scatter(nullptr, nullptr, nullptr, MPI_INT, MPI_SUM, MPI_COMM_NULL);
+    timed<calls::Alltoallv>(nullptr, nullptr, nullptr, MPI_INT, nullptr, nullptr, nullptr, MPI_INT,
+                            comm);
+    timed<calls::Reduce_scatter>(nullptr, nullptr, nullptr, MPI_INT, MPI_SUM, MPI_COMM_NULL);
     CHECK(bytes(Call::Alltoallv) == 0);
     CHECK(all_calls() == 6);
 }
@@ -99,13 +100,13 @@ TEST_CASE("timed: what is not the program's call is not counted", "[handlers][ti
 TEST_CASE("timed: requests complete, other calls are the library's", "[handlers][timed]") {
     const Reported reported;
     MPI_Request request = MPI_REQUEST_NULL;
-    intercept::timed_Wait(&request, MPI_STATUS_IGNORE);
-    CHECK(calls(Call::Wait, Path::completion) == 1);
+    timed<calls::Wait>(&request, MPI_STATUS_IGNORE);
+    CHECK(calls_of(Call::Wait, Path::completion) == 1);
     real.Comm_rank = [](MPI_Comm, int* rank) { return *rank = 2, 5; };
     int rank = 0;
-    CHECK(intercept::timed_Comm_rank(comm, &rank) == 5);
+    CHECK(timed<calls::Comm_rank>(comm, &rank) == 5);
     CHECK(rank == 2);
-    CHECK(calls(Call::Comm_rank, Path::library) == 1);
+    CHECK(calls_of(Call::Comm_rank, Path::library) == 1);
 }
 
 TEST_CASE("timed: bytes of collectives are what this rank gives", "[handlers][timed]") {
@@ -114,37 +115,37 @@ TEST_CASE("timed: bytes of collectives are what this rank gives", "[handlers][ti
     int data[16] = {};
     const int counts[] = {1, 2, 4}, places[] = {0, 1, 3};
 
-    intercept::timed_Allgather(data, 2, MPI_INT, data, 9, MPI_INT, comm);
+    timed<calls::Allgather>(data, 2, MPI_INT, data, 9, MPI_INT, comm);
     CHECK(bytes(Call::Allgather) == 8);
-    intercept::timed_Allgather(MPI_IN_PLACE, 99, MPI_DATATYPE_NULL, data, 3, MPI_INT, comm);
+    timed<calls::Allgather>(MPI_IN_PLACE, 99, MPI_DATATYPE_NULL, data, 3, MPI_INT, comm);
     CHECK(bytes(Call::Allgather) == 8 + 12);
     MPI_Request request;
-    intercept::timed_Iallgather(data, 2, MPI_DOUBLE, data, 2, MPI_DOUBLE, comm, &request);
+    timed<calls::Iallgather>(data, 2, MPI_DOUBLE, data, 2, MPI_DOUBLE, comm, &request);
     CHECK(bytes(Call::Iallgather) == 16);
-    intercept::timed_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, counts, places, MPI_INT,
-                                comm);
+    timed<calls::Allgatherv>(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, counts, places, MPI_INT,
+                             comm);
     CHECK(bytes(Call::Allgatherv) == 8);
-    intercept::timed_Scatter(data, 99, MPI_INT, data, 2, MPI_INT, 0, comm);
+    timed<calls::Scatter>(data, 99, MPI_INT, data, 2, MPI_INT, 0, comm);
     CHECK(bytes(Call::Scatter) == 8);
-    intercept::timed_Scatter(data, 2, MPI_INT, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, 0, comm);
+    timed<calls::Scatter>(data, 2, MPI_INT, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, 0, comm);
     CHECK(bytes(Call::Scatter) == 16);
-    intercept::timed_Alltoall(data, 2, MPI_INT, data, 2, MPI_INT, comm);
+    timed<calls::Alltoall>(data, 2, MPI_INT, data, 2, MPI_INT, comm);
     CHECK(bytes(Call::Alltoall) == 24);
-    intercept::timed_Alltoallv(data, counts, places, MPI_INT, data, counts, places, MPI_INT, comm);
+    timed<calls::Alltoallv>(data, counts, places, MPI_INT, data, counts, places, MPI_INT, comm);
     CHECK(bytes(Call::Alltoallv) == 28);
-    intercept::timed_Reduce_scatter(data, data, counts, MPI_INT, MPI_SUM, comm);
-    intercept::timed_Reduce_scatter_block(data, data, 2, MPI_INT, MPI_SUM, comm);
+    timed<calls::Reduce_scatter>(data, data, counts, MPI_INT, MPI_SUM, comm);
+    timed<calls::Reduce_scatter_block>(data, data, 2, MPI_INT, MPI_SUM, comm);
     CHECK(bytes(Call::Reduce_scatter) == 28);
     CHECK(bytes(Call::Reduce_scatter_block) == 24);
-    intercept::timed_Barrier(comm);
+    timed<calls::Barrier>(comm);
     CHECK(bytes(Call::Barrier) == 0);
-    intercept::timed_Neighbor_allgather(data, 2, MPI_INT, data, 2, MPI_INT, comm);
+    timed<calls::Neighbor_allgather>(data, 2, MPI_INT, data, 2, MPI_INT, comm);
     CHECK(bytes(Call::Neighbor_allgather) == 8);
-    intercept::timed_Allreduce_c(data, data, 2, MPI_DOUBLE, MPI_SUM, comm);
+    timed<calls::Allreduce_c>(data, data, 2, MPI_DOUBLE, MPI_SUM, comm);
     CHECK(bytes(Call::Allreduce_c) == 16);
 
     fake.between_groups = true;  // whose counts an array has differs from call to call
-    intercept::timed_Reduce_scatter(data, data, counts, MPI_INT, MPI_SUM, comm);
+    timed<calls::Reduce_scatter>(data, data, counts, MPI_INT, MPI_SUM, comm);
     CHECK(bytes(Call::Reduce_scatter) == 28);
 }
 
@@ -152,7 +153,7 @@ TEST_CASE("timed: the same bytes on every path", "[handlers][timed]") {
     const Reported reported;
     double data[4] = {};
     const auto allreduce = [&] {
-        intercept::timed_Allreduce(data, data, 4, MPI_DOUBLE, MPI_SUM, comm);
+        timed<calls::Allreduce>(data, data, 4, MPI_DOUBLE, MPI_SUM, comm);
     };
     fake.intranode = MPI_SUCCESS;
     allreduce();
@@ -175,8 +176,8 @@ TEST_CASE("timed: calls inside a call count for themselves", "[handlers][timed]"
     fake.twins = false;
     real.Send = nested_send;
     send(MPI_INT);
-    CHECK(calls(Call::Send, Path::library) == 1);
-    CHECK(calls(Call::Barrier, Path::library) == 1);
+    CHECK(calls_of(Call::Send, Path::library) == 1);
+    CHECK(calls_of(Call::Barrier, Path::library) == 1);
     const std::vector<uint64_t> now = counter_snapshot();
     CHECK(now[mpi_time_index] <= now[run_time_index]);
 }
@@ -185,9 +186,9 @@ TEST_CASE("timed: a call that is left by an exception", "[handlers][timed]") {
     const Reported reported;
     real.Comm_dup = [](MPI_Comm, MPI_Comm*) -> int { throw std::string("from a callback"); };
     MPI_Comm copy;
-    CHECK_THROWS_AS(intercept::timed_Comm_dup(comm, &copy), std::string);
-    CHECK(calls(Call::Comm_dup, Path::library) == 1);
+    CHECK_THROWS_AS(timed<calls::Comm_dup>(comm, &copy), std::string);
+    CHECK(calls_of(Call::Comm_dup, Path::library) == 1);
     fake.twins = true;
     send(MPI_INT);
-    CHECK(calls(Call::Send, Path::library) == 1);
+    CHECK(calls_of(Call::Send, Path::library) == 1);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Why calls of the program must come to vecmpi. Without any reason an entry leads to the MPI
 // library's own function. src/intercept binds entries anew when a reason comes or goes;
-// src/intercept/emit_tables.py says which function needs what. A door of src/base.
+// src/intercept/handler_classes.hpp says which function needs what. A door of src/base.
 #pragma once
 
 namespace vecmpi::base {

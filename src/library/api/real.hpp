@@ -2,12 +2,26 @@
 // The MPI library's own functions, and which library it is.
 #pragma once
 
+#include <mpi.h>
+
 #include <string>
 
-#include "library/api/mpi_calls.hpp"
-#include "library/api/mpi_real.hpp"
+#include "library/api/calls.hpp"
+#include "library/api/mpi_later.hpp"
 
 namespace vecmpi::library {
+
+// The only way to call MPI from inside vecmpi. In the order of enum class Call. A member is null
+// where the library lacks the function.
+#define VECMPI_CALL(call, name) decltype(&::name) call;
+struct RealFunctions {
+#include "library/api/mpi_calls.def"
+};
+#undef VECMPI_CALL
+static_assert(sizeof(RealFunctions) == number_of_calls * sizeof(void (*)()));
+
+// Written once by bind_real_functions(), before any entry leads here.
+extern RealFunctions real;
 
 // Finds the MPI library among the loaded ones and fills `real`. served: it has the MPICH ABI.
 struct BoundLibrary {
@@ -20,3 +34,7 @@ const BoundLibrary& bind_real_functions() noexcept;
 std::string library_version();  // first line of MPI_Get_library_version, tabs as blanks
 
 }  // namespace vecmpi::library
+
+namespace vecmpi {
+using library::real;
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The classes of mpi_functions.def: how a call is served, and what must exist for it to come to us.
+// F is a function, of namespace calls. Not a door: src/intercept only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "argument_lists.hpp"
+#include "base/api/needs.hpp"
+#include "entries.hpp"
+#include "offload/api.hpp"
+#include "offload/api/call_operations.hpp"
+#include "pipeline/api.hpp"
+
+namespace vecmpi::intercept {
+
+// Whose data the report counts, see moved_bytes.hpp.
+enum class DataShape : uint8_t { plain, block_for_each, from_root, to_neighbors };
+
+// What all classes have, and what a class or a word of its row may change.
+template <class F>
+struct Served {
+    using Function = F;
+    static constexpr When when = When::needed;
+    static constexpr unsigned needs = 0;   // whatever else it does, it hands the call on
+    static constexpr bool plans = false;   // makes the plans that messages wait for
+    static constexpr bool blocks = false;  // may wait for another process
+    static constexpr Path path = Path::library;
+    static constexpr DataShape data_shape = DataShape::plain;
+
+    template <class... A>
+    [[gnu::always_inline]] static int call_real(A... a) {
+        return (real.*F::real_function)(a...);
+    }
+};
+
+// What stands for a function that a row does not name.
+constexpr std::nullptr_t none = nullptr;
+template <auto function>
+constexpr bool is_named = !std::is_null_pointer_v<decltype(function)>;
+
+// The library's own calls (ROMIO) are its own on all ranks alike. Inline, so that the return
+// address is the entry's.
+[[gnu::always_inline]] inline bool is_called_by_library() noexcept {
+    return library::is_mpi_library(reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+}
+
+// ---- calls that the library executes ------------------------------------------------------------
+
+template <class F>
+struct Pass : Served<F> {
+    template <class... A>
+    [[gnu::always_inline]] static int serve(A... a) {
+        return Pass::call_real(a...);
+    }
+};
+
+template <class F, auto before = none>
+struct Direct : Served<F> {
+    using Data = F;
+    static constexpr When when = When::running;
+
+    template <class... A>
+    [[gnu::always_inline]] static int serve(A... a) {
+        if constexpr (is_named<before>) before();
+        offload::DirectCall scope{F::call};
+        return Direct::call_real(a...);
+    }
+};
+
+template <class F>
+struct Ordered : Served<F> {
+    using Data = F;
+    static constexpr unsigned needs = Need::queue | Need::counting;
+
+    template <class... A>
+    [[gnu::always_inline]] static int serve(A... a) noexcept {
+        offload::DirectCall scope{F::call, offload::Reentry::program};
+        return Ordered::call_real(a...);
+    }
+};
+
+template <class F, auto serve_by_hand>
+struct Hook : Served<F> {
+    using Data = F;
+    static constexpr When when = When::running;
+
+    template <class... A>
+    [[gnu::always_inline]] static int serve(A... a) noexcept(noexcept(serve_by_hand(a...))) {
+        return serve_by_hand(a...);
+    }
+};
+
+template <class F, auto serve_requests>
+struct Requests : Served<F> {
+    static constexpr unsigned needs = Need::messages | Need::virtual_requests | Need::counting;
+    static constexpr bool plans = true;
+    static constexpr Path path = Path::completion;
+
+    template <class... A>
+    [[gnu::always_inline]] static int serve(A... a) noexcept {
+        return serve_requests(a...);
+    }
+};
+
+// ---- calls that are operations ------------------------------------------------------------------
+
+// A matched message is used up by the call that receives it: the last parameter of its operation.
+template <class P>
+concept ReceivesMatched = requires(P p) {
+    p.message;
+};
+
+template <class Operation, class... A>
+[[gnu::always_inline]] inline bool lacks_message(const A&... a) noexcept {
+    if constexpr (ReceivesMatched<Parameters<Operation>>)
+        return argument<Parameters<Operation>::members - 1>(a...) == nullptr;
+    return false;
+}
+
+template <class Operation, class... A>
+[[gnu::always_inline]] inline void use_message_up(int error, const A&... a) noexcept {
+    if constexpr (ReceivesMatched<Parameters<Operation>>)
+        if (error == MPI_SUCCESS)
+            *argument<Parameters<Operation>::members - 1>(a...) = MPI_MESSAGE_NULL;
+}
+
+// Asked before the engine: a function of src/pipeline, one of src/pipeline/node before that. Both
+// may decline.
+template <class F, auto pipeline_path = none, auto node_path = none>
+struct Post : Served<F> {
+    using Data = F;
+    static constexpr bool has_path = is_named<pipeline_path> || is_named<node_path>;
+    static constexpr When when = has_path ? When::running : When::needed;
+    static constexpr unsigned needs = Need::messages | Need::counting;
+    static constexpr bool plans = true;
+    static constexpr size_t members = Parameters<F>::members;
+
+    // The paths are asked from a callback as well, as in Collective.
+    template <class... A>
+    [[gnu::always_inline]] static int serve(A... a) noexcept {
+        MPI_Request* request = argument<members>(a...);
+        if constexpr (has_path)
+            if (is_called_by_library()) return Post::call_real(a...);
+        if constexpr (is_named<node_path>)
+            if (const auto served = call_with_first<node_path, members + 2>(F::call, request, a...))
+                return *served;
+        if constexpr (is_named<pipeline_path>) {
+            const pipeline::CollectiveForm form{
+                F::call, pipeline::CollectiveForm::Kind::nonblocking, request};
+            if (const auto served = call_with_first<pipeline_path, members + 1>(form, a...))
+                return *served;
+        }
+        if (lacks_message<F>(a...) || offload::is_reentrant()) return Post::call_real(a...);
+        const Parameters<F> parameters = named<F>(a...);
+        const int error = offload::post(offload::operation_of<F>(F::call, parameters), request);
+        use_message_up<F>(error, a...);
+        return error;
+    }
+};
+
+// Operation: the nonblocking function that it is run as.
+template <class F, class Operation, class... A>
+[[gnu::always_inline]] inline int run_as_twin(MPI_Status* status, const A&... a) noexcept {
+    const Parameters<Operation> parameters = named<Operation>(a...);
+    const int error =
+        offload::run_twin(offload::operation_of<Operation>(F::call, parameters), status);
+    use_message_up<Operation>(error, a...);
+    return error;
+}
+
+template <class F, class Operation>
+struct Twin : Served<F> {
+    using Data = Operation;
+    static constexpr unsigned needs = Need::messages | Need::counting;
+    static constexpr bool plans = true;
+    static constexpr bool blocks = true;
+
+    template <class... A>
+    [[gnu::always_inline]] static int serve(A... a) noexcept {
+        if (lacks_message<Operation>(a...) || !is_served(named<Operation>(a...))) {
+            offload::DirectCall scope{F::call, offload::Reentry::program};
+            return Twin::call_real(a...);
+        }
+        return run_as_twin<F, Operation>(status_of(a...), a...);
+    }
+
+  private:
+    // The request of a receive from no one has an empty status in MPICH 4.0.
+    template <class P>
+    [[gnu::always_inline]] static bool is_served(const P& p) noexcept {
+        if constexpr (requires { p.source; })
+            if (p.source == MPI_PROC_NULL) return false;
+        if constexpr (requires { p.comm; }) return offload::twin_serves(p.comm);
+        return offload::twin_serves(MPI_COMM_WORLD);
+    }
+
+    // Behind the parameters of the operation, where there is one.
+    template <class... A>
+    [[gnu::always_inline]] static MPI_Status* status_of(const A&... a) noexcept {
+        constexpr size_t place = Parameters<Operation>::members;
+        if constexpr (sizeof...(A) > place) return argument<place>(a...);
+        return MPI_STATUS_IGNORE;
+    }
+};
+
+template <class F, class Operation, auto pipeline_path = none, auto node_path = none>
+struct Collective : Served<F> {
+    using Data = Operation;
+    static constexpr When when =
+        is_named<pipeline_path> || is_named<node_path> ? When::running : When::needed;
+    static constexpr unsigned needs = Need::queue | Need::twins | Need::counting;
+    static constexpr bool plans = true;
+    static constexpr bool blocks = true;
+
+    // From a callback as well: other ranks may make the same call outside of one. What cannot be
+    // served there, the paths decline.
+    template <class... A>
+    [[gnu::always_inline]] static int serve(A... a) {
+        if constexpr (is_named<node_path>)
+            if (const auto served = node_path(F::call, a...)) return *served;
+        if (offload::is_reentrant() && is_called_by_library()) return Collective::call_real(a...);
+        if constexpr (is_named<pipeline_path>) {
+            const pipeline::CollectiveForm form{F::call, pipeline::CollectiveForm::Kind::blocking};
+            if (const auto served = pipeline_path(form, a...)) return *served;
+        }
+        if (!offload::collective_twin_serves(named<Operation>(a...).comm)) {
+            offload::DirectCall scope{F::call, offload::Reentry::program};
+            return Collective::call_real(a...);
+        }
+        return run_as_twin<F, Operation>(MPI_STATUS_IGNORE, a...);
+    }
+};
+
+// ---- calls that make persistent requests --------------------------------------------------------
+
+template <class F, auto pipeline_path = none>
+struct Persistent : Served<F> {
+    static constexpr When when = When::running;
+    static constexpr bool plans = true;
+    static constexpr size_t members = Parameters<F>::members;
+
+    template <class... A>
+    [[gnu::always_inline]] static int serve(A... a) noexcept {
+        MPI_Request* request = argument<members>(a...);
+        if constexpr (is_named<pipeline_path>) {  // which is not told of `info`, the last parameter
+            const pipeline::CollectiveForm form{F::call, pipeline::CollectiveForm::Kind::persistent,
+                                                request};
+            if (const auto served = call_with_first<pipeline_path, members>(form, a...))
+                return *served;
+        }
+        if (offload::is_reentrant()) return Persistent::call_real(a...);
+        int error;
+        {
+            offload::DirectCall scope{F::call};
+            error = Persistent::call_real(a...);
+        }
+        if (error == MPI_SUCCESS) adopt(named<F>(a...), request);
+        return error;
+    }
+
+  private:
+    template <class P>
+    [[gnu::always_inline]] static void adopt(const P& p, MPI_Request* request) noexcept {
+        if constexpr (requires { p.op; })
+            offload::adopt_persistent(p.comm, request, p.op);
+        else
+            offload::adopt_persistent(p.comm, request);
+    }
+};
+
+// ---- words of a row -----------------------------------------------------------------------------
+
+template <class Class>
+struct Blocking : Class {
+    static constexpr bool blocks = true;
+};
+template <class Class>
+struct MakingPlans : Class {
+    static constexpr bool plans = true;
+};
+template <class Class>
+struct Always : Class {
+    static constexpr When when = When::always;
+};
+template <class Class>
+struct ForMessages : Class {
+    static constexpr When when = When::needed;
+    static constexpr unsigned needs = Need::messages | Need::counting;
+};
+template <class Class>
+struct BlockForEach : Class {
+    static constexpr DataShape data_shape = DataShape::block_for_each;
+};
+template <class Class>
+struct FromRoot : Class {
+    static constexpr DataShape data_shape = DataShape::from_root;
+};
+template <class Class>
+struct ToNeighbors : Class {
+    static constexpr DataShape data_shape = DataShape::to_neighbors;
+};
+
+}  // namespace vecmpi::intercept
