@@ -187,7 +187,10 @@ uint64_t hash_of_collective_part(const Profile& profile) {
         rows.push_back(std::move(text));
     }
     std::sort(rows.begin(), rows.end());  // in whatever order they stand
-    for (const std::string& row : rows) add_to_hash(hash, ";" + row);
+    for (const std::string& row : rows) {
+        add_to_hash(hash, ";");
+        add_to_hash(hash, row);
+    }
     return hash;
 }
 

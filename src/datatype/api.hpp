@@ -174,10 +174,10 @@ class MakingMessageType {
     // The call has succeeded, and the program holds this handle.
     void belongs_to(MPI_Datatype handle) noexcept;
 
-    library::UcxStatus create(library::UcxCreate create, const library::UcxOps& ops, void* context,
-                              uint64_t* ucx_type) noexcept;
-
   private:
+    friend library::UcxStatus create_message_type(library::UcxCreate create,
+                                                  const library::UcxOps& ops, void* context,
+                                                  uint64_t* ucx_type) noexcept;
     uint64_t ucx_type_ = 0;
     unsigned shown_ = 0;
 };

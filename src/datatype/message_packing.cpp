@@ -48,8 +48,8 @@ void tally(MessageType& type, size_t bytes) noexcept {
     if (spent_ns >= type.worth_ns.load(std::memory_order_relaxed)) message_types().want_plan(type);
 }
 
-// May the plan serve it? The library keeps MPI_BOTTOM, what it may refuse, elements that may
-// overlap where they are unpacked, and packing where nobody knows at which bytes a piece may end.
+// May the plan serve it? The library keeps MPI_BOTTOM and what it may refuse. It unpacks elements
+// that may overlap, and packs where nobody knows at which bytes a piece may end.
 bool may_serve(const HeldPlan& held, kernels::Direction direction, const void* memory,
                size_t count) noexcept {
     MPI_Count bytes = 0;

@@ -171,8 +171,10 @@ void serve_message_types() noexcept {
 library::UcxStatus create_message_type(library::UcxCreate create, const library::UcxOps& ops,
                                        void* context, uint64_t* ucx_type) noexcept {
     MakingMessageType* const making = current;
-    if (making == nullptr) return create(&ops, context, ucx_type);
-    return making->create(create, ops, context, ucx_type);
+    if (making == nullptr || making->shown_++ > 0) return create(&ops, context, ucx_type);
+    const library::UcxStatus status = message_types().create(create, ops, context, ucx_type);
+    if (status == 0) making->ucx_type_ = *ucx_type;
+    return status;
 }
 
 void destroy_message_type(library::UcxDestroy destroy, uint64_t ucx_type) noexcept {
@@ -185,14 +187,6 @@ MakingMessageType::MakingMessageType() noexcept {
 }
 
 MakingMessageType::~MakingMessageType() { current = nullptr; }
-
-library::UcxStatus MakingMessageType::create(library::UcxCreate create, const library::UcxOps& ops,
-                                             void* context, uint64_t* ucx_type) noexcept {
-    if (shown_++ > 0) return create(&ops, context, ucx_type);
-    const library::UcxStatus status = message_types().create(create, ops, context, ucx_type);
-    if (status == 0) ucx_type_ = *ucx_type;
-    return status;
-}
 
 void MakingMessageType::belongs_to(MPI_Datatype handle) noexcept {
     if (shown_ == 1) message_types().give_handle(ucx_type_, handle);

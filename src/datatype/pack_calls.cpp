@@ -147,6 +147,4 @@ void check_plan(MPI_Datatype type) noexcept {
     drop_place(type);
 }
 
-void forget_plans() noexcept { drop_all_places(); }
-
 }  // namespace vecmpi::datatype

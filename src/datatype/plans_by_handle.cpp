@@ -233,7 +233,7 @@ void drop_place(MPI_Datatype type) noexcept {
     }
 }
 
-void drop_all_places() noexcept {
+void forget_plans() noexcept {
     Unused unused;
     const std::lock_guard lock(mutex);
     for (auto& set : table)

@@ -52,9 +52,8 @@ void put_off(MPI_Datatype type) noexcept;
 // The verdict; null: the library. Ignored where the handle was given back meanwhile.
 void settle(MPI_Datatype type, std::unique_ptr<HeldPlan> held) noexcept;
 
-// Forget tally and verdict.
+// Forgets tally and verdict; forget_plans() does so for all types.
 void drop_place(MPI_Datatype type) noexcept;
-void drop_all_places() noexcept;
 
 // Plans in the table, and retired ones that somebody uses: at most 64 of these.
 size_t plans_alive() noexcept;

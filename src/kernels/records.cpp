@@ -180,8 +180,8 @@ void RecordCopier::permute_parts(Direction direction, char* packed, char* memory
     }
 }
 
-// Where all groups' windows have the same place within their lines, a few records are done first,
-// so that windows begin with a line and cross no more lines than they must.
+// Where all groups' windows have the same place within their lines, a few records are done first.
+// Then windows begin with a line, and cross no more lines than they must.
 void RecordCopier::permute(Direction direction, char* packed, char* memory,
                            size_t records) const noexcept {
     constexpr size_t groups_worth_it = 8;

@@ -150,9 +150,9 @@ ProgressFunction find_function(uintptr_t caller) noexcept {
     return function;
 }
 
-// Does a wait sleep now? A worker is armed by one poll, and the thread sleeps after the next poll
-// of the same worker, when all that this wait polls are armed. Where the library polls with its
-// lock held, it sleeps once that is given up.
+// Does a wait sleep now? A worker is armed by one poll. The thread sleeps after the next poll of
+// the same worker: then all that this wait polls are armed. Where the library polls with its lock
+// held, it sleeps once that is given up.
 enum class Bedtime : uint8_t { no, soon, at_unlock };
 Bedtime go_to_sleep(void* worker, uintptr_t caller) noexcept {
     if (!library_wakes() || !library_ladder.wants_sleep() || !is_mpi_library(caller))

@@ -101,7 +101,7 @@ bool run(const PackCall& call, Library_is how = Library_is::slow) {
 int calls_before_plan(const PackCall& call, int most = 100000) {
     for (int i = 0; i < most; ++i) {
         if (!run(call)) continue;
-        for (unsigned turn = 0; turn < 2 * PackTrial::calls_each; ++turn) run(call);
+        for (unsigned calls = 0; calls < 2 * PackTrial::calls_each; ++calls) run(call);
         return i;
     }
     return most;
@@ -156,7 +156,7 @@ TEST_CASE("many types keep their plans side by side", "[datatype]") {
     Buffers b;
     for (int i = 0; i < 600; ++i) calls_before_plan(pack_call(b, i));
     CHECK(plans_alive() == 600);
-    for (int i = 0; i < 600; ++i) CHECK(run(pack_call(b, i)));  // in turns
+    for (int i = 0; i < 600; ++i) CHECK(run(pack_call(b, i)));
 }
 
 TEST_CASE("more types of one set than it has places stay with the library", "[datatype]") {
@@ -271,12 +271,12 @@ TEST_CASE("library and plan share the calls until one has won", "[datatype]") {
 
 TEST_CASE("the least time for a byte wins a trial", "[datatype]") {
     PackTrial trial;
-    std::vector<Packer> turns;
-    for (unsigned i = 0; i < 2 * PackTrial::calls_each; ++i) turns.push_back(trial.next());
-    CHECK(turns.front() == Packer::library);
-    CHECK(std::count(turns.begin(), turns.end(), Packer::plan) == PackTrial::calls_each);
-    for (const size_t first : {0, 1}) {  // who asks by turns for two buffers
-        const std::vector<Packer> of_one = {turns[first], turns[first + 2], turns[first + 4]};
+    std::vector<Packer> order;
+    for (unsigned i = 0; i < 2 * PackTrial::calls_each; ++i) order.push_back(trial.next());
+    CHECK(order.front() == Packer::library);
+    CHECK(std::count(order.begin(), order.end(), Packer::plan) == PackTrial::calls_each);
+    for (const size_t first : {0, 1}) {  // a program that packs two buffers alternately
+        const std::vector<Packer> of_one = {order[first], order[first + 2], order[first + 4]};
         CHECK(std::count(of_one.begin(), of_one.end(), of_one[0]) < 3);
     }
     for (unsigned i = 0; i < PackTrial::calls_each; ++i) {
@@ -291,7 +291,7 @@ TEST_CASE("the least time for a byte wins a trial", "[datatype]") {
     CHECK(trial.winner() == PackTrial::Winner::plan);
     PackTrial even;
     for (unsigned i = 0; i < PackTrial::calls_each; ++i)
-        for (const Packer turn : {Packer::plan, Packer::library}) even.note(turn, 100, 1000);
+        for (const Packer who : {Packer::plan, Packer::library}) even.note(who, 100, 1000);
     CHECK(even.winner() == PackTrial::Winner::library);
     CHECK(length_class(1) == 0);
     CHECK(length_class(4096) == 0);
