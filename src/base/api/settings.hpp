@@ -106,9 +106,9 @@ struct Settings {
     LogLevel log = LogLevel::warn;
 
     const PathRanges& paths_of(Collective collective) const noexcept {
-        constexpr PathRanges Settings::*fields[] = {&Settings::allreduce, &Settings::reduce,
-                                                    &Settings::reduce_scatter, &Settings::bcast,
-                                                    &Settings::allgather};
+        static constexpr PathRanges Settings::*fields[] = {&Settings::allreduce, &Settings::reduce,
+                                                           &Settings::reduce_scatter,
+                                                           &Settings::bcast, &Settings::allgather};
         static_assert(std::size(fields) == number_of_collectives);
         return this->*fields[static_cast<size_t>(collective)];
     }
