@@ -12,16 +12,11 @@ namespace {
 
 SlotState state_of(MPI_Request request) { return engine->pool.find(request)->state.load(); }
 
-void look_as_owner() {
-    engine->own();
-    engine->as_owner([] { engine->step(); });
-}
-
 // A virtual request whose operation is complete, but not yet taken by the program.
 MPI_Request queued_and_done(int label, const fake::Plan& plan) {
     MPI_Request request = queued(label, plan);
     REQUIRE(eventually([request] {
-        look_as_owner();
+        step_as_owner();
         return state_of(request) == SlotState::done;
     }));
     return request;

@@ -17,11 +17,6 @@ std::vector<MPI_Request> queued_many(int count, const fake::Plan& plan = {}) {
     return requests;
 }
 
-bool step_as_owner() {
-    engine->own();
-    return engine->as_owner([] { return engine->step(); });
-}
-
 }  // namespace
 
 TEST_CASE("every request of a long window is looked at within one turn", "[offload][window]") {

@@ -55,6 +55,11 @@ struct FreshLibrary {
     FreshLibrary() { fake::reset(); }
 };
 
+inline bool step_as_owner() {
+    vecmpi::offload::engine->own();
+    return vecmpi::offload::engine->as_owner([] { return vecmpi::offload::engine->step(); });
+}
+
 // ---- operations ---------------------------------------------------------------------------------
 
 inline vecmpi::offload::CallFacts message(MPI_Count bytes, MPI_Comm comm = MPI_COMM_WORLD) {
