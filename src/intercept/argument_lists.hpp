@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arguments of a call, whatever its signature: some of them handed on, or all of them by name. Not
-// a door: src/intercept only.
+// Arguments of a call, whatever its signature: some of them handed on. Not a door: src/intercept
+// only.
 #pragma once
 
+#include <cstddef>
 #include <tuple>
 #include <utility>
 
@@ -18,18 +19,6 @@ concept Named = requires {
     sizeof(Parameters<F>);
 };
 
-template <class F, size_t... I, class... A>
-[[gnu::always_inline]] inline Parameters<F> named_from(std::index_sequence<I...>,
-                                                       const A&... a) noexcept {
-    return {std::get<I>(std::tie(a...))...};
-}
-
-// The parameters of F that the first arguments are.
-template <class F, class... A>
-[[gnu::always_inline]] inline Parameters<F> named(const A&... a) noexcept {
-    return named_from<F>(std::make_index_sequence<Parameters<F>::members>{}, a...);
-}
-
 template <auto function, size_t... I, class... A>
 [[gnu::always_inline]] inline auto call_with(std::index_sequence<I...>, const A&... a) noexcept {
     return function(std::get<I>(std::tie(a...))...);
@@ -44,6 +33,16 @@ template <auto function, size_t count, class... A>
 template <size_t place, class... A>
 [[gnu::always_inline]] inline auto argument(const A&... a) noexcept {
     return std::get<place>(std::tie(a...));
+}
+
+template <class T>
+[[gnu::always_inline]] inline T value_of(T a) noexcept {
+    return a;
+}
+
+template <class... A>
+[[gnu::always_inline]] inline auto last_argument(const A&... a) noexcept {
+    return (value_of(a), ...);
 }
 
 }  // namespace vecmpi::intercept

@@ -42,6 +42,14 @@ def stored_type(parameter):
     return parameter.type + ("*" if parameter.is_array() else "")
 
 
+def from_arguments(members):
+    """From the arguments of a call: this function's, or one's that takes more behind them."""
+    head = "    [[gnu::always_inline]] static Parameters of("
+    declared = [parameter.declaration() for parameter in members] + ["const auto&..."]
+    names = [parameter.name for parameter in members]
+    return wrap(head, declared, ") noexcept {") + "\n" + wrap("        return {", names, "};") + "\n    }\n"
+
+
 def issue_function(prototype):
     """The library's own function, with parameters that were stored."""
     passed = [parameter.name for parameter in prototype.without_request()] + ["mpi_request"]
@@ -58,7 +66,7 @@ def parameters_struct(function):
     declared = [f"{stored_type(parameter)} {parameter.name};" for parameter in members]
     text = f"template <> struct Parameters<calls::{function.short_name}> {{\n"
     text += f"    static constexpr size_t members = {len(members)};\n"
-    text += wrap("    ", declared, "", separator="") + "\n"
+    text += wrap("    ", declared, "", separator="") + "\n" + from_arguments(members)
     if function.kind == "post":
         text += issue_function(function.prototype)
     return text + "};\n"

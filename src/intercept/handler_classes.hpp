@@ -16,15 +16,16 @@
 
 namespace vecmpi::intercept {
 
-// Whose data the report counts, see moved_bytes.hpp.
+// What names of parameters do not say of the bytes that a call moves: moved_bytes.hpp.
 enum class DataShape : uint8_t { plain, block_for_each, from_root, to_neighbors };
 
-// What all classes have, and what a class or a word of its row may change.
+// What all classes have, and what a class or a word of its row may change. A class whose data the
+// report counts also has Data: the function whose parameters name them.
 template <class F>
 struct Served {
     using Function = F;
     static constexpr When when = When::needed;
-    static constexpr unsigned needs = 0;   // whatever else it does, it hands the call on
+    static constexpr unsigned needs = 0;   // else it would only hand the call on
     static constexpr bool plans = false;   // makes the plans that messages wait for
     static constexpr bool blocks = false;  // may wait for another process
     static constexpr Path path = Path::library;
@@ -141,7 +142,7 @@ struct Post : Served<F> {
     // The paths are asked from a callback as well, as in Collective.
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) noexcept {
-        MPI_Request* request = argument<members>(a...);
+        MPI_Request* request = last_argument(a...);
         if constexpr (has_path)
             if (is_called_by_library()) return Post::call_real(a...);
         if constexpr (is_named<node_path>)
@@ -154,7 +155,7 @@ struct Post : Served<F> {
                 return *served;
         }
         if (lacks_message<F>(a...) || offload::is_reentrant()) return Post::call_real(a...);
-        const Parameters<F> parameters = named<F>(a...);
+        const Parameters<F> parameters = Parameters<F>::of(a...);
         const int error = offload::post(offload::operation_of<F>(F::call, parameters), request);
         use_message_up<F>(error, a...);
         return error;
@@ -164,7 +165,7 @@ struct Post : Served<F> {
 // Operation: the nonblocking function that it is run as.
 template <class F, class Operation, class... A>
 [[gnu::always_inline]] inline int run_as_twin(MPI_Status* status, const A&... a) noexcept {
-    const Parameters<Operation> parameters = named<Operation>(a...);
+    const Parameters<Operation> parameters = Parameters<Operation>::of(a...);
     const int error =
         offload::run_twin(offload::operation_of<Operation>(F::call, parameters), status);
     use_message_up<Operation>(error, a...);
@@ -180,7 +181,7 @@ struct Twin : Served<F> {
 
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) noexcept {
-        if (lacks_message<Operation>(a...) || !is_served(named<Operation>(a...))) {
+        if (lacks_message<Operation>(a...) || !is_served(Parameters<Operation>::of(a...))) {
             offload::DirectCall scope{F::call, offload::Reentry::program};
             return Twin::call_real(a...);
         }
@@ -200,8 +201,7 @@ struct Twin : Served<F> {
     // Behind the parameters of the operation, where there is one.
     template <class... A>
     [[gnu::always_inline]] static MPI_Status* status_of(const A&... a) noexcept {
-        constexpr size_t place = Parameters<Operation>::members;
-        if constexpr (sizeof...(A) > place) return argument<place>(a...);
+        if constexpr (sizeof...(A) > Parameters<Operation>::members) return last_argument(a...);
         return MPI_STATUS_IGNORE;
     }
 };
@@ -226,7 +226,7 @@ struct Collective : Served<F> {
             const pipeline::CollectiveForm form{F::call, pipeline::CollectiveForm::Kind::blocking};
             if (const auto served = pipeline_path(form, a...)) return *served;
         }
-        if (!offload::collective_twin_serves(named<Operation>(a...).comm)) {
+        if (!offload::collective_twin_serves(Parameters<Operation>::of(a...).comm)) {
             offload::DirectCall scope{F::call, offload::Reentry::program};
             return Collective::call_real(a...);
         }
@@ -244,7 +244,7 @@ struct Persistent : Served<F> {
 
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) noexcept {
-        MPI_Request* request = argument<members>(a...);
+        MPI_Request* request = last_argument(a...);
         if constexpr (is_named<pipeline_path>) {  // which is not told of `info`, the last parameter
             const pipeline::CollectiveForm form{F::call, pipeline::CollectiveForm::Kind::persistent,
                                                 request};
@@ -257,7 +257,7 @@ struct Persistent : Served<F> {
             offload::DirectCall scope{F::call};
             error = Persistent::call_real(a...);
         }
-        if (error == MPI_SUCCESS) adopt(named<F>(a...), request);
+        if (error == MPI_SUCCESS) adopt(Parameters<F>::of(a...), request);
         return error;
     }
 

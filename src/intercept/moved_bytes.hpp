@@ -49,69 +49,54 @@ template <class Class, class P>
 // The other side counts where this one is MPI_IN_PLACE.
 template <class Class, class P>
 [[gnu::always_inline]] inline void add_of_two_sides(TimedCall& timing, const P& p) noexcept {
+    constexpr bool has_send_count = requires { p.sendcount; };
     if constexpr (Class::data_shape == DataShape::to_neighbors) {
-        if constexpr (requires { p.sendcount; }) add_send_side<Class>(timing, p);
-    } else if constexpr (Class::data_shape != DataShape::from_root) {
+        if constexpr (has_send_count) add_send_side<Class>(timing, p);
+    } else if constexpr (Class::data_shape == DataShape::from_root) {
+        if (p.recvbuf != MPI_IN_PLACE)
+            add_receive_side<Class>(timing, p);
+        else if constexpr (has_send_count)  // of a Scatterv, the root's own part does not move
+            add_send_side<Class>(timing, p);
+    } else {
         if (p.sendbuf != MPI_IN_PLACE)
             add_send_side<Class>(timing, p);
         else
             add_receive_side<Class>(timing, p);
-    } else if (p.recvbuf != MPI_IN_PLACE) {
-        add_receive_side<Class>(timing, p);
-    } else if constexpr (requires {
-                             p.sendcount;
-                         }) {  // of a Scatterv, the root's part does not move
-        add_send_side<Class>(timing, p);
     }
 }
 
 template <class Class, class P>
 [[gnu::always_inline]] inline void add_of_one_side(TimedCall& timing, const P& p) noexcept {
-    if constexpr (requires {
-                      p.origin_count;
-                      p.origin_datatype;
-                  })
-        add_counted<Class>(timing, p, p.origin_count, p.origin_datatype);
-    else if constexpr (requires {
-                           p.incount;
-                           p.datatype;
-                       })
+    if constexpr (requires { p.incount; })
         add_counted<Class>(timing, p, p.incount, p.datatype);
-    else if constexpr (requires {
-                           p.outcount;
-                           p.datatype;
-                       })
+    else if constexpr (requires { p.outcount; })
         add_counted<Class>(timing, p, p.outcount, p.datatype);
-    else if constexpr (requires {
-                           p.recvcounts;
-                           p.datatype;
-                       })
+    else if constexpr (requires { p.recvcounts; })
         add_counted<Class>(timing, p, p.recvcounts, p.datatype);
-    else if constexpr (requires {
-                           p.recvcount;
-                           p.datatype;
-                       })
+    else if constexpr (requires { p.recvcount; })
         add_counted<Class>(timing, p, p.recvcount, p.datatype);
-    else if constexpr (requires {
-                           p.count;
-                           p.datatype;
-                       })
+    else if constexpr (requires { p.count; })
         add_counted<Class>(timing, p, p.count, p.datatype);
 }
+
+template <class P>
+concept HasTwoSides = requires(P p) {
+    p.sendbuf;
+    p.sendtype;
+    p.recvbuf;
+    p.recvtype;
+};
 
 // Nothing where the call moves nothing or does not tell.
 template <class Class, class... A>
 [[gnu::always_inline]] inline void add_moved_bytes(TimedCall& timing, const A&... a) noexcept {
     if constexpr (requires { requires Named<typename Class::Data>; }) {
-        const auto p = named<typename Class::Data>(a...);
-        if constexpr (requires {
-                          p.sendbuf;
-                          p.recvbuf;
-                          p.sendtype;
-                          p.recvtype;
-                      })
+        const auto p = Parameters<typename Class::Data>::of(a...);
+        if constexpr (HasTwoSides<decltype(p)>)
             add_of_two_sides<Class>(timing, p);
-        else
+        else if constexpr (requires { p.origin_count; })
+            add_counted<Class>(timing, p, p.origin_count, p.origin_datatype);
+        else if constexpr (requires { p.datatype; })
             add_of_one_side<Class>(timing, p);
     }
 }

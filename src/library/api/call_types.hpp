@@ -29,7 +29,8 @@ struct MatchedMessage {
 };
 
 // Parameters of an MPI function under the names that they have in mpi.h, arrays as pointers,
-// without `request`: an aggregate of `members`. What posts operations has issue(mpi_request) as
+// without `request`: an aggregate of `members`, made of the
+// arguments by of(). What posts operations has issue(mpi_request) as
 // well, which calls the real function with them.
 template <class Function>
 struct Parameters;

@@ -33,11 +33,10 @@ void note_sent(CallFacts& facts, const P& p) noexcept {
 // A reduction's recvcount is its only count.
 template <class P>
 void note_received(CallFacts& facts, const P& p) noexcept {
-    constexpr bool two_sides = requires { p.recvtype; }
-    || requires { p.recvtypes; };
+    constexpr bool has_type = requires { p.recvtype; };
     if constexpr (requires { p.recvcount; })
-        (two_sides ? facts.other_count : facts.count) = p.recvcount;
-    if constexpr (requires { p.recvtype; }) facts.other_type = p.recvtype;
+        (has_type ? facts.other_count : facts.count) = p.recvcount;
+    if constexpr (has_type) facts.other_type = p.recvtype;
     if constexpr (requires { p.recvtag; }) facts.other_tag = p.recvtag;
     if constexpr (requires { p.recvbuf; }) {
         facts.sendbuf = p.sendbuf;
@@ -47,14 +46,14 @@ void note_received(CallFacts& facts, const P& p) noexcept {
 
 template <class P>
 void note_peers(CallFacts& facts, const P& p) noexcept {
-    if constexpr (requires { p.source; }) facts.peer = p.source;
-    if constexpr (requires { p.dest; }) facts.peer = p.dest;
-    if constexpr (requires {
-                      p.dest;
-                      p.source;
-                  })
-        facts.other_peer = p.source;
+    constexpr bool has_source = requires { p.source; };
+    constexpr bool has_dest = requires { p.dest; };
+    constexpr bool is_matched = requires { p.message; };
+    if constexpr (has_source) facts.peer = p.source;
+    if constexpr (has_dest) facts.peer = p.dest;
+    if constexpr (has_dest && has_source) facts.other_peer = p.source;
     if constexpr (requires { p.root; }) facts.root = p.root;
+    facts.collective = !has_source && !has_dest && !is_matched;
 }
 
 template <class P>
@@ -65,11 +64,10 @@ CallFacts facts_of(const P& p) noexcept {
     note_received(facts, p);
     note_peers(facts, p);
     if constexpr (requires { p.op; }) facts.op = p.op;
-    facts.collective = !(
-        requires { p.dest; } || requires { p.source; } || requires { p.message; });
+    constexpr bool has_send_counts = requires { p.sendcounts; };
+    constexpr bool has_receive_counts = requires { p.recvcounts; };
     facts.reduces = requires { p.op; };
-    facts.vector_form = requires { p.sendcounts; }
-    || requires { p.recvcounts; };
+    facts.vector_form = has_send_counts || has_receive_counts;
     facts.type_arrays = requires { p.sendtypes; };
     return facts;
 }
