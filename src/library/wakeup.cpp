@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/api/needs.hpp"
+
 namespace vecmpi::library {
 
 thread_local constinit Arming arming = {};
@@ -51,9 +53,10 @@ struct alignas(64) ThreadBell {
 constexpr size_t most_bells = 16;  // further threads yield
 constinit ThreadBell bells[most_bells];
 
-// Made in MPI_Init. A program that closes all descriptors closes this one, and UCX's, which must
-// not be touched then.
-constinit Bell sentinel;
+// Made in MPI_Init, one before and one after UCX's descriptors. A program that closes all
+// descriptors, or all from some number on, closes one of these. Then UCX's must not be touched.
+constinit Bell first_sentinel, last_sentinel;
+bool descriptors_stand() noexcept { return first_sentinel.is_there() && last_sentinel.is_there(); }
 
 thread_local constinit ThreadBell* own_bell __attribute__((tls_model("initial-exec"))) = nullptr;
 
@@ -179,7 +182,7 @@ UcxStatus init_with_wakeup(Init init, unsigned major, unsigned minor, const void
     const UcxStatus status = init(major, minor, &wider, config, context);
     if (status != 0) return init(major, minor, params, config, context);
     make_bells_come_back();
-    if (!sentinel.is_there()) sentinel.make();
+    if (!first_sentinel.is_there()) first_sentinel.make();
     granted.store(true, std::memory_order_relaxed);
     return status;
 }
@@ -196,7 +199,7 @@ void ring_sleepers() noexcept {
 }
 
 bool arm(void* worker) noexcept {
-    if (!sentinel.is_there()) {
+    if (!descriptors_stand()) {
         wakes.store(false, std::memory_order_relaxed);
         forget_armed();
         return false;
@@ -230,8 +233,11 @@ void prove_wakeup(bool neighbours_by_polls) noexcept {
     // MPICH 4's ch4:ucx has no shared memory of its own between ranks; MPICH 5's has.
     const bool by_polls =
         neighbours_by_polls || library_version().find("MPICH Version: 4.0") != std::string::npos;
-    const bool holds = by_polls && granted.load(std::memory_order_relaxed) && sentinel.is_there();
+    if (!last_sentinel.is_there()) last_sentinel.make();
+    const bool holds = by_polls && granted.load(std::memory_order_relaxed) && descriptors_stand();
     wakes.store(note_trait(Trait::wakeup, holds), std::memory_order_relaxed);
+    // The first wait sleeps, too. By default entries are bound when a wait wants to sleep.
+    if (holds && settings().wait == WaitMode::sleep) set_need(Need::sleepers, true);
 }
 
 void forget_armed() noexcept {

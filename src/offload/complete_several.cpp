@@ -50,6 +50,8 @@ int complete_any(bool blocking, int count, MPI_Request requests[], int* index, i
         blocking, count, requests,
         [=](int* rc) noexcept {
             *rc = real.Testany(count, requests, index, flag, status);
+            // None was active. MPICH's Testany writes no status then, its Waitany an empty one.
+            if (*rc == MPI_SUCCESS && *flag && *index == MPI_UNDEFINED) set_empty(status);
             return *flag != 0;
         },
         [=](MixedRequests& mixed, bool may_call, int* rc) noexcept {

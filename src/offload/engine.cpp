@@ -223,22 +223,24 @@ void Engine::test_one_by_one(const RequestWindow::Part& part) noexcept {
     owner_at_ = OwnerAt::loop;
 }
 
-bool Engine::is_complete(const Slot* slot) noexcept {
+bool Engine::is_complete(Slot* slot) noexcept {
     const SlotState state = state_of(slot);
     if (state == SlotState::done || state == SlotState::inactive) return true;
     if (state != SlotState::active || slot->is_job) return false;
-    const auto library_says = [slot]() noexcept {
-        return state_of(slot) == SlotState::done ||
-               real.X_Request_is_complete(slot->mpi_request) != 0;
-    };
     // The library's request stays what it is while no other thread may complete it.
+    const auto library_says = [slot]() noexcept {
+        const AskScope scope(*slot);
+        if (!scope.is_ours_while(SlotState::active)) return state_of(slot) == SlotState::done;
+        return real.X_Request_is_complete(slot->mpi_request) != 0;
+    };
     if (this_thread.is(Inside::engine) || callers_complete()) return library_says();
     return try_own() && as_owner(library_says);  // else the owner finds out
 }
 
 void Engine::ask(Slot* slot) noexcept {
-    // unowned() has looked at the jobs.
-    if (!slot->is_job && state_of(slot) == SlotState::active) test(slot);
+    if (slot->is_job || state_of(slot) != SlotState::active) return;  // unowned() looked at jobs
+    const AskScope scope(*slot);
+    if (scope.is_ours_while(SlotState::active)) test(slot);
 }
 
 // Tests a request that is never complete: the library makes progress, and completes no request of

@@ -127,7 +127,7 @@ class Engine {
     // At all that is under way; where callers complete, at this slot too. True if something moved.
     bool look(Slot* slot = nullptr) noexcept;
     // Makes no progress: functions that the library's progress calls may ask.
-    bool is_complete(const Slot* slot) noexcept;
+    bool is_complete(Slot* slot) noexcept;
     void ask(Slot* slot) noexcept;  // where callers complete, from unowned()
     // Where callers complete: attempt(true) without owning the engine, after a look at the jobs and
     // after all that is queued, if no other thread is issuing.

@@ -98,7 +98,10 @@ bool MixedRequests::find_any(bool may_call, int* index, MPI_Status* status, int*
     int flag = 0, found = MPI_UNDEFINED;
     *rc = real.Testany(reals_.size, reals_.handles(), &found, &flag, status);
     if (*rc == MPI_SUCCESS && !flag) return false;
-    if (found == MPI_UNDEFINED) return *rc != MPI_SUCCESS || virtuals_inactive();
+    if (found == MPI_UNDEFINED) {
+        if (*rc == MPI_SUCCESS) set_empty(status);
+        return *rc != MPI_SUCCESS || virtuals_inactive();
+    }
     *index = reals_.place(found);
     requests_[*index] = reals_.handles()[found];
     return true;

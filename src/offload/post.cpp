@@ -162,7 +162,8 @@ bool is_offload_thread() noexcept { return this_thread.is_offload_thread; }
 bool twin_serves(MPI_Comm comm) noexcept {
     if (is_reentrant() || !engine_runs() || engine->facts.library_waits_as_well()) return false;
     if (!library::is_comm_handle(comm)) return false;
-    if (comm_traits(comm).handler != CommTraits::Handler::user) return true;
+    // A truncated message is an error of the completion.
+    if (window_serves(comm_traits(comm).handler)) return true;
     count(Counter::decline_error_handler);
     return false;
 }

@@ -258,7 +258,7 @@ int request_get_status_some(int incount, const MPI_Request requests[], int* outc
 
 // MPICH's: 1 or 0, no error code, and no progress: poll functions call it in the midst of that.
 int request_is_complete(MPI_Request request) noexcept {
-    const Slot* slot = slot_of(request);
+    Slot* slot = slot_of(request);
     return slot ? engine->is_complete(slot) : real.X_Request_is_complete(request);
 }
 
@@ -303,10 +303,12 @@ int parrived(MPI_Request request, int partition, int* flag) noexcept {
                         [&]() noexcept { return real.Parrived(request, partition, flag); });
     return with_library([&]() noexcept {
         engine->look(slot);
-        if (state_of(slot) != SlotState::done)
-            return real.Parrived(slot->mpi_request, partition, flag);
-        *flag = 1;  // all partitions have arrived, and the library's own request is inactive again
-        return int{MPI_SUCCESS};
+        const AskScope scope(*slot);
+        const SlotState state = state_of(slot);
+        // Done: all partitions have arrived, and the library's own request is inactive again.
+        *flag = state == SlotState::done;
+        if (*flag || (state == SlotState::active && !scope.is_ours())) return int{MPI_SUCCESS};
+        return real.Parrived(slot->mpi_request, partition, flag);
     });
 }
 

@@ -39,7 +39,8 @@ struct alignas(64) Slot {
                         // back
     bool is_job;        // completes with a job, not in the window
     bool takes_floats;  // may do arithmetic: the offload thread computes as the poster would
-    FloatEnvironment floats;  // the poster's, with takes_floats
+    std::atomic<bool> is_asked;  // by AskScope; kept when the slot changes hands
+    FloatEnvironment floats;     // the poster's, with takes_floats
     alignas(64) std::byte arguments[max_argument_bytes];
 };
 static_assert(offsetof(Slot, arguments) == 64);
@@ -47,6 +48,28 @@ static_assert(offsetof(Slot, arguments) == 64);
 inline SlotState state_of(const Slot* slot) noexcept {
     return slot->state.load(std::memory_order_acquire);
 }
+
+// Where callers complete, several threads may ask the library for one request, and the one that
+// finds it complete ends the library's request. So one asks at a time: a try-lock, under which the
+// state is to be read again.
+class AskScope {
+  public:
+    explicit AskScope(Slot& slot) noexcept
+        : slot_(slot), asks_(!slot.is_asked.exchange(true, std::memory_order_acquire)) {}
+    ~AskScope() {
+        if (asks_) slot_.is_asked.store(false, std::memory_order_release);
+    }
+    AskScope(const AskScope&) = delete;
+    AskScope& operator=(const AskScope&) = delete;
+    bool is_ours() const noexcept { return asks_; }  // else another thread asks
+    bool is_ours_while(SlotState state) const noexcept {
+        return asks_ && state_of(&slot_) == state;
+    }
+
+  private:
+    Slot& slot_;
+    const bool asks_;
+};
 
 constexpr unsigned slot_index_bits = 14;
 constexpr unsigned slot_count = 1u << slot_index_bits;
