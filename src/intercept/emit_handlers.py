@@ -39,7 +39,8 @@ def arguments_of_class(function):
 
 
 def class_of(function):
-    text = f"{function.kind.capitalize()}<{', '.join(arguments_of_class(function))}>"
+    template = "BlockingCollective" if function.kind == "collective" else function.kind.capitalize()
+    text = f"{template}<{', '.join(arguments_of_class(function))}>"
     for word in function.words:
         text = f"{AROUND[word]}<{text}>" if word in AROUND else text
     return text

@@ -139,7 +139,7 @@ struct Post : Served<F> {
     static constexpr bool plans = true;
     static constexpr size_t members = Parameters<F>::members;
 
-    // The paths are asked from a callback as well, as in Collective.
+    // The paths are asked from a callback as well, as in BlockingCollective.
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) noexcept {
         MPI_Request* request = last_argument(a...);
@@ -207,7 +207,7 @@ struct Twin : Served<F> {
 };
 
 template <class F, class Operation, auto pipeline_path = none, auto node_path = none>
-struct Collective : Served<F> {
+struct BlockingCollective : Served<F> {
     using Data = Operation;
     static constexpr When when =
         is_named<pipeline_path> || is_named<node_path> ? When::running : When::needed;
@@ -221,14 +221,15 @@ struct Collective : Served<F> {
     [[gnu::always_inline]] static int serve(A... a) {
         if constexpr (is_named<node_path>)
             if (const auto served = node_path(F::call, a...)) return *served;
-        if (offload::is_reentrant() && is_called_by_library()) return Collective::call_real(a...);
+        if (offload::is_reentrant() && is_called_by_library())
+            return BlockingCollective::call_real(a...);
         if constexpr (is_named<pipeline_path>) {
             const pipeline::CollectiveForm form{F::call, pipeline::CollectiveForm::Kind::blocking};
             if (const auto served = pipeline_path(form, a...)) return *served;
         }
         if (!offload::collective_twin_serves(Parameters<Operation>::of(a...).comm)) {
             offload::DirectCall scope{F::call, offload::Reentry::program};
-            return Collective::call_real(a...);
+            return BlockingCollective::call_real(a...);
         }
         return run_as_twin<F, Operation>(MPI_STATUS_IGNORE, a...);
     }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace vecmpi::intercept {
@@ -54,6 +55,23 @@ inline void give_text(std::string_view text, char* buffer, int* length) noexcept
         buffer[copied] = '\0';
     }
     *length = static_cast<int>(text.size()) + 1;
+}
+
+// Our variables' names begin so.
+constexpr std::string_view name_prefix = "vecmpi_";
+
+// The number of ours of that name, which name_of(number) gives without its prefix; -1: none.
+template <class NameOf>
+int number_named(std::string_view name, int variables, NameOf name_of) {
+    if (!name.starts_with(name_prefix)) return -1;
+    name.remove_prefix(name_prefix.size());
+    for (int i = 0; i < variables; ++i)
+        if (name == name_of(i)) return i;
+    return -1;
+}
+
+inline void give_name(std::string_view name, char* buffer, int* length) {
+    give_text(std::string(name_prefix).append(name), buffer, length);
 }
 
 template <class Value>

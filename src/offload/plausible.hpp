@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether the library might refuse a call's arguments. Then the call is not queued but made at once,
-// so that it returns the library's own error. Only the library decides what is an error. Pure.
+// Whether the library might refuse a call's arguments. Then the call is not queued but made at
+// once, so that it returns the library's own error. Only the library decides what is an error.
+// Pure.
 #pragma once
 
 #include "offload/api.hpp"

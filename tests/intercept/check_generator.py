@@ -152,7 +152,8 @@ class Handlers(unittest.TestCase):
         self.assertEqual(class_of(functions["MPI_Send"]), "Twin<calls::Send, calls::Isend>")
         self.assertEqual(class_of(functions["MPI_Send_c"]), "Twin<calls::Send_c, calls::Isend_c>")
         self.assertEqual(
-            self.class_of("MPI(X, collective, Isend, bcast)"), "Collective<calls::X, calls::Isend, pipeline::bcast>"
+            self.class_of("MPI(X, collective, Isend, bcast)"),
+            "BlockingCollective<calls::X, calls::Isend, pipeline::bcast>",
         )
 
     def test_words_stand_around_the_class(self):
