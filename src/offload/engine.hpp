@@ -54,7 +54,8 @@ class Engine {
     // which would else wait for the next call. The exchange, a full fence, pairs with the push
     // before a failed try_own(). (It is 5 ns faster than store and fence.)
     void leave() noexcept {
-        if (!facts.queues || thread.exists()) return owned_.store(0, std::memory_order_release);
+        // In this order: the offload thread comes here while MPI_Init still fills in the facts.
+        if (thread.exists() || !facts.queues) return owned_.store(0, std::memory_order_release);
         owned_.exchange(0, std::memory_order_seq_cst);
         if (!queue_.empty()) [[unlikely]]
             issue_left_over();

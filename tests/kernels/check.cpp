@@ -24,7 +24,7 @@ namespace {
 std::string best_set() {
     std::string name = vecmpi::kernels::isa_name(vecmpi::kernels::best_isa());
 #if defined(__aarch64__)
-    if (vecmpi::best_isa() == Isa::sve)
+    if (vecmpi::kernels::best_isa() == Isa::sve)
         name += "-" + std::to_string(8 * (prctl(PR_SVE_GET_VL) & PR_SVE_VL_LEN_MASK));
 #endif
     return name;

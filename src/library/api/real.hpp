@@ -13,6 +13,7 @@ namespace vecmpi::library {
 
 // The only way to call MPI from inside vecmpi. In the order of enum class Call. A member is null
 // where the library lacks the function.
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define VECMPI_CALL(call, name) decltype(&::name) call;
 struct RealFunctions {
 #include "library/api/mpi_calls.def"
