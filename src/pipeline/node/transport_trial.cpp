@@ -157,7 +157,7 @@ class Trial {
                 staged_.reduce(sum_of(from_, to_, floats), 0);
                 break;
             case Collective::reduce_scatter:
-                staged_.reduce_scatter(sum_of(from_, to_, part * staged_.ranks()),
+                staged_.reduce_scatter(sum_of(from_, to_, MPI_Count{part} * staged_.ranks()),
                                        RankCounts(static_cast<MPI_Count>(part)), transport);
                 break;
             case Collective::bcast:

@@ -81,7 +81,8 @@ int run_reduce_scatter(unsigned n, const Operands& what, const RankCounts& block
                        int ranks, int* recvcounts, MPI_Comm comm) noexcept {
     int64_t begins = 0;  // of the segment, in the input
     return run_segments(n, [&](unsigned i, MPI_Request* request) noexcept {
-        int* const counts = recvcounts + i % segments_in_flight * static_cast<unsigned>(ranks);
+        int* const counts =
+            recvcounts + size_t{i % segments_in_flight} * static_cast<size_t>(ranks);
         const Segment mine = segment(blocks[rank], n, i);
         const ReduceScatterArguments arguments{
             what.input_at(begins), what.output_at(mine.first), counts, what.type, what.op, comm};
