@@ -233,8 +233,9 @@ void prove_wakeup(bool neighbours_by_polls) noexcept {
     // MPICH 4's ch4:ucx has no shared memory of its own between ranks; MPICH 5's has.
     const bool by_polls =
         neighbours_by_polls || library_version().find("MPICH Version: 4.0") != std::string::npos;
-    if (!last_sentinel.is_there()) last_sentinel.make();
-    const bool holds = by_polls && granted.load(std::memory_order_relaxed) && descriptors_stand();
+    const bool may_sleep = by_polls && granted.load(std::memory_order_relaxed);
+    if (may_sleep && !last_sentinel.is_there()) last_sentinel.make();
+    const bool holds = may_sleep && descriptors_stand();
     wakes.store(note_trait(Trait::wakeup, holds), std::memory_order_relaxed);
     // The first wait sleeps, too. By default entries are bound when a wait wants to sleep.
     if (holds && settings().wait == WaitMode::sleep) set_need(Need::sleepers, true);
