@@ -27,7 +27,7 @@ static_assert(std::size(kernel_words) == number_of_pack_kernels);
 static_assert(std::size(block_words) == number_of_block_classes);
 static_assert(std::size(distance_words) == number_of_distances);
 static_assert(std::size(family_words) == number_of_reduce_families);
-static_assert(std::size(collective_words) == number_of_collectives);
+static_assert(std::size(collective_words) == number_of_settable_collectives);
 static_assert(std::size(transport_words) == number_of_transports);
 
 template <size_t number>

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
+#include "base/api/waiting.hpp"
+
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
 
 namespace vecmpi::base {
-
-uint64_t monotonic_ns() noexcept;
 
 // Set by choose_ticks(), before any time is taken.
 extern bool ticks_are_of_cpu;

@@ -27,7 +27,7 @@ struct Message {
     void* const library_state;  // finish() gives it back, whoever moved the message
     Mover mover = Mover::compared;
     bool differs = false;
-    PackTrial* trial = nullptr;  // null: not timed
+    Trial* trial = nullptr;  // null: not timed
     uint64_t ns = 0;
     MPI_Count moved = 0;
 };
@@ -68,16 +68,15 @@ Message* begin_message(MessageType& type, kernels::Direction direction, void* me
     if (!may_serve(*type.held, direction, memory, count)) return nullptr;
     const auto elements = static_cast<MPI_Count>(count);
     const MPI_Count bytes = elements * type.held->plan.bytes();
-    PackTrial& trial = type.held->trial(direction, bytes);
-    const PackTrial::Winner winner = trial.winner();
-    if (stage == Stage::serving && winner == PackTrial::Winner::library) return nullptr;
+    Trial& trial = type.held->trial(direction, bytes);
+    if (stage == Stage::serving && has_won(trial, Packer::library)) return nullptr;
     auto* const message = new (std::nothrow)
         Message{type, direction, static_cast<char*>(memory), elements, bytes, library_state};
     if (message == nullptr || stage == Stage::made) return message;
     message->mover = Mover::plan;
-    if (winner == PackTrial::Winner::plan) return message;
+    if (has_won(trial, Packer::plan)) return message;
     message->trial = &trial;
-    if (trial.next() == Packer::library) message->mover = Mover::library;
+    if (whose_turn(trial) == Packer::library) message->mover = Mover::library;
     return message;
 }
 
@@ -94,14 +93,14 @@ size_t bytes_of_piece(const Message& message, size_t offset, size_t most) noexce
 template <class ByLibrary>
 size_t move_piece(Message& message, void* part, size_t offset, size_t bytes,
                   ByLibrary by_library) noexcept {
-    const uint64_t begun_ns = message.trial != nullptr ? now_ns() : 0;
+    const uint64_t begun_ns = message.trial != nullptr ? monotonic_ns() : 0;
     size_t moved = bytes;
     if (message.mover == Mover::plan && bytes != 0)
         message.type.held->plan.copy(message.direction, part, message.memory, message.count,
                                      static_cast<MPI_Count>(offset), static_cast<MPI_Count>(bytes));
     else
         moved = by_library();
-    if (message.trial != nullptr) message.ns += now_ns() - begun_ns;
+    if (message.trial != nullptr) message.ns += monotonic_ns() - begun_ns;
     if (message.mover == Mover::compared &&
         !packs_to(message.type.held->plan, message.memory, message.count,
                   static_cast<MPI_Count>(offset), static_cast<MPI_Count>(moved),
@@ -187,8 +186,8 @@ void finish(void* state) {
     if (message->mover == Mover::compared) judge(*message);
     if (message->mover == Mover::plan) count(Counter::plan_messages);
     if (message->trial != nullptr && message->moved != 0)
-        message->trial->note(message->mover == Mover::plan ? Packer::plan : Packer::library,
-                             message->ns, message->moved);
+        note_turn(*message->trial, message->mover == Mover::plan ? Packer::plan : Packer::library,
+                  message->ns, message->moved);
     void* const library_state = message->library_state;
     delete message;
     library.finish(library_state);  // the last message of a type may destroy it

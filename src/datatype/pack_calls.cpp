@@ -88,16 +88,15 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns
         return false;
     };
     if (may_overlap(call, *plan)) return decline(Counter::decline_overlap);
-    PackTrial& trial = used.get()->trial(call.direction, bytes);
-    const PackTrial::Winner winner = trial.winner();
-    if (winner == PackTrial::Winner::library) return decline(Counter::decline_slower);
-    const bool is_timed = winner == PackTrial::Winner::open;
+    Trial& trial = used.get()->trial(call.direction, bytes);
+    if (has_won(trial, Packer::library)) return decline(Counter::decline_slower);
+    const bool is_timed = trial.winner() == Trial::open;
     if (is_timed) {
-        *timed_since_ns = now_ns();
-        if (trial.next() == Packer::library) return false;
+        *timed_since_ns = monotonic_ns();
+        if (whose_turn(trial) == Packer::library) return false;
     }
     plan->copy_all(call.direction, stream_of(call), call.memory, call.count);
-    if (is_timed) trial.note(Packer::plan, now_ns() - *timed_since_ns, bytes);
+    if (is_timed) note_turn(trial, Packer::plan, monotonic_ns() - *timed_since_ns, bytes);
     *end = call.position + bytes;
     return true;
 }
@@ -107,10 +106,10 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
     constexpr uint64_t at_once_ns = 16;  // less than any call takes
     const MPI_Count bytes = end - call.position;
     if (timed_since_ns != 0 && bytes > 0) {
-        const uint64_t ns = now_ns() - timed_since_ns;
+        const uint64_t ns = monotonic_ns() - timed_since_ns;
         const PlanInUse used(call.type);
         if (used.get() != nullptr)
-            used.get()->trial(call.direction, bytes).note(Packer::library, ns, bytes);
+            note_turn(used.get()->trial(call.direction, bytes), Packer::library, ns, bytes);
         return;
     }
     if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || !offload::engine_runs()) return;

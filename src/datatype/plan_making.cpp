@@ -90,7 +90,7 @@ std::unique_ptr<HeldPlan> plan_of(MPI_Datatype type, const TypeTree& tree, Count
     held->cut_bytes = cut_bytes(tree, map->bytes);
     if (!is_weighed())
         for (auto& trials : held->trials)
-            for (PackTrial& trial : trials) trial.award(PackTrial::Winner::plan);
+            for (Trial& trial : trials) award(trial, Packer::plan);
     return held;
 }
 

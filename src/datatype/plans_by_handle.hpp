@@ -22,8 +22,8 @@ struct HeldPlan {
     const uint64_t digest;
     const PackPlan plan;
     int64_t cut_bytes = 0;  // a piece of a message may end at its multiples; 0: not known
-    mutable PackTrial trials[2][length_classes];  // by direction
-    PackTrial& trial(kernels::Direction direction, MPI_Count bytes) const noexcept {
+    mutable Trial trials[2][length_classes];  // by direction
+    Trial& trial(kernels::Direction direction, MPI_Count bytes) const noexcept {
         return trials[static_cast<size_t>(direction)][length_class(bytes)];
     }
     HeldPlan* next = nullptr;  // of the retired ones; under the table's lock

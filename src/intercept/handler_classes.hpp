@@ -13,6 +13,7 @@
 #include "offload/api.hpp"
 #include "offload/api/call_operations.hpp"
 #include "pipeline/api.hpp"
+#include "pipeline/node/api/turn.hpp"
 
 namespace vecmpi::intercept {
 
@@ -219,8 +220,19 @@ struct BlockingCollective : Served<F> {
     // served there, the paths decline.
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) {
-        if constexpr (is_named<node_path>)
+        if constexpr (is_named<node_path>) {
             if (const auto served = node_path(F::call, a...)) return *served;
+            // It may be timed, as our paths are.
+            const pipeline::node::Turn turn(pipeline::node::take_librarys_turn());
+            return serve_elsewhere(a...);
+        } else {
+            return serve_elsewhere(a...);
+        }
+    }
+
+  private:
+    template <class... A>
+    [[gnu::always_inline]] static int serve_elsewhere(A... a) {
         if (offload::is_reentrant() && is_called_by_library())
             return BlockingCollective::call_real(a...);
         if constexpr (is_named<pipeline_path>) {

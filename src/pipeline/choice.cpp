@@ -20,7 +20,7 @@ constexpr uint64_t never = UINT64_MAX;
 constexpr Rule rules[] = {
     {4096, 4 << 20}, {4096, 4 << 20}, {4096, never}, {4096, never}, {1024, never},
 };
-static_assert(sizeof(rules) / sizeof(rules[0]) == number_of_collectives);
+static_assert(sizeof(rules) / sizeof(rules[0]) == number_of_settable_collectives);
 
 constexpr double must_gain = 1.05;  // the model is no better than that, by far
 constexpr unsigned tried_segments[] = {1, 2, 4, 8, 16};

@@ -134,7 +134,8 @@ class PrivateComm {
         ChoiceFacts facts;
         Choice choice;
     };
-    std::array<std::optional<Chosen>, number_of_collectives> chosen_;  // the last one of each
+    std::array<std::optional<Chosen>, number_of_settable_collectives>
+        chosen_;  // the last one of each
     std::vector<Known> known_;
     size_t oldest_known_ = 0;
     Scratch spare_;

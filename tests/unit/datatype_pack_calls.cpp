@@ -96,12 +96,14 @@ bool run(const PackCall& call, Library_is how = Library_is::slow) {
     return false;
 }
 
+constexpr unsigned most_turns = 2 * Trial::rounds;
+
 // How many calls the library served before a plan did, which has won its trial then; `most` if
 // none did.
 int calls_before_plan(const PackCall& call, int most = 100000) {
     for (int i = 0; i < most; ++i) {
         if (!run(call)) continue;
-        for (unsigned calls = 0; calls < 2 * PackTrial::calls_each; ++calls) run(call);
+        for (unsigned calls = 0; calls < most_turns; ++calls) run(call);
         return i;
     }
     return most;
@@ -261,38 +263,16 @@ TEST_CASE("library and plan share the calls until one has won", "[datatype]") {
     };
     calls_before_plan(packing);
     CHECK(plans_of(packing, Library_is::slow, 100) == 100);
-    CHECK(plans_of(unpacking, Library_is::fast, 2 * PackTrial::calls_each) ==
-          PackTrial::calls_each);
+    const unsigned turns = plans_of(unpacking, Library_is::fast, most_turns);
+    CHECK(turns > 0);
+    CHECK(turns <= Trial::rounds);
     CHECK(plans_of(unpacking, Library_is::fast, 100) == 0);
-    CHECK(plans_of(longer, Library_is::slow, 2 * PackTrial::calls_each) == PackTrial::calls_each);
+    CHECK(plans_of(longer, Library_is::slow, most_turns) < most_turns);
     CHECK(plans_of(longer, Library_is::slow, 100) == 100);
     CHECK(plans_of(packing, Library_is::slow, 100) == 100);
 }
 
-TEST_CASE("the least time for a byte wins a trial", "[datatype]") {
-    PackTrial trial;
-    std::vector<Packer> order;
-    for (unsigned i = 0; i < 2 * PackTrial::calls_each; ++i) order.push_back(trial.next());
-    CHECK(order.front() == Packer::library);
-    CHECK(std::count(order.begin(), order.end(), Packer::plan) == PackTrial::calls_each);
-    for (const size_t first : {0, 1}) {  // a program that packs two buffers alternately
-        const std::vector<Packer> of_one = {order[first], order[first + 2], order[first + 4]};
-        CHECK(std::count(of_one.begin(), of_one.end(), of_one[0]) < 3);
-    }
-    for (unsigned i = 0; i < PackTrial::calls_each; ++i) {
-        CHECK_FALSE(trial.note(Packer::library, i == 2 ? 100 : 900, 1000));
-        CHECK(trial.winner() == PackTrial::Winner::open);
-        // Twice as much in not quite twice the time.
-        CHECK(trial.note(Packer::plan, i == 3 ? 190 : 90'000, 2000) ==
-              (i + 1 == PackTrial::calls_each));
-    }
-    CHECK(trial.winner() == PackTrial::Winner::plan);
-    CHECK_FALSE(trial.note(Packer::library, 1, 1000));  // too late
-    CHECK(trial.winner() == PackTrial::Winner::plan);
-    PackTrial even;
-    for (unsigned i = 0; i < PackTrial::calls_each; ++i)
-        for (const Packer who : {Packer::plan, Packer::library}) even.note(who, 100, 1000);
-    CHECK(even.winner() == PackTrial::Winner::library);
+TEST_CASE("lengths of streams fall into classes", "[datatype]") {
     CHECK(length_class(1) == 0);
     CHECK(length_class(4096) == 0);
     CHECK(length_class(4097) == 1);

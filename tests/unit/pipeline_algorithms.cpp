@@ -26,7 +26,7 @@ struct Row {
 
 std::vector<Row> all_rows() {
     std::vector<Row> rows;
-    for (size_t c = 0; c < number_of_collectives; ++c)
+    for (size_t c = 0; c < number_of_settable_collectives; ++c)
         for (int a = 0; a <= static_cast<int>(CollectivePath::bruck); ++a)
             if (is_algorithm_of(static_cast<Collective>(c), static_cast<CollectivePath>(a)))
                 rows.push_back({static_cast<Collective>(c), static_cast<CollectivePath>(a)});

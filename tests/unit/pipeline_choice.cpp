@@ -110,7 +110,7 @@ TEST_CASE("choose: auto", "[pipeline][choice]") {
          Counter::decline_order},
     });
     // The model itself is tested in pipeline_cost.cpp; here what is made of it.
-    for (int c = 0; c < static_cast<int>(number_of_collectives); ++c)
+    for (int c = 0; c < static_cast<int>(number_of_settable_collectives); ++c)
         for (int ranks : {2, 3, 4, 5, 8, 12, 16, 64, 100000})
             for (uint64_t bytes : {4 * kib, 64 * kib, mib, 64 * mib}) {
                 const ChoiceFacts facts = over(ranks, ranks, bytes, static_cast<Collective>(c));
@@ -208,7 +208,7 @@ TEST_CASE("choose: segments", "[pipeline][choice]") {
 TEST_CASE("choose: the names of settings are the algorithms that there are", "[pipeline][choice]") {
     const char* variables[] = {"VECMPI_ALLREDUCE=", "VECMPI_REDUCE=", "VECMPI_REDUCE_SCATTER=",
                                "VECMPI_BCAST=", "VECMPI_ALLGATHER="};
-    for (size_t c = 0; c < number_of_collectives; ++c)
+    for (size_t c = 0; c < number_of_settable_collectives; ++c)
         for (CollectivePath path : schedule_paths) {
             const std::string entry = std::string(variables[c]) + name_of(path);
             const char* environment[] = {entry.c_str(), nullptr};

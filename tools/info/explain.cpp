@@ -21,7 +21,7 @@ constexpr Name names[] = {{"allreduce", "MPI_Allreduce", "VECMPI_ALLREDUCE"},
                           {"reduce_scatter", "MPI_Reduce_scatter", "VECMPI_REDUCE_SCATTER"},
                           {"bcast", "MPI_Bcast", "VECMPI_BCAST"},
                           {"allgather", "MPI_Allgather", "VECMPI_ALLGATHER"}};
-static_assert(std::size(names) == number_of_collectives);
+static_assert(std::size(names) == number_of_settable_collectives);
 
 const Name& words_of(Collective collective) { return names[static_cast<size_t>(collective)]; }
 
@@ -74,7 +74,7 @@ std::string read_option(const std::string& name, const std::string& value,
 }
 
 bool read_collective(const std::string& word, Collective& collective) {
-    for (size_t i = 0; i < number_of_collectives; ++i)
+    for (size_t i = 0; i < number_of_settable_collectives; ++i)
         if (word == names[i].word) {
             collective = static_cast<Collective>(i);
             return true;

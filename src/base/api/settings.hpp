@@ -32,11 +32,11 @@ enum class CollectivePath : uint8_t {
     bruck
 };
 
-// The collectives that have settings of their own. A path of ours serves some form of each.
-enum class Collective : uint8_t { allreduce, reduce, reduce_scatter, bcast, allgather };
-constexpr size_t number_of_collectives = 5;
+// A path of ours serves some form of each. The first ones have settings of their own.
+enum class Collective : uint8_t { allreduce, reduce, reduce_scatter, bcast, allgather, barrier };
+constexpr size_t number_of_collectives = 6, number_of_settable_collectives = 5;
 constexpr bool reduces(Collective collective) noexcept {
-    return collective != Collective::bcast && collective != Collective::allgather;
+    return collective <= Collective::reduce_scatter;
 }
 
 const char* name_of(CollectivePath path) noexcept;
@@ -109,7 +109,7 @@ struct Settings {
         static constexpr PathRanges Settings::*fields[] = {&Settings::allreduce, &Settings::reduce,
                                                            &Settings::reduce_scatter,
                                                            &Settings::bcast, &Settings::allgather};
-        static_assert(std::size(fields) == number_of_collectives);
+        static_assert(std::size(fields) == number_of_settable_collectives);
         return this->*fields[static_cast<size_t>(collective)];
     }
 };

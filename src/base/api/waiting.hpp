@@ -18,7 +18,9 @@ inline void cpu_pause() noexcept {
 #endif
 }
 
-uint64_t monotonic_us() noexcept;  // since the machine started
+// Since the machine started.
+uint64_t monotonic_us() noexcept;
+uint64_t monotonic_ns() noexcept;
 
 // When a blocked thread sleeps until it is woken, where the library can wake it: never; while those
 // who take up its yields compute; or in every wait, after its last yield.

@@ -49,6 +49,13 @@ struct Mailbox {
     // The last sequence number of each kind of which this rank has read all that it had to.
     // Released.
     alignas(64) std::atomic<uint64_t> finished[number_of_one_way];
+    // How many calls this rank has begun, and its turns in trials: the last two. The number is
+    // released last.
+    struct TurnPost {
+        std::atomic<uint64_t> number, what;
+    };
+    alignas(64) std::atomic<uint64_t> calls;
+    TurnPost turns[2];
     kernels::Line butterfly[butterfly_depth][butterfly_lines];
     kernels::Line one_way[number_of_one_way][one_way_lines];
 };

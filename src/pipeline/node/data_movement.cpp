@@ -23,14 +23,14 @@ int bcast_in_line(NodeComm& node, const PackedBuffer& data, int root, size_t* ro
     return is_root || *root_bytes != bytes ? error : data.unpack_from(data_of(value, bytes));
 }
 
-int bcast_by_bays(const StagedCall& use, PackedBuffer& data, bool is_root, int root,
-                  size_t* root_bytes) noexcept {
+int bcast_staged(const NodeCall& use, PackedBuffer& data, bool is_root, int root,
+                 size_t* root_bytes) noexcept {
     const size_t bytes = bytes_of(data);
     unsigned char* const place = data.place();
     int error = place == nullptr ? MPI_ERR_NO_MEM : MPI_SUCCESS;
     if (is_root && error == MPI_SUCCESS) error = data.pack();
-    use.collectives->bcast(error == MPI_SUCCESS ? place : nullptr, bytes, root, root_bytes,
-                           use.transport);
+    use.staged->bcast(error == MPI_SUCCESS ? place : nullptr, bytes, root, root_bytes,
+                      use.transport);
     if (is_root) *root_bytes = bytes;
     return error == MPI_SUCCESS && !is_root && *root_bytes == bytes ? data.unpack() : error;
 }
@@ -48,17 +48,12 @@ std::optional<int> bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype 
         offload::is_refused_output(buffer, count, datatype) ||
         !offload::is_committed(datatype, comm))
         return std::nullopt;
+    const NodeCall use = node_call(site, call, comm, Collective::bcast, bytes);
+    if (use.node == nullptr) return std::nullopt;
     size_t root_bytes = 0;
-    int error = MPI_SUCCESS;
-    if (fits_line(bytes)) {
-        NodeComm* const node = node_comm_for(site, call, comm, bytes);
-        if (node == nullptr) return std::nullopt;
-        error = bcast_in_line(*node, data, root, &root_bytes);
-    } else {
-        const StagedCall use = staged_for(site, call, comm, Collective::bcast, bytes);
-        if (use.collectives == nullptr) return std::nullopt;
-        error = bcast_by_bays(use, data, site.rank == root, root, &root_bytes);
-    }
+    int error = use.staged == nullptr
+                    ? bcast_in_line(*use.node, data, root, &root_bytes)
+                    : bcast_staged(use, data, site.rank == root, root, &root_bytes);
     if (error == MPI_SUCCESS && root_bytes != bytes)
         error = root_bytes > bytes ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER;
     return served(call, bytes, comm, error);
@@ -91,13 +86,13 @@ std::optional<int> allgather(Call call, const void* sendbuf, MPI_Count sendcount
     if (bytes_of(own) != bytes || offload::is_refused(sendbuf, sendcount, sendtype) ||
         !offload::is_committed(sendtype, comm))
         return std::nullopt;
-    const StagedCall use = staged_for(site, call, comm, Collective::allgather, bytes_of(all));
-    if (use.collectives == nullptr) return std::nullopt;
+    const NodeCall use = node_call(site, call, comm, Collective::allgather, bytes_of(all));
+    if (use.node == nullptr) return std::nullopt;
     unsigned char* const from = own.place();
     unsigned char* const to = all.place();
     int error = from == nullptr || to == nullptr ? MPI_ERR_NO_MEM : MPI_SUCCESS;
     if (error == MPI_SUCCESS) error = own.pack();
-    use.collectives->allgather(from, to, bytes, use.transport);
+    use.staged->allgather(from, to, bytes, use.transport);
     if (error == MPI_SUCCESS) error = all.unpack();
     return served(call, bytes, comm, error);
 }

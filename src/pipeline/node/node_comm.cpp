@@ -3,6 +3,7 @@
 #include "node_comm.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -73,7 +74,12 @@ std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
     real.Allgather(&mine, sizeof mine, MPI_BYTE, addresses.data(), sizeof mine, MPI_BYTE, comm);
     std::unique_ptr<NodeComm> made;
     if (map_all(addresses, rank, own, mailboxes)) made = make_of(rank, std::move(mailboxes));
-    if (offload::all_can(comm, made != nullptr)) return made;
+    if (offload::all_can(comm, made != nullptr)) {
+        FoundTransports found = found_transports(ranks);  // the first rank's, on all
+        real.Bcast(&found, sizeof found, MPI_BYTE, 0, comm);
+        made->adopt(found);
+        return made;
+    }
     if (!made && own != nullptr) return_mailbox(own);
     return nullptr;
 }
@@ -94,22 +100,37 @@ NodeComm::~NodeComm() {
     retire_mailbox(own, own_buffer_, std::move(mailboxes_));
 }
 
-StagedCall NodeComm::staged_for(Call call, MPI_Comm comm, Collective collective,
-                                size_t bytes) noexcept {
-    if (!staged_decided_) {
-        const offload::DirectCall scope(call);
-        obtain_staged(comm);
+NodeCall NodeComm::begin_call(Call call, MPI_Comm comm, Collective collective,
+                              size_t bytes) noexcept {
+    ++calls_;
+    StagedCollectives* staged = nullptr;
+    if (!goes_in_line(collective, bytes)) {
+        if (!staged_decided_) {
+            const offload::DirectCall scope(call);
+            obtain_staged(comm);
+        }
+        if (!staged_) return {};
+        staged = staged_.get();
+        poll_now_and_then();
     }
-    if (!staged_) return {};
-    const Transport transport = transport_for(call, comm, collective, bytes);
-    if (transport == Transport::library) {
+    const base::Trial& trial = trials_.of(collective, bytes);
+    if (trial.winner() == base::Trial::open) return begin_turn(staged, collective, bytes);
+    say_that_call_began();
+    return call_by(trial.winner(), staged);
+}
+
+// What was found on another communicator may not be allowed on this one.
+NodeCall NodeComm::call_by(unsigned transport, StagedCollectives* staged) noexcept {
+    auto by = static_cast<Transport>(transport);
+    if (by == Transport::library) {
         count(Counter::decline_slower);
         // The library's own calls are not offered to other paths.
         if (!offload::is_reentrant()) note_node_decline();
         return {};
     }
-    poll_now_and_then();
-    return {staged_.get(), transport};
+    if (by == Transport::single_copy && (staged == nullptr || !staged->allows_single_copy()))
+        by = Transport::copy_in_copy_out;
+    return {this, staged, by};
 }
 
 StagedCollectives* NodeComm::obtain_staged(MPI_Comm comm) noexcept {
@@ -140,28 +161,6 @@ void NodeComm::make_queue(Call call, MPI_Comm comm) noexcept {
     if (!queue->node) return count(Counter::decline_no_arena);
     queue->collectives = queue->node->obtain_staged(comm);
     if (queue->collectives != nullptr) queue_ = std::move(queue);
-}
-
-// Where VECMPI_SINGLE_COPY is a size, nothing is tried.
-Transport NodeComm::transport_for(Call call, MPI_Comm comm, Collective collective,
-                                  size_t bytes) noexcept {
-    // What was found on another communicator may not be allowed on this one.
-    const auto allowed = [&](Transport wanted) noexcept {
-        return wanted == Transport::single_copy && !staged_->allows_single_copy()
-                   ? Transport::copy_in_copy_out
-                   : wanted;
-    };
-    const size_t from = settings().single_copy;
-    if (from != 0 && from != SIZE_MAX)
-        return allowed(bytes >= from ? Transport::single_copy : Transport::copy_in_copy_out);
-    if (bytes < tried_bytes.front()) return Transport::copy_in_copy_out;
-    std::optional<TransportsBySize>& found = transports_[static_cast<size_t>(collective)];
-    if (!found) {
-        const offload::DirectCall scope(call);
-        const bool may_be_library = settings().intranode == IntranodeMode::automatic;
-        found = choose_transports(*staged_, comm, collective, may_be_library);
-    }
-    return allowed(transport_of(*found, bytes));
 }
 
 namespace {
@@ -214,7 +213,7 @@ void NodeComm::make_staged(MPI_Comm comm) noexcept {
 
 void NodeComm::poll_now_and_then() noexcept {
     constexpr uint32_t calls_between_polls = 16;
-    if (++calls_ % calls_between_polls == 0) offload::make_progress();
+    if (++looks_ % calls_between_polls == 0) offload::make_progress();
 }
 
 // Waits until everyone has read the line that is written again.

@@ -10,17 +10,21 @@
 #include <vector>
 
 #include "arena.hpp"
+#include "node_trials.hpp"
 #include "offload/api.hpp"
 #include "pipeline/node/api/butterfly.hpp"
+#include "pipeline/node/api/turn.hpp"
 #include "pipeline/operands.hpp"
-#include "transport_trial.hpp"
+#include "staged_collectives.hpp"
 
 namespace vecmpi::pipeline::node {
 
-// For one call. Null on all ranks where the library serves it.
-struct StagedCall {
-    StagedCollectives* collectives = nullptr;
+// How one call is served, until it ends. node: null on all ranks where the library serves it.
+struct NodeCall {
+    class NodeComm* node = nullptr;
+    StagedCollectives* staged = nullptr;  // null: the data fit into a line
     Transport transport = Transport::copy_in_copy_out;
+    Turn turn{};
 };
 
 struct AllreduceQueue;
@@ -49,9 +53,13 @@ class NodeComm {
     // the program is wrong.
     size_t bcast(kernels::Line& value, size_t bytes, int root) noexcept;
 
-    // Before a call with more data than a line carries. The first one makes the staging buffers;
-    // the first large one of a collective tries its transports. Both are collective.
-    StagedCall staged_for(Call call, MPI_Comm comm, Collective collective, size_t bytes) noexcept;
+    // Before a call: who serves it? The first one with more data than a line carries makes the
+    // staging buffers, collectively, and a call that takes part in a trial begins with a barrier.
+    NodeCall begin_call(Call call, MPI_Comm comm, Collective collective, size_t bytes) noexcept;
+    // At the end of a call that takes part in a trial.
+    void end_turn(const TimedTurn& turn) noexcept;
+    void adopt(const FoundTransports& found) noexcept { trials_.adopt(found); }
+
     // Makes the staging buffers, the first time; inside a DirectCall. Null on all ranks where one
     // has none.
     StagedCollectives* obtain_staged(MPI_Comm comm) noexcept;
@@ -71,7 +79,18 @@ class NodeComm {
         uint64_t all_finished = 0;  // by all ranks, as far as is known
     };
     void make_staged(MPI_Comm comm) noexcept;
-    Transport transport_for(Call call, MPI_Comm comm, Collective collective, size_t bytes) noexcept;
+    unsigned candidates_for(Collective collective, size_t bytes) const noexcept;
+    static bool goes_in_line(Collective collective, size_t bytes) noexcept {
+        return fits_line(bytes) && collective != Collective::allgather &&
+               collective != Collective::reduce_scatter;
+    }
+    NodeCall begin_turn(StagedCollectives* staged, Collective collective, size_t bytes) noexcept;
+    bool all_take_turn(uint64_t what) noexcept;
+    void say_that_call_began() noexcept {
+        mailbox(rank()).calls.store(calls_, std::memory_order_release);
+    }
+    NodeCall call_by(unsigned transport, StagedCollectives* staged) noexcept;
+    base::Trial::Times slowest(const base::Trial::Times& own) noexcept;
     uint64_t begin(OneWay kind) noexcept;
     void end(OneWay kind) noexcept;
     static void await(const kernels::Line& line, uint64_t sequence) noexcept;
@@ -89,11 +108,14 @@ class NodeComm {
     kernels::StoreLine stores_[kernels::line_data_bytes + 1];
     uint64_t butterflies_ = 0;
     SequenceNumbers one_way_[number_of_one_way];
-    uint32_t calls_ = 0;
+    uint32_t looks_ = 0;
+    uint64_t calls_ = 0;      // of begin_call()
+    uint64_t turns_ = 0;      // of trials
+    bool no_trials_ = false;  // any more: some rank was in another call than the others
     bool staged_decided_ = false;
     uint32_t own_buffer_ = no_staging_buffer;
     std::unique_ptr<StagedCollectives> staged_;
-    std::optional<TransportsBySize> transports_[number_of_collectives];
+    NodeTrials trials_;
     bool wants_queue_ = false, queue_decided_ = false;
     std::shared_ptr<AllreduceQueue> queue_;
 };

@@ -101,10 +101,10 @@ std::optional<int> reduce_scatter_on_node(Call call, const void* sendbuf, void* 
     if (!is_ours(Collective::reduce_scatter, bytes) || fits_line(bytes) || element.gaps != 0)
         return std::nullopt;
     if (are_refused(sendbuf, total, recvbuf, counts[site.rank], type)) return std::nullopt;
-    const StagedCall use = staged_for(site, call, comm, Collective::reduce_scatter, bytes);
-    if (use.collectives == nullptr) return std::nullopt;
-    use.collectives->reduce_scatter(operands(sendbuf, recvbuf, total, type, op, element), counts,
-                                    use.transport);
+    const NodeCall use = node_call(site, call, comm, Collective::reduce_scatter, bytes);
+    if (use.node == nullptr) return std::nullopt;
+    use.staged->reduce_scatter(operands(sendbuf, recvbuf, total, type, op, element), counts,
+                               use.transport);
     return served(call, bytes, comm);
 }
 
@@ -113,10 +113,10 @@ std::optional<int> reduce_scatter_on_node(Call call, const void* sendbuf, void* 
 std::optional<int> barrier(Call call, MPI_Comm comm) noexcept {
     const NodeSite site = node_site(comm);
     if (site.declined()) return std::nullopt;
-    NodeComm* const node = node_comm_for(site, call, comm, 0);
-    if (node == nullptr) return std::nullopt;
+    const NodeCall use = node_call(site, call, comm, Collective::barrier, 0);
+    if (use.node == nullptr) return std::nullopt;
     kernels::Line nothing;
-    node->allreduce(nothing, 0, combine_nothing);
+    use.node->allreduce(nothing, 0, combine_nothing);
     return served(call, 0, comm);
 }
 
@@ -129,19 +129,17 @@ std::optional<int> allreduce(Call call, const void* sendbuf, void* recvbuf, MPI_
     const NodeSite site = node_site(comm);
     if (site.declined()) return std::nullopt;
     const Operands what = operands(sendbuf, recvbuf, count, datatype, op, element);
-    if (!fits_line(bytes)) {
-        const StagedCall use = staged_for(site, call, comm, Collective::allreduce, bytes);
-        if (use.collectives == nullptr) return std::nullopt;
+    const NodeCall use = node_call(site, call, comm, Collective::allreduce, bytes);
+    if (use.node == nullptr) return std::nullopt;
+    if (use.staged != nullptr) {
         const int error = serve_dense(what, element, [&](const Operands& dense) noexcept {
-            return use.collectives->allreduce(dense, use.transport);
+            return use.staged->allreduce(dense, use.transport);
         });
         return served(call, bytes, comm, error);
     }
-    NodeComm* const node = node_comm_for(site, call, comm, bytes);
-    if (node == nullptr) return std::nullopt;
     kernels::Line value;
     element.copy(data_of(value, bytes), what.input, count);
-    node->allreduce(value, bytes, CombineInLines{what, bytes});
+    use.node->allreduce(value, bytes, CombineInLines{what, bytes});
     element.copy(recvbuf, data_of(value, bytes), count);
     return served(call, bytes, comm);
 }
@@ -180,20 +178,18 @@ std::optional<int> reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Cou
     if (are_refused_in_reduce(sendbuf, recvbuf, count, datatype, is_root)) return std::nullopt;
     Operands what = operands(sendbuf, recvbuf, count, datatype, op, element);
     if (!is_root) what.output = nullptr;
-    if (!fits_line(bytes)) {
-        const StagedCall use = staged_for(site, call, comm, Collective::reduce, bytes);
-        if (use.collectives == nullptr) return std::nullopt;
+    const NodeCall use = node_call(site, call, comm, Collective::reduce, bytes);
+    if (use.node == nullptr) return std::nullopt;
+    if (use.staged != nullptr) {
         serve_dense(what, element, [&](const Operands& dense) noexcept {
-            use.collectives->reduce(dense, root);
+            use.staged->reduce(dense, root);
             return MPI_SUCCESS;
         });
         return served(call, bytes, comm);
     }
-    NodeComm* const node = node_comm_for(site, call, comm, bytes);
-    if (node == nullptr) return std::nullopt;
     kernels::Line value;
     element.copy(data_of(value, bytes), what.input, count);
-    node->reduce(value, bytes, root, CombineInLines{what, bytes});
+    use.node->reduce(value, bytes, root, CombineInLines{what, bytes});
     if (is_root) element.copy(recvbuf, data_of(value, bytes), count);
     return served(call, bytes, comm);
 }

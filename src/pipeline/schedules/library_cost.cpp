@@ -92,7 +92,7 @@ LibraryCost library_allgather(const Model& m, double bytes) noexcept {
 // In the order of enum Collective.
 constexpr LibraryRule library_rules[] = {library_allreduce, library_reduce, library_reduce_scatter,
                                          library_bcast, library_allgather};
-static_assert(sizeof(library_rules) / sizeof(library_rules[0]) == number_of_collectives);
+static_assert(sizeof(library_rules) / sizeof(library_rules[0]) == number_of_settable_collectives);
 
 }  // namespace
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from failure import RunFailed
 
 LEAST_GAIN = 0.05
-LIBRARY_GAIN = 0.11  # of the library over ours on a node, as the library itself demands
+LIBRARY_GAIN = 0.11  # of the library over ours on a node: a profile is for all jobs to come
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Turns of candidates, and who is dropped when.
+#include "base/api/trial.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace vecmpi::base {
+
+namespace {
+
+bool is_among(unsigned candidates, unsigned one) noexcept { return (candidates >> one & 1) != 0; }
+
+// The n-th that takes part.
+unsigned nth(unsigned candidates, unsigned n) noexcept {
+    for (; n > 0; --n) candidates &= candidates - 1;
+    return static_cast<unsigned>(std::countr_zero(candidates));
+}
+
+unsigned fastest(const Trial::Times& times, unsigned candidates) noexcept {
+    constexpr double wins_by = 0.97;  // what differs less is noise
+    unsigned best = nth(candidates, 0);
+    for (unsigned i = best + 1; i < Trial::most_candidates; ++i)
+        if (is_among(candidates, i) &&
+            static_cast<double>(times[i]) < wins_by * static_cast<double>(times[best]))
+            best = i;
+    return best;
+}
+
+bool is_dropped(uint64_t time, uint64_t best, unsigned rounds_done, Trial::Calls calls) noexcept {
+    if (rounds_done == 1 && calls == Trial::Calls::are_short) return false;
+    const double slower =
+        static_cast<double>(time) / static_cast<double>(std::max<uint64_t>(best, 1));
+    return slower > (rounds_done == 1 ? 2 : 1.5);
+}
+
+}  // namespace
+
+void Trial::admit(unsigned candidates) noexcept {
+    alive_.store(static_cast<uint8_t>(candidates), std::memory_order_relaxed);
+    if (std::has_single_bit(candidates)) award(nth(candidates, 0));
+}
+
+unsigned Trial::next() noexcept {
+    const unsigned alive = alive_.load(std::memory_order_relaxed);
+    const auto number = static_cast<unsigned>(std::popcount(alive));
+    const unsigned turn = begun_.fetch_add(1, std::memory_order_relaxed);
+    return nth(alive, (turn + round_.load(std::memory_order_relaxed)) % number);
+}
+
+bool Trial::note(unsigned candidate, uint64_t time) noexcept {
+    Side& side = sides_[candidate];
+    const uint64_t least = side.least.load(std::memory_order_relaxed);
+    side.least.store(std::min(least, time), std::memory_order_relaxed);
+    side.sum.fetch_add(time, std::memory_order_relaxed);
+    side.turns.fetch_add(1, std::memory_order_relaxed);
+    const unsigned alive = alive_.load(std::memory_order_relaxed);
+    const unsigned round = round_.load(std::memory_order_relaxed);
+    for (unsigned i = 0; i < most_candidates; ++i)
+        if (is_among(alive, i) && sides_[i].turns.load(std::memory_order_relaxed) <= round)
+            return false;
+    return winner() == open;
+}
+
+Trial::Times Trial::least() const noexcept {
+    Times times;
+    for (unsigned i = 0; i < most_candidates; ++i)
+        times[i] = sides_[i].least.load(std::memory_order_relaxed);
+    return times;
+}
+
+void Trial::judge(const Times& least, Calls calls) noexcept {
+    const unsigned alive = alive_.load(std::memory_order_relaxed);
+    const unsigned done = round_.load(std::memory_order_relaxed) + 1u;
+    uint64_t best = untried;
+    for (unsigned i = 0; i < most_candidates; ++i)
+        if (is_among(alive, i)) best = std::min(best, least[i]);
+    unsigned kept = alive;
+    for (unsigned i = 0; i < most_candidates; ++i)
+        if (is_among(alive, i) && is_dropped(least[i], best, done, calls)) kept &= ~(1u << i);
+    if (done == rounds || std::popcount(kept) == 1) return award(fastest(least, kept));
+    alive_.store(static_cast<uint8_t>(kept), std::memory_order_relaxed);
+    begun_.store(0, std::memory_order_relaxed);
+    round_.store(static_cast<uint8_t>(done), std::memory_order_relaxed);
+}
+
+uint64_t Trial::cost(const Times& least) const noexcept {
+    const unsigned winner = this->winner();
+    uint64_t cost = 0;
+    for (unsigned i = 0; i < most_candidates; ++i) {
+        const uint64_t turns = sides_[i].turns.load(std::memory_order_relaxed);
+        const uint64_t sum = sides_[i].sum.load(std::memory_order_relaxed);
+        if (winner < most_candidates) cost += sum - std::min(sum, turns * least[winner]);
+    }
+    return cost;
+}
+
+}  // namespace vecmpi::base

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What trials have found is kept for communicators to come.
+#include "node_trials.hpp"
+
+#include <cstdio>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include "base/api.hpp"
+#include "offload/api.hpp"
+
+namespace vecmpi::pipeline::node {
+
+namespace {
+
+using base::Trial;
+
+// By number of ranks: more of them share the memory, and what they wait for.
+using FoundByRanks = std::map<int, FoundTransports>;
+std::mutex finding;
+FoundByRanks& found_by_ranks() {
+    static auto* const found = new FoundByRanks;  // outlives all callers
+    return *found;
+}
+
+FoundTransports nothing_found() noexcept {
+    FoundTransports found;
+    for (auto& of_collective : found) of_collective.fill(Trial::open);
+    return found;
+}
+
+// The profile's three sizes, each of which stands for what lies between it and the next.
+FoundTransports measured_before(int ranks) noexcept {
+    constexpr size_t measured_bytes[number_of_node_sizes] = {size_t{64} << 10, size_t{256} << 10,
+                                                             size_t{1} << 20};
+    FoundTransports found = nothing_found();
+    if (!offload::agreement().profile) return found;
+    const bool may_be_library = settings().intranode == IntranodeMode::automatic;
+    for (size_t c = 0; c < number_of_settable_collectives; ++c) {
+        const TransportsBySize* const measured =
+            process_profile().profile.transports_of(static_cast<Collective>(c), ranks);
+        if (measured == nullptr) continue;
+        for (size_t i = 0; i < measured->size(); ++i)
+            for (unsigned of = size_class(measured_bytes[i]); of < size_classes; ++of)
+                found[c][of] = (*measured)[i] == Transport::library && !may_be_library
+                                   ? uint8_t{Trial::open}
+                                   : static_cast<uint8_t>((*measured)[i]);
+    }
+    return found;
+}
+
+// "4.21 us", or "-" where it was not tried.
+struct ShownTime {
+    explicit ShownTime(uint64_t ns) noexcept {
+        if (ns == Trial::untried)
+            std::snprintf(text, sizeof text, "-");
+        else
+            std::snprintf(text, sizeof text, "%.2f us", 1e-3 * static_cast<double>(ns));
+    }
+    char text[24];
+};
+
+}  // namespace
+
+void NodeTrials::adopt(const FoundTransports& found) noexcept {
+    for (size_t c = 0; c < number_of_collectives; ++c)
+        for (size_t of = 0; of < size_classes; ++of)
+            if (found[c][of] != Trial::open) trials_[c][of].award(found[c][of]);
+}
+
+FoundTransports found_transports(int ranks) noexcept {
+    const std::lock_guard lock(finding);
+    const auto found = found_by_ranks().find(ranks);
+    return found == found_by_ranks().end() ? measured_before(ranks) : found->second;
+}
+
+void remember_transport(int ranks, Collective collective, size_t bytes, unsigned winner) noexcept {
+    const std::lock_guard lock(finding);
+    try {
+        const auto [found, is_new] = found_by_ranks().try_emplace(ranks);
+        if (is_new) found->second = measured_before(ranks);
+        found->second[static_cast<size_t>(collective)][size_class(bytes)] =
+            static_cast<uint8_t>(winner);
+    } catch (const std::bad_alloc&) {
+        // The next communicator tries again.
+    }
+}
+
+void show_trial(const ShownTrial& trial) noexcept {
+    constexpr const char* collectives[] = {"Allreduce", "Reduce",    "Reduce_scatter",
+                                           "Bcast",     "Allgather", "Barrier"};
+    static_assert(std::size(collectives) == number_of_collectives);
+    constexpr const char* transports[] = {"copy-in copy-out", "single copy", "the library"};
+    const ShownTime two_copies(trial.times[0]), single_copy(trial.times[1]),
+        library(trial.times[2]);
+    const bool in_kib = trial.bytes >= 1024;
+    log_line(LogLevel::info,
+             "on this node MPI_%s of %zu %s takes by copy-in copy-out %s, by single copy %s, by "
+             "the library %s: %s",
+             collectives[static_cast<size_t>(trial.collective)],
+             in_kib ? trial.bytes >> 10 : trial.bytes, in_kib ? "KiB" : "bytes", two_copies.text,
+             single_copy.text, library.text, transports[trial.winner]);
+}
+
+}  // namespace vecmpi::pipeline::node

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which transport serves which collective of which size on this node: a trial for each, on the
+// program's own calls.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "base/api/profile.hpp"
+#include "base/api/trial.hpp"
+#include "kernels/api.hpp"
+
+namespace vecmpi::pipeline::node {
+
+// The candidates of a trial, in the order of preference, are the transports. What a line carries
+// counts as copied in and out.
+static_assert(number_of_transports == base::Trial::most_candidates);
+
+inline constexpr bool fits_line(size_t bytes) noexcept { return bytes <= kernels::line_data_bytes; }
+
+// Sizes from a power of two up to the next have a trial in common; 0 bytes have one, and 16 MiB and
+// more. What a line carries and what it does not are never of one class.
+constexpr unsigned size_classes = 26;
+constexpr unsigned size_class(size_t bytes) noexcept {
+    const size_t rounded = fits_line(bytes) ? bytes : std::max(bytes, kernels::line_data_bytes + 8);
+    return std::min(static_cast<unsigned>(std::bit_width(rounded)), size_classes - 1);
+}
+static_assert(size_class(kernels::line_data_bytes) < size_class(kernels::line_data_bytes + 1));
+
+// By collective and class: the winner, or Trial::open.
+using FoundTransports = std::array<std::array<uint8_t, size_classes>, number_of_collectives>;
+
+class NodeTrials {
+  public:
+    base::Trial& of(Collective collective, size_t bytes) noexcept {
+        return trials_[static_cast<size_t>(collective)][size_class(bytes)];
+    }
+    // Nothing is tried that was found before.
+    void adopt(const FoundTransports& found) noexcept;
+
+  private:
+    base::Trial trials_[number_of_collectives][size_classes];
+};
+
+// What this process has found on communicators of so many ranks of its node, and what the host's
+// profile says.
+FoundTransports found_transports(int ranks) noexcept;
+void remember_transport(int ranks, Collective collective, size_t bytes, unsigned winner) noexcept;
+
+// For the log.
+struct ShownTrial {
+    Collective collective;
+    size_t bytes;
+    base::Trial::Times times;  // ns
+    unsigned winner;
+};
+void show_trial(const ShownTrial& trial) noexcept;
+
+}  // namespace vecmpi::pipeline::node

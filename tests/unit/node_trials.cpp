@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What trials of transports are kept by, and reading the memory of a process.
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <string>
+
+#include "pipeline/node/node_trials.hpp"
+#include "pipeline/node/peer_memory.hpp"
+
+using namespace vecmpi;
+using namespace vecmpi::pipeline::node;
+
+TEST_CASE("sizes share a trial up to the next power of two, not with what a line carries",
+          "[node]") {
+    CHECK(size_class(0) != size_class(1));
+    CHECK(size_class(4096) == size_class(8191));
+    CHECK(size_class(8191) != size_class(8192));
+    CHECK(size_class(56) != size_class(57));
+    CHECK(size_class(57) == size_class(64));
+    CHECK(size_class(size_t{16} << 20) == size_class(SIZE_MAX));
+    for (size_t bytes = 0; bytes < 5000; ++bytes) CHECK(size_class(bytes) < size_classes);
+}
+
+TEST_CASE("what a trial has found serves communicators of as many ranks", "[node]") {
+    remember_transport(77, Collective::bcast, 5000, 2);
+    remember_transport(77, Collective::barrier, 0, 0);
+    const FoundTransports found = found_transports(77), others = found_transports(78);
+    const auto of = [](const FoundTransports& in, Collective collective, size_t bytes) {
+        return in[static_cast<size_t>(collective)][size_class(bytes)];
+    };
+    CHECK(of(found, Collective::bcast, 4096) == 2);
+    CHECK(of(found, Collective::barrier, 0) == 0);
+    CHECK(of(found, Collective::bcast, 9000) == base::Trial::open);
+    CHECK(of(found, Collective::reduce, 5000) == base::Trial::open);
+    CHECK(of(others, Collective::bcast, 5000) == base::Trial::open);
+    NodeTrials trials;
+    trials.adopt(found);
+    CHECK(trials.of(Collective::bcast, 6000).winner() == 2);
+    CHECK(trials.of(Collective::bcast, 60000).winner() == base::Trial::open);
+}
+
+TEST_CASE("memory of a process is read whole, or not at all", "[node]") {
+    const PeerProcess self = this_process();
+    REQUIRE(is_readable(self));
+    PeerProcess other = self;
+    other.word += 1;  // the number belongs to another process here
+    CHECK_FALSE(is_readable(other));
+    other = self;
+    other.process = -1;
+    CHECK_FALSE(is_readable(other));
+    const char from[] = "some bytes";
+    char to[sizeof from] = {};
+    const auto address = reinterpret_cast<uintptr_t>(from);
+    CHECK(read_memory(self, address, to, sizeof from));
+    CHECK(std::string(to) == from);
+    CHECK_FALSE(read_memory(self, 16, to, 1));
+    CHECK(are_readable(self, {address, address + 3, address + 4, address}));
+    CHECK_FALSE(are_readable(self, {address, address + 3, 16, address}));
+}
