@@ -186,6 +186,17 @@ std::optional<int> allgather(Call call, const void*, MPI_Count, MPI_Datatype, vo
 std::optional<int> bcast(Call call, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) noexcept {
     return asked_on_node(call);
 }
+std::optional<int> scan(Call call, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op,
+                        MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> exscan(Call call, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op,
+                          MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+
+thread_local constinit TimedTurn librarys_turn = {};
+void end_turn(const TimedTurn& turn) noexcept { fake.ended_turn_of = turn.collective; }
 
 }  // namespace pipeline::node
 

@@ -11,6 +11,7 @@
 #include "offload/api.hpp"
 #include "pipeline/api.hpp"
 #include "pipeline/node/api.hpp"
+#include "pipeline/node/api/turn.hpp"
 
 namespace vecmpi::test {
 
@@ -46,7 +47,8 @@ struct FakeEngine {
     std::optional<Recorded> run;
     std::vector<Call> direct_calls;
     int open_direct_calls = 0;
-    std::string request_function;  // the last function of offload.hpp that took requests
+    std::optional<Collective> ended_turn_of;  // in a trial
+    std::string request_function;             // the last function of offload.hpp that took requests
     std::vector<std::pair<MPI_Comm, MPI_Request>> adopted;
     pipeline::CollectiveForm form{};  // that the pipeline was last asked in
 };

@@ -290,6 +290,19 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         fake.reentrant = false;
         fake.intranode.reset();
         CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 31);
+        CHECK_FALSE(fake.ended_turn_of);
+    }
+    SECTION("the library's turn in a trial ends with its call") {
+        char node = 0;
+        pipeline::node::librarys_turn.node = reinterpret_cast<pipeline::node::NodeComm*>(&node);
+        pipeline::node::librarys_turn.collective = Collective::bcast;
+        fake.pipeline = 31;
+        CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 31);
+        CHECK(fake.ended_turn_of == Collective::bcast);
+        CHECK(pipeline::node::librarys_turn.node == nullptr);
+        fake.ended_turn_of.reset();
+        CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 31);
+        CHECK_FALSE(fake.ended_turn_of);
     }
     SECTION("re-entrant") {
         fake.reentrant = true;

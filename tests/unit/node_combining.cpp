@@ -99,7 +99,40 @@ Value pairwise(int ranks, int rank) {
     return value;
 }
 
+// MPICH 4, scan_intra_recursive_doubling.c: what each rank has at the end. A rank that nothing came
+// to has an empty value.
+std::vector<Value> scanned(int ranks, bool includes_own) {
+    std::vector<Value> partial = leaves(ranks), results = leaves(ranks);
+    if (!includes_own) results.assign(results.size(), "");
+    for (int mask = 1; mask < ranks; mask <<= 1) {
+        const std::vector<Value> sent = partial;
+        for (int rank = 0; rank < ranks; ++rank) {
+            const int other = rank ^ mask;
+            if (other >= ranks) continue;
+            const Value& came = sent[static_cast<size_t>(other)];
+            Value& result = results[static_cast<size_t>(rank)];
+            partial[static_cast<size_t>(rank)] = ordered(came, sent[static_cast<size_t>(rank)]);
+            if (rank > other) result = result.empty() ? came : ordered(came, result);
+        }
+    }
+    return results;
+}
+
 }  // namespace
+
+TEST_CASE("prefixes are combined in the order of MPICH's Scan and Exscan", "[node]") {
+    for (int ranks = 1; ranks <= 40; ++ranks)
+        for (const bool includes_own : {true, false}) {
+            const std::vector<Value> expected = scanned(ranks, includes_own);
+            for (int rank = 0; rank < ranks; ++rank) {
+                CAPTURE(ranks, rank, includes_own);
+                const CombiningOrder order = order_of_scan(rank, includes_own);
+                const Value& of_rank = expected[static_cast<size_t>(rank)];
+                REQUIRE(order.steps.empty() == of_rank.empty());
+                if (!of_rank.empty()) REQUIRE(combined(order, ordered) == of_rank);
+            }
+        }
+}
 
 TEST_CASE("values are combined in the order of MPICH's algorithms", "[node]") {
     for (const int ranks : {2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 15, 16, 17, 33}) {
@@ -126,7 +159,7 @@ TEST_CASE("combining keeps no more values than it says", "[node]") {
         for (const unsigned char value : values) expected = (expected + value) & 0xffu;
         for (const CombiningOrder& order :
              {order_of_doubling(ranks), order_of_halving(ranks), order_of_binomial_tree(ranks, 1),
-              order_of_pairwise_exchange(ranks, 1)}) {
+              order_of_pairwise_exchange(ranks, 1), order_of_scan(ranks - 1, true)}) {
             std::vector<unsigned char> kept(values_kept_for(ranks));
             unsigned char result = 0;
             combine_values(

@@ -33,10 +33,20 @@ enum class CollectivePath : uint8_t {
 };
 
 // A path of ours serves some form of each. The first ones have settings of their own.
-enum class Collective : uint8_t { allreduce, reduce, reduce_scatter, bcast, allgather, barrier };
-constexpr size_t number_of_collectives = 6, number_of_settable_collectives = 5;
+enum class Collective : uint8_t {
+    allreduce,
+    reduce,
+    reduce_scatter,
+    bcast,
+    allgather,
+    barrier,
+    scan,
+    exscan
+};
+constexpr size_t number_of_collectives = 8, number_of_settable_collectives = 5;
 constexpr bool reduces(Collective collective) noexcept {
-    return collective <= Collective::reduce_scatter;
+    return collective <= Collective::reduce_scatter || collective == Collective::scan ||
+           collective == Collective::exscan;
 }
 
 const char* name_of(CollectivePath path) noexcept;

@@ -46,6 +46,11 @@ std::optional<int> reduce_scatter_block(Call call, const void* sendbuf, void* re
                                         MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
                                         MPI_Comm comm) noexcept;
 
+std::optional<int> scan(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
+                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
+std::optional<int> exscan(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
+                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
+
 std::optional<int> allgather(Call call, const void* sendbuf, MPI_Count sendcount,
                              MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                              MPI_Datatype recvtype, MPI_Comm comm) noexcept;

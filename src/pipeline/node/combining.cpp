@@ -87,6 +87,30 @@ CombiningOrder order_of_halving(int ranks) {
     return order;
 }
 
+namespace {
+// What partners at distances below 2^levels have together, as this rank has it: always the
+// partner's on the left.
+void add_partners(std::vector<int16_t>& steps, int rank, int levels) {
+    if (levels == 0) return steps.push_back(static_cast<int16_t>(rank));
+    add_partners(steps, rank ^ 1 << (levels - 1), levels - 1);
+    add_partners(steps, rank, levels - 1);
+    steps.push_back(CombiningOrder::combine);
+}
+}  // namespace
+
+CombiningOrder order_of_scan(int rank, bool includes_own) {
+    CombiningOrder order;
+    for (int bit = std::bit_width(static_cast<unsigned>(rank)); bit-- > 0;)
+        if ((rank >> bit & 1) != 0) add_partners(order.steps, rank ^ 1 << bit, bit);
+    auto parts = static_cast<size_t>(std::popcount(static_cast<unsigned>(rank)));
+    if (includes_own) {
+        order.steps.push_back(static_cast<int16_t>(rank));
+        ++parts;
+    }
+    if (parts > 1) order.steps.insert(order.steps.end(), parts - 1, CombiningOrder::combine);
+    return order;
+}
+
 CombiningOrder order_of_pairwise_exchange(int ranks, int rank) {
     CombiningOrder order;
     order.steps.push_back(static_cast<int16_t>(rank));

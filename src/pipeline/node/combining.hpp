@@ -27,6 +27,10 @@ CombiningOrder order_of_halving(int ranks);
 // Reduce_scatter above: one after the other, downwards from the rank itself.
 CombiningOrder order_of_pairwise_exchange(int ranks, int rank);
 
+// Scan and Exscan: of the ranks below, those at the distances that are bits of the rank, as trees
+// of partners at distance 1, 2, 4 ... (MPICH's recursive doubling). Empty for the Exscan of rank 0.
+CombiningOrder order_of_scan(int rank, bool includes_own);
+
 // to = the values of the ranks combined, `bytes` each.
 //   value(rank, spare) -> where it lies: in `spare`, kept_bytes long, perhaps, or in `to`, which is
 //   written last

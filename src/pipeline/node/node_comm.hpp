@@ -81,8 +81,9 @@ class NodeComm {
     void make_staged(MPI_Comm comm) noexcept;
     unsigned candidates_for(Collective collective, size_t bytes) const noexcept;
     static bool goes_in_line(Collective collective, size_t bytes) noexcept {
-        return fits_line(bytes) && collective != Collective::allgather &&
-               collective != Collective::reduce_scatter;
+        return fits_line(bytes) &&
+               (collective == Collective::allreduce || collective == Collective::reduce ||
+                collective == Collective::bcast || collective == Collective::barrier);
     }
     NodeCall begin_turn(StagedCollectives* staged, Collective collective, size_t bytes) noexcept;
     bool all_take_turn(uint64_t what) noexcept;

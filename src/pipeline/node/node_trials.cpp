@@ -89,8 +89,8 @@ void remember_transport(int ranks, Collective collective, size_t bytes, unsigned
 }
 
 void show_trial(const ShownTrial& trial) noexcept {
-    constexpr const char* collectives[] = {"Allreduce", "Reduce",    "Reduce_scatter",
-                                           "Bcast",     "Allgather", "Barrier"};
+    constexpr const char* collectives[] = {"Allreduce", "Reduce",  "Reduce_scatter", "Bcast",
+                                           "Allgather", "Barrier", "Scan",           "Exscan"};
     static_assert(std::size(collectives) == number_of_collectives);
     constexpr const char* transports[] = {"copy-in copy-out", "single copy", "the library"};
     const ShownTime two_copies(trial.times[0]), single_copy(trial.times[1]),

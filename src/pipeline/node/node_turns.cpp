@@ -13,8 +13,10 @@ unsigned NodeComm::candidates_for(Collective collective, size_t bytes) const noe
     constexpr auto bit = [](Transport one) { return 1u << static_cast<unsigned>(one); };
     const size_t from = settings().single_copy;
     const bool is_set = from != 0 && from != SIZE_MAX;
-    const bool may_read = staged_ && staged_->allows_single_copy() &&
-                          collective != Collective::reduce && collective != Collective::barrier;
+    const bool has_way = collective == Collective::allreduce ||
+                         collective == Collective::reduce_scatter ||
+                         collective == Collective::bcast || collective == Collective::allgather;
+    const bool may_read = has_way && staged_ && staged_->allows_single_copy();
     unsigned candidates = bit(Transport::copy_in_copy_out);
     if (is_set && may_read && bytes >= from)
         candidates = bit(Transport::single_copy);

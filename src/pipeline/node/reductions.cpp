@@ -108,6 +108,31 @@ std::optional<int> reduce_scatter_on_node(Call call, const void* sendbuf, void* 
     return served(call, bytes, comm);
 }
 
+// Rank 0 of an Exscan gets no result, and may give no memory for it.
+std::optional<int> scan_on_node(Call call, Collective collective, const void* sendbuf,
+                                void* recvbuf, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                                MPI_Comm comm) noexcept {
+    const Element element = element_of(op, type);
+    const size_t bytes = bytes_of_reduction(count, element);
+    if (bytes == 0) return std::nullopt;
+    const NodeSite site = node_site(comm);
+    if (site.declined()) return std::nullopt;
+    const bool gets_result = collective == Collective::scan || site.rank != 0;
+    if (gets_result ? are_refused(sendbuf, count, recvbuf, count, type)
+                    : sendbuf != MPI_IN_PLACE && offload::is_refused(sendbuf, count, type))
+        return std::nullopt;
+    const NodeCall use = node_call(site, call, comm, collective, bytes);
+    if (use.node == nullptr) return std::nullopt;
+    Operands what = operands(sendbuf, recvbuf, count, type, op, element);
+    if (!gets_result) what.output = nullptr;
+    serve_dense(what, element, [&](const Operands& dense) noexcept {
+        use.staged->scan(dense, collective == Collective::scan ? StagedCollectives::Own::included
+                                                               : StagedCollectives::Own::excluded);
+        return MPI_SUCCESS;
+    });
+    return served(call, bytes, comm);
+}
+
 }  // namespace
 
 std::optional<int> barrier(Call call, MPI_Comm comm) noexcept {
@@ -212,6 +237,16 @@ std::optional<int> reduce_scatter_block(Call call, const void* sendbuf, void* re
         return std::nullopt;
     return reduce_scatter_on_node(call, sendbuf, recvbuf, RankCounts(recvcount), datatype, op, site,
                                   comm);
+}
+
+std::optional<int> scan(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
+                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
+    return scan_on_node(call, Collective::scan, sendbuf, recvbuf, count, datatype, op, comm);
+}
+
+std::optional<int> exscan(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
+                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
+    return scan_on_node(call, Collective::exscan, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 }  // namespace vecmpi::pipeline::node

@@ -33,6 +33,8 @@ StagedCollectives::StagedCollectives(int rank, std::vector<StagingBuffer*> buffe
       doubling_(order_of_doubling(ranks())),
       halving_(order_of_halving(ranks())),
       pairwise_(order_of_pairwise_exchange(ranks(), rank)),
+      scan_(order_of_scan(rank, true)),
+      exscan_(order_of_scan(rank, false)),
       binomial_(doubling_),
       readable_(buffers_.size()),
       verdicts_(buffers_.size()) {}

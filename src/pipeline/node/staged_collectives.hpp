@@ -40,6 +40,10 @@ class StagedCollectives {
     // The output is this rank's slice: counts[rank] elements.
     void reduce_scatter(const Operands& what, const RankCounts& counts,
                         Transport transport) noexcept;
+    // Of the ranks up to this one, its own input among them or not (the output of rank 0 stays
+    // then).
+    enum class Own : uint8_t { included, excluded };
+    void scan(const Operands& what, Own own) noexcept;
     // The vector has so many slices, segment(count, slices, i), at most as many as there are ranks.
     // The own slice of the output becomes the result.
     void reduce_slices(const Operands& what, int slices) noexcept;
@@ -115,7 +119,7 @@ class StagedCollectives {
     SlotRing rings_[number_of_rings];
     std::vector<Segment> slices_;  // of the call under way
     std::unique_ptr<unsigned char[]> kept_;
-    const CombiningOrder doubling_, halving_, pairwise_;
+    const CombiningOrder doubling_, halving_, pairwise_, scan_, exscan_;
     CombiningOrder binomial_;  // for the last root
     int binomial_root_ = -1;
     std::vector<PeerProcess> peers_;        // by rank; empty: nobody reads their memory

@@ -128,6 +128,23 @@ void all_or_one(const Comm& comm, Random& common, Random& own, Digest& digest) {
     if (here) digest_result(out, bytes, digest);
 }
 
+void scanned(const Comm& comm, Random& common, Random& own, Digest& digest, bool exclusive) {
+    const Reduced& row = any_reduced(common);
+    const MPI_Op op = row.ops[static_cast<size_t>(common.below(static_cast<int>(row.ops.size())))];
+    const size_t elements = any_size(common) / row.bytes, bytes = elements * row.bytes;
+    const bool in_place = common.chance(40), has_result = !exclusive || comm.rank != 0;
+    Bytes in(bytes), out(bytes + guard_bytes, guard);
+    row.fill(in.data(), elements, own);
+    if (in_place) std::memcpy(out.data(), in.data(), bytes);
+    const void* from = in_place ? MPI_IN_PLACE : in.data();
+    const int count = static_cast<int>(elements);
+    if (exclusive)
+        MPI_Exscan(from, out.data(), count, row.type, op, comm.handle);
+    else
+        MPI_Scan(from, out.data(), count, row.type, op, comm.handle);
+    digest_result(out, has_result || in_place ? bytes : 0, digest);
+}
+
 // least: bytes of each block.
 void scattered(const Comm& comm, Random& common, Random& own, Digest& digest, bool uneven,
                size_t least = 0) {
@@ -232,8 +249,10 @@ void gathered(const Comm& comm, Random& common, Random& own, Digest& digest) {
 
 void one_call(const Comm& comm, Random& common, Random& own, Digest& digest) {
     const int which = common.below(100);
-    if (which < 45)
+    if (which < 35)
         all_or_one(comm, common, own, digest);
+    else if (which < 45)
+        scanned(comm, common, own, digest, which < 39);
     else if (which < 60)
         scattered(comm, common, own, digest, which < 52);
     else if (which < 75)
