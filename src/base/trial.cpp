@@ -36,6 +36,17 @@ bool is_dropped(uint64_t time, uint64_t best, unsigned rounds_done, Trial::Calls
 
 }  // namespace
 
+void Trial::reopen() noexcept {
+    for (Side& side : sides_) {
+        side.least.store(untried, std::memory_order_relaxed);
+        side.sum.store(0, std::memory_order_relaxed);
+        side.turns.store(0, std::memory_order_relaxed);
+    }
+    begun_.store(0, std::memory_order_relaxed);
+    round_.store(0, std::memory_order_relaxed);
+    award(open);
+}
+
 void Trial::admit(unsigned candidates) noexcept {
     alive_.store(static_cast<uint8_t>(candidates), std::memory_order_relaxed);
     if (std::has_single_bit(candidates)) award(nth(candidates, 0));

@@ -35,6 +35,8 @@ class Trial {
         return begun_.load(std::memory_order_relaxed) != 0 ||
                round_.load(std::memory_order_relaxed) != 0;
     }
+    // All begins anew.
+    void reopen() noexcept;
     // Other candidates than were said first. Before the first turn. Of one alone nothing is tried.
     void admit(unsigned candidates) noexcept;
 

@@ -113,10 +113,11 @@ NodeCall NodeComm::begin_call(Call call, MPI_Comm comm, Collective collective,
         staged = staged_.get();
         poll_now_and_then();
     }
-    const base::Trial& trial = trials_.of(collective, bytes);
-    if (trial.winner() == base::Trial::open) return begin_turn(staged, collective, bytes);
+    const unsigned winner = trials_.of(collective, bytes).trial.winner();
+    if (winner == base::Trial::open || calls_ >= next_check_)
+        return begin_turn(staged, collective, bytes);
     say_that_call_began();
-    return call_by(trial.winner(), staged);
+    return call_by(winner, staged);
 }
 
 // What was found on another communicator may not be allowed on this one.

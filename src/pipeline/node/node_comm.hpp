@@ -110,8 +110,10 @@ class NodeComm {
     uint64_t butterflies_ = 0;
     SequenceNumbers one_way_[number_of_one_way];
     uint32_t looks_ = 0;
-    uint64_t calls_ = 0;      // of begin_call()
-    uint64_t turns_ = 0;      // of trials
+    uint64_t calls_ = 0;                                    // of begin_call()
+    uint64_t turns_ = 0;                                    // of trials
+    static constexpr uint64_t calls_between_checks = 1021;  // a prime: programs repeat their calls
+    uint64_t next_check_ = calls_between_checks;
     bool no_trials_ = false;  // any more: some rank was in another call than the others
     bool staged_decided_ = false;
     uint32_t own_buffer_ = no_staging_buffer;

@@ -64,10 +64,21 @@ struct ShownTime {
 
 }  // namespace
 
+bool NodeTrial::check(uint64_t ns) noexcept {
+    constexpr uint64_t much_slower = 4;
+    if (winner_ns == 0) winner_ns = ns;
+    slow_checks = ns > much_slower * winner_ns ? slow_checks + 1 : 0;
+    if (slow_checks < 2) return false;
+    slow_checks = 0;
+    winner_ns = 0;
+    trial.reopen();
+    return true;
+}
+
 void NodeTrials::adopt(const FoundTransports& found) noexcept {
     for (size_t c = 0; c < number_of_collectives; ++c)
         for (size_t of = 0; of < size_classes; ++of)
-            if (found[c][of] != Trial::open) trials_[c][of].award(found[c][of]);
+            if (found[c][of] != Trial::open) trials_[c][of].trial.award(found[c][of]);
 }
 
 FoundTransports found_transports(int ranks) noexcept {

@@ -32,16 +32,26 @@ static_assert(size_class(kernels::line_data_bytes) < size_class(kernels::line_da
 // By collective and class: the winner, or Trial::open.
 using FoundTransports = std::array<std::array<uint8_t, size_classes>, number_of_collectives>;
 
+struct NodeTrial {
+    base::Trial trial;
+    uint64_t winner_ns = 0;  // 0: not known, since the winner was adopted
+    unsigned slow_checks = 0;
+
+    // The slowest rank's time of a call by the winner. True where the trial begins anew: two checks
+    // in a row were much slower. (Sizes of a class differ by up to 2.)
+    bool check(uint64_t ns) noexcept;
+};
+
 class NodeTrials {
   public:
-    base::Trial& of(Collective collective, size_t bytes) noexcept {
+    NodeTrial& of(Collective collective, size_t bytes) noexcept {
         return trials_[static_cast<size_t>(collective)][size_class(bytes)];
     }
     // Nothing is tried that was found before.
     void adopt(const FoundTransports& found) noexcept;
 
   private:
-    base::Trial trials_[number_of_collectives][size_classes];
+    NodeTrial trials_[number_of_collectives][size_classes];
 };
 
 // What this process has found on communicators of so many ranks of its node, and what the host's

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Turns of a trial on one node: all ranks begin them together, are timed, and judge alike.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "node_comm.hpp"
@@ -53,21 +54,24 @@ bool NodeComm::all_take_turn(uint64_t what) noexcept {
 
 NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
                               size_t bytes) noexcept {
-    base::Trial& trial = trials_.of(collective, bytes);
-    if (!trial.has_begun()) trial.admit(candidates_for(collective, bytes));
-    const bool is_decided = trial.winner() != base::Trial::open;
-    if (is_decided || no_trials_) {
+    base::Trial& trial = trials_.of(collective, bytes).trial;
+    const unsigned candidates = candidates_for(collective, bytes);
+    const bool is_check = trial.winner() != base::Trial::open;
+    if (is_check) next_check_ = calls_ + calls_between_checks;
+    if (!is_check && !trial.has_begun()) trial.admit(candidates);
+    if (std::has_single_bit(candidates) || no_trials_) {
         say_that_call_began();
-        return call_by(is_decided ? trial.winner() : 0, staged);
+        return call_by(trial.winner() != base::Trial::open ? trial.winner() : 0, staged);
     }
-    const unsigned candidate = trial.next();
-    const uint64_t what = calls_ << 16 | static_cast<uint64_t>(collective) << 12 |
+    const unsigned candidate = is_check ? trial.winner() : trial.next();
+    const uint64_t what = calls_ << 16 | static_cast<uint64_t>(collective) << 10 |
                           uint64_t{size_class(bytes)} << 4 | candidate;
     if (!all_take_turn(what)) {
         no_trials_ = true;
-        return call_by(0, staged);
+        return call_by(is_check ? candidate : 0, staged);
     }
-    const TimedTurn turn{this, bytes, monotonic_ns(), collective, static_cast<uint8_t>(candidate)};
+    const TimedTurn turn{
+        this, bytes, monotonic_ns(), collective, static_cast<uint8_t>(candidate), is_check};
     if (static_cast<Transport>(candidate) == Transport::library) {
         librarys_turn = turn;
         return call_by(candidate, staged);
@@ -97,17 +101,26 @@ base::Trial::Times NodeComm::slowest(const base::Trial::Times& own) noexcept {
 }
 
 void NodeComm::end_turn(const TimedTurn& turn) noexcept {
-    base::Trial& trial = trials_.of(turn.collective, turn.bytes);
-    if (!trial.note(turn.candidate, monotonic_ns() - turn.begun_ns)) return;
-    const base::Trial::Times times = slowest(trial.least());
+    const uint64_t ns = monotonic_ns() - turn.begun_ns;
+    NodeTrial& one = trials_.of(turn.collective, turn.bytes);
+    if (turn.is_check) {
+        base::Trial::Times own;
+        own.fill(ns);
+        count(Counter::trials_again, one.check(slowest(own)[0]));
+        return;
+    }
+    if (!one.trial.note(turn.candidate, ns)) return;
+    const base::Trial::Times times = slowest(one.trial.least());
     constexpr size_t long_bytes = size_t{1} << 20;
-    trial.judge(times, turn.bytes < long_bytes ? base::Trial::Calls::are_short
-                                               : base::Trial::Calls::are_long);
-    if (trial.winner() == base::Trial::open) return;
+    one.trial.judge(times, turn.bytes < long_bytes ? base::Trial::Calls::are_short
+                                                   : base::Trial::Calls::are_long);
+    const unsigned winner = one.trial.winner();
+    if (winner == base::Trial::open) return;
+    one.winner_ns = times[winner];
     count(Counter::trials);
-    count(Counter::trials_cost_ns, trial.cost(times));
-    remember_transport(ranks(), turn.collective, turn.bytes, trial.winner());
-    if (rank() == 0) show_trial({turn.collective, turn.bytes, times, trial.winner()});
+    count(Counter::trials_cost_ns, one.trial.cost(times));
+    remember_transport(ranks(), turn.collective, turn.bytes, winner);
+    if (rank() == 0) show_trial({turn.collective, turn.bytes, times, winner});
 }
 
 thread_local constinit TimedTurn librarys_turn __attribute__((tls_model("initial-exec")));
