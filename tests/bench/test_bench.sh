@@ -96,17 +96,56 @@ assert abs(other["gain"] - plain / other["median"]) < 1e-6
 PYTHON
 }
 
-# A limit that every cell keeps, and one that none can: the cells are named, with the gain of each of three passes.
-check_everyday_limit() {
-    local short=(everyday --quick --levels single --patterns ping-pong --sizes 8 --library "$work/stand_in.so")
+# A limit that every cell keeps, and one that none can: the cell is named, with the gain of each of three passes.
+# The cell, then the arguments.
+check_limit() {
+    local cell=$1
+    shift
+    local short=("$@" --quick --levels single --sizes 8 --library "$work/stand_in.so")
     timeout 120 "$bench" "${short[@]}" --fail-below 0.01 > "$work/text" 2> "$work/err" ||
-        fail "everyday: a limit that is kept: $(tail -n 1 "$work/err")"
-    grep -qF "cells that stay under 0.01 of plain in 3 passes: none" "$work/text" || fail "everyday: no line of the limit"
+        fail "$1: a limit that is kept: $(tail -n 1 "$work/err")"
+    grep -qF "cells that stay under 0.01 of plain in 3 passes: none" "$work/text" || fail "$1: no line of the limit"
+    grep -qE "^plan: 1 launches, 1 times, 2 sides, .* about 0:0[0-9] min" "$work/err" || fail "$1: no plan"
     timeout 120 "$bench" "${short[@]}" --fail-below 10 > "$work/text" 2> "$work/err"
     local status=$?
-    [ $status -eq 1 ] || fail "everyday: a limit that is not kept: status $status"
-    grep -qE "^  SINGLE ping-pong 8 B: [0-9.]+, [0-9.]+, [0-9.]+$" "$work/text" || fail "everyday: the cell is not named"
-    grep -qF "1 cells stay under 10 of plain in 3 passes" "$work/err" || fail "everyday: $(cat "$work/err")"
+    [ $status -eq 1 ] || fail "$1: a limit that is not kept: status $status"
+    grep -qE "^  $cell 8 B: [0-9.]+, [0-9.]+, [0-9.]+$" "$work/text" || fail "$1: the cell is not named"
+    grep -qF "1 cells stay under 10 of plain in 3 passes" "$work/err" || fail "$1: $(cat "$work/err")"
+}
+
+# Other libraries beside: the one that the ranks have anyway, in a folder of its own, and one whose launcher fails.
+check_against() {
+    local kind mpirun library
+    library=$(ldd "$bench-ranks" | awk '/libmpich/ { print $3 }')
+    mpirun=$(command -v mpirun.mpich || command -v mpiexec.hydra || command -v mpirun)
+    for kind in same broken; do
+        mkdir -p "$work/$kind/bin" "$work/$kind/lib"
+        ln -s "$library" "$work/$kind/lib/libmpich.so.12"
+    done
+    ln -s "$mpirun" "$work/same/bin/mpiexec"
+    printf '#!/bin/sh\nexit 3\n' > "$work/broken/bin/mpiexec"
+    chmod +x "$work/broken/bin/mpiexec"
+    timeout 120 "$bench" collectives --quick --sizes 8,64 --collectives bcast,barrier --library "$work/stand_in.so" \
+        --against "same=$work/same,system,broken=$work/broken" --json "$work/out.json" > "$work/text" 2> "$work/err" ||
+        fail "collectives --against: $(tail -n 1 "$work/err")"
+    grep -qE "^SINGLE blocking: time of a call +bytes +plain +vecmpi auto +plain same +plain system +best plain of all" \
+        "$work/text" || fail "collectives --against: no table"
+    grep -qE "^bcast +64 B .* (plain|plain same|plain system) +[0-9.]+$" "$work/text" || fail "collectives --against: no cell"
+    grep -qE "geometric mean [0-9.]+ over the best plain of all; [0-3] of 3 cells under 1$" "$work/text" ||
+        fail "collectives --against: no mean"
+    grep -qF "left out, it failed there: plain broken: SINGLE blocking bcast, SINGLE blocking barrier" "$work/text" ||
+        fail "collectives --against: a library that fails is not named"
+    python3 - "$work/out.json" "$work" <<'PYTHON' || fail "collectives --against: JSON"
+import json, sys
+
+document = json.load(open(sys.argv[1]))
+sides = {side["name"]: side for side in document["sides"]}
+assert list(sides) == ["plain", "vecmpi auto", "plain same", "plain system"], sides
+assert sides["plain same"]["mpi"]["environment"]["LD_LIBRARY_PATH"] == f"{sys.argv[2]}/same/lib", sides
+assert sides["plain"]["mpi"] is None and sides["plain system"]["mpi"]["environment"] == {}, sides
+assert {(result["name"], result["at"]) for result in document["results"]} == {
+    ("SINGLE blocking bcast", 8), ("SINGLE blocking bcast", 64), ("SINGLE blocking barrier", 0)}
+PYTHON
 }
 
 # Open MPI beside, where the tool was built with it, and the same without it.
@@ -343,13 +382,19 @@ PYTHON
     grep -q '^VECMPI_NETWORK=' "$work/text" || fail "network over virtual hosts: no line to set"
 }
 
-# Pictures of `allreduce`: the share of a limit and times, from figures that are known.
+# Pictures of `allreduce` and `collectives`.
 check_curves() {
+    local word
     python3 -c 'import matplotlib' 2> "$work/err" || return 0
     timeout 100 "$bench" allreduce --quick --plain-only --plot "$work/curve.svg" > "$work/text" 2> "$work/err" ||
         fail "allreduce --plot: $(tail -n 1 "$work/err")"
     grep -q 'time of a call, ms' "$work/curve.svg" || fail "allreduce: the picture has no axis"
     grep -q 'Allreduce SUM FLOAT' "$work/curve.svg" || fail "allreduce: the picture has no title"
+    timeout 100 "$bench" collectives --quick --collectives bcast,barrier --library "$work/stand_in.so" \
+        --plot "$work/gains.svg" > "$work/text" 2> "$work/err" || fail "collectives --plot: $(tail -n 1 "$work/err")"
+    for word in 'SINGLE blocking, over plain' 'times faster' barrier; do
+        grep -q "$word" "$work/gains.svg" || fail "collectives: the picture has no '$word'"
+    done
 }
 
 # What is worked out from figures, with figures that are known. The tool is a zip that Python can import from.
@@ -359,7 +404,7 @@ import sys
 from types import SimpleNamespace
 
 sys.path.insert(0, sys.argv[1])
-import collectives, network, pack_report, reduce_report, reduced_elements, report, values
+import allreduce, cells, collectives, network, pack_report, reduce_report, reduced_elements, report, values
 from runs import Side
 
 report_file = f"{sys.argv[2]}/report.json"
@@ -382,13 +427,13 @@ def row(op, type_name, kind, bits, plain, other, share):
 results = [row("SUM", "INT", "signed", 32, 10, 90, 0.85), row("BXOR", "BYTE", "byte", 8, 10, 100, 1.0),
            row("SUM", "LONG_DOUBLE", "floating", 128, 10, 9, 0.1), row("MAX", "C_FLOAT16", "floating", 16, 1, 4, 0.2),
            row("PROD", "COMPLEX", "complex", 32, 10, 25, 0.3)]
-cells = reduce_report.cells_at(results, side, 4096)
-assert [cell.is_vector_cell() for cell in cells] == [True, True, False, False, False]
+at_4k = reduce_report.cells_at(results, side, 4096)
+assert [cell.is_vector_cell() for cell in at_4k] == [True, True, False, False, False]
 options = SimpleNamespace(ops=["max", "sum", "prod", "bxor"],
                           types=["byte", "int", "c_float16", "long_double", "complex"])
-assert reduce_report.axes_of(options, cells) == (["MAX", "SUM", "PROD", "BXOR"],
+assert reduce_report.axes_of(options, at_4k) == (["MAX", "SUM", "PROD", "BXOR"],
                                                  [name.upper() for name in options.types])
-text = "\n".join(reduce_report.size_lines(options, cells, side, 4096))
+text = "\n".join(reduce_report.size_lines(options, at_4k, side, 4096))
 for line in ("geometric mean 3.82x, worst 0.90x (SUM LONG_DOUBLE)",
              "below 1.0, 1 of 5: SUM LONG_DOUBLE 0.90 (+-1%)",
              "below 0.9 of memcpy's rate, 1 of 2: SUM INT 0.85", "least gain: complex PROD 2.50x (PROD COMPLEX)"):
@@ -414,10 +459,39 @@ assert values.settings("A=b C=d=e,f") == {"A": "b", "C": "d=e,f"}
 for lab, rate, share, text in ((2, "1gbit", 0.8, "800 Mbit/s = 80 %"), (2, "0", None, "800 Mbit/s"),
                                (None, "1gbit", None, "800 Mbit/s")):
     figure = {"value": 1e7, "detail": {"moved": 1e6}}  # 1 MB in 10 ms
-    collectives.annotate(SimpleNamespace(options=SimpleNamespace(lab=lab, rate=rate), runs=[{"figures": [figure]}]))
-    assert figure["detail"].get("of_limit") == share and collectives.text(figure["detail"]) == text, figure
+    allreduce.annotate(SimpleNamespace(options=SimpleNamespace(lab=lab, rate=rate), runs=[{"figures": [figure]}]))
+    assert figure["detail"].get("of_limit") == share and allreduce.text(figure["detail"]) == text, figure
 medians = {"latency": 31234.5, "bandwidth one way": 940.4, "overhead of a message": 8200}
 assert network.setting(medians) == "VECMPI_NETWORK=latency=31us,bandwidth=940Mbit,overhead=8200ns"
+
+beside = [Side("plain", False, {}), side, Side("plain a", False, {}, mpi="a"), Side("plain b", False, {}, mpi="b")]
+times = {"plain": ((40, 30), 8), side.name: ((10, 20), 2), "plain a": ((30, 45), None), "plain b": ((15, 50), None)}
+def run(name, repeat):
+    bcast, barrier = times[name]
+    figures = [{"name": "SINGLE blocking in place bcast", "at": 8, "value": bcast[repeat]}]
+    return {"side": name, "figures": figures + [{"name": "SINGLE blocking barrier", "at": 0, "value": barrier}][:barrier or 0]}
+outcome = SimpleNamespace(sides=beside, runs=[run(name, repeat) for repeat in (0, 1) for name in times])
+bcast, barrier = cells.Cell("SINGLE blocking in place", "bcast", 8), cells.Cell("SINGLE blocking", "barrier", 0)
+assert cells.gains(outcome) == {bcast: 3, barrier: 4}
+assert cells.best_of_all(outcome) == {bcast: (15, "plain b"), barrier: (8, "plain")}
+assert cells.gains_over_best(outcome) == {bcast: 1.5, barrier: 4}
+assert cells.geometric_mean([2, 8]) == 4
+assert cells.grouped([bcast, barrier]) == {bcast.group: {"bcast": [8]}, barrier.group: {"barrier": [0]}}
+assert cells.cell_text(bcast, [0.5]) == "SINGLE blocking in place bcast 8 B: 0.50"
+assert collectives.lines_of(cells.gains(outcome), barrier.group) == {"barrier": [(8, 4)]}
+outcome.sides = beside[:2]
+assert cells.best_of_all(outcome) == {} and cells.gains_over_best(outcome) == {}
+outcome.sides = beside[:1]
+assert cells.gains(outcome) == {}
+chosen = SimpleNamespace(levels=["single", "multiple"], forms=["persistent"], in_place=True, sizes=[8, 64], seconds=1, lab=None,
+                         ranks=3, table={"bcast": {"has_size": 1, "in_place": 0}, "gather": {"has_size": 1, "in_place": 1},
+                                         "barrier": {"has_size": 0, "in_place": 0}})
+jobs = collectives.launches(chosen)
+assert [job.what for job in jobs] == [f"{level} persistent {what}" for level in ("SINGLE", "MULTIPLE") for what in
+                                      ("bcast", "gather", "barrier", "in place gather")], jobs
+(job,) = collectives.relaunch(chosen, [cells.Cell("MULTIPLE persistent in place", "gather", 64)])
+assert job.arguments == ["--calls", "gather", "--sizes", "64", "--multiple", "1", "--form", "persistent", "--in-place", "1"], job
+assert values.minutes_text(95.4) == "1:35 min"
 rows = [{"values": {"plain": [1, 2], "x": [3]}, "details": {"plain": ["a", "b"]}}, {"values": {"plain": [1]}, "details": {}}]
 sides = [SimpleNamespace(name="plain"), SimpleNamespace(name="x")]
 assert list(report.trim(rows, sides)) == [{"values": {"plain": [1], "x": [3]}, "details": {"plain": ["a"]}}]
@@ -438,6 +512,12 @@ check_measurement latency "round trip" --sizes 8,64K
 check_measurement everyday "SINGLE ping-pong,SINGLE window,SINGLE stream,SINGLE sendrecv,SINGLE probe,SINGLE waitany,\
 SINGLE waitsome,SINGLE start,SINGLE scatter,SINGLE gather,SINGLE scan,SINGLE alltoall" --levels single --sizes 1,4K
 check_measurement everyday "MULTIPLE 1 probe,MULTIPLE 2 probe" --levels multiple --patterns probe --threads 1,2
+check_measurement collectives "SINGLE blocking bcast,SINGLE nonblocking bcast,SINGLE persistent bcast,\
+SINGLE blocking alltoallw,SINGLE nonblocking alltoallw,SINGLE persistent alltoallw,SINGLE blocking in place alltoallw,\
+SINGLE nonblocking in place alltoallw,SINGLE persistent in place alltoallw" --collectives bcast,alltoallw \
+    --forms blocking,nonblocking,persistent --in-place --sizes 8,4K
+check_measurement collectives "$("$bench-ranks" calls | sed -E 's/.*"name":"(\w+)".*/MULTIPLE nonblocking \1/' | paste -sd,)" \
+    --collectives all --levels multiple --forms nonblocking --ranks 3 --sizes 64
 check_measurement overlap 'Isend/Irecv,Isend/Irecv of a vector,Iallreduce,Ibcast,Ialltoall' --sizes 64K
 check_measurement overlap Iallreduce --sizes 64K --ops iallreduce --tests 7 --offload off
 check_measurement training "step,hidden" --threads 0,1 --ranks 3
@@ -465,7 +545,9 @@ check_measurement reductions "2 ranks: Allreduce SUM FLOAT,2 ranks: Allreduce us
 2 ranks: Reduce SUM FLOAT,2 ranks: Reduce user float16 sum,2 ranks: Reduce_scatter_block SUM FLOAT,\
 2 ranks: Scan SUM FLOAT"
 check_preloaded
-check_everyday_limit
+check_limit "SINGLE ping-pong" everyday --patterns ping-pong
+check_limit "SINGLE blocking scatter" collectives --collectives scatter
+check_against
 check_openmpi
 check_allreduce
 check_curves
@@ -490,6 +572,19 @@ check_refusal "'0' is not a number such as 0.95" everyday --plain-only --fail-be
 check_refusal "leave out --plain-only" everyday --plain-only --fail-below 0.95
 check_refusal "one preloaded side" everyday --library "$work/stand_in.so" --offload off,on
 check_refusal "--mpi takes a folder" everyday --plain-only --mpi /nowhere
+check_refusal "'q' is none of bcast, reduce" collectives --plain-only --collectives bcast,q
+check_refusal "'q' is none of blocking, nonblocking, persistent" collectives --plain-only --forms q
+check_refusal "'7' is not a multiple of 8" collectives --plain-only --sizes 7
+check_refusal "'q' is no library: takes system, mpich4, mpich5, mpich5-ofi, intel" collectives --against q
+check_refusal "'intel' is named twice" collectives --against intel,intel
+check_refusal "no file /nowhere/lib/libmpich.so.12: --against takes" collectives --library "$work/stand_in.so" \
+    --against q=/nowhere
+VECMPI_CACHE=$work check_refusal "no intel in $work/libraries: it takes system" collectives \
+    --library "$work/stand_in.so" --against intel
+check_refusal "leave out --plain-only" collectives --plain-only --against system
+check_refusal "leave out --mpi and --against" collectives --lab 2 --lab-script /bin/true \
+    --library "$work/stand_in.so" --against system
+check_refusal "leave out --plain-only" collectives --plain-only --plot "$work/x.png"
 check_refusal "'q' is none of" overlap --plain-only --ops p2p,q
 check_refusal "not a whole number from 0 to 100000" overlap --plain-only --tests -1
 check_refusal "'FOO' is not NAME=VALUE" post --plain-only -e FOO

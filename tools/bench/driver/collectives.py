@@ -1,89 +1,164 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`allreduce`: what a link could do at best, and which share of that a collective reached.
+"""`collectives`: every collective, by form, as cells: the options, what is launched, and the picture.
 
-The ranks say how many bytes a link must carry in each direction; this divides them by time and
-rate. It draws nothing and starts nothing.
+A group is a thread level with a form, a row of it a collective. The ranks program has the table of collectives.
 """
 
-import curves
-import report
-import values
-from failure import BadArgument
-from launch import Launch
+import sys
 
-CALLS = ("allreduce", "bcast", "reduce", "reduce_scatter", "allgather")
-OPS = ("sum", "user")
-REDUCING = ("allreduce", "reduce", "reduce_scatter")
-LIMITS = {  # bytes on a link each way, in words; the ranks program has the same as functions
-    "allreduce": "2n(p-1)/p",
-    "bcast": "n",
-    "reduce": "n",
-    "reduce_scatter": "n(p-1)/p",
-    "allgather": "n(p-1)/p",
-}
-BURST_BYTES = 256 << 10  # of the rate limiter in scripts/lab.sh
-DRAIN_BYTES = 2 * BURST_BYTES  # untimed before each sample: what is saved up, and as much again
+import cells
+import curves
+import launch
+import mpi_libraries
+import values
+from cells import Cell
+from failure import BadArgument
+from launch import Launch, words_of
+from measurement import LAB_OPTIONS, RANKS_ON_NODE, Option, sizes_option
+
+FORMS = ("blocking", "nonblocking", "persistent")
+USUAL = "bcast,reduce,allreduce,reduce_scatter_block,scan,gather,scatter,allgather,alltoall,barrier"
+ALL = "all"
+WARM_SHARE = 0.2  # of a budget, on average, goes by before the samples
+
+OPTIONS = [
+    RANKS_ON_NODE,
+    sizes_option("8-4M", quick="8,4K"),
+    Option(
+        "--collectives",
+        f"names of mpi.h without MPI_, or {ALL} (default {USUAL.replace(',', ', ')})",
+        values.words,
+        USUAL,
+    ),
+    Option(
+        "--forms",
+        f"out of {','.join(FORMS)} (default blocking)",
+        values.choices(*FORMS),
+        "blocking",
+    ),
+    Option("--in-place", "each form also with MPI_IN_PLACE, where the standard has it", bool),
+    cells.levels_option("single", "single"),
+    Option("--seconds", "budget of one figure (default 0.05)", values.seconds),
+    cells.FAIL_BELOW,
+    cells.MPI,
+    Option(
+        "--against",
+        f"further libraries, measured plain: a list of {', '.join([mpi_libraries.SYSTEM, *mpi_libraries.KEPT])} "
+        "or NAME=PREFIX; the fastest plain one of each cell is shown beside",
+        mpi_libraries.names,
+    ),
+    Option("--plot", "draw the gains over bytes: FILE.svg or FILE.png"),
+    *LAB_OPTIONS,
+]
 
 
 def settle(options):
-    reducing = [call for call in options.collectives if call in REDUCING]
-    if "sum" not in options.ops and not reducing:
-        raise BadArgument(f"the op user is measured with {', '.join(REDUCING)} only")
+    cells.settle(options)
+    if options.lab and (options.mpi or options.against):
+        raise BadArgument("--lab runs with the system's MPICH: leave out --mpi and --against")
+    if options.against and options.plain_only:
+        raise BadArgument("--against compares with vecmpi: leave out --plain-only")
     if options.plot:
+        if options.plain_only:
+            raise BadArgument("--plot shows a gain: leave out --plain-only")
         curves.check(options.plot)
+    choose_collectives(options)
+
+
+def choose_collectives(options):
+    """Those that the ranks program has, in its order; options.table: its records by name."""
+    ranks = options.programs.ranks
+    records = {record["name"]: record for record in launch.records_of(ranks, "calls")}
+    if not records:
+        raise BadArgument(f"{ranks} does not list its collectives: build vecmpi or give --ranks-program")
+    for name in options.collectives:
+        if name not in records and name != ALL:
+            raise BadArgument(f"argument --collectives: '{name}' is none of {', '.join(records)}, {ALL}")
+    chosen = records if ALL in options.collectives else options.collectives
+    options.table = {name: record for name, record in records.items() if name in chosen}
+    if "persistent" in options.forms and not any(record["persistent"] for record in records.values()):
+        why = "persistent collectives are left out: the ranks program was built with an mpi.h before MPI 4"
+        options.forms = [form for form in options.forms if form != "persistent"]
+        if not options.forms:
+            raise BadArgument(why)
+        print(why, file=sys.stderr)
+
+
+class Group:
+    """A thread level and a form, maybe in place."""
+
+    def __init__(self, level, form, in_place):
+        self.level, self.form, self.in_place = level, form, in_place
+        self.name = f"{level.upper()} {form}{' in place' if in_place else ''}"
+
+
+def groups(options):
+    """By name, as the ranks have it."""
+    found = [
+        Group(level, form, in_place)
+        for level in options.levels
+        for form in options.forms
+        for in_place in ([False, True] if options.in_place else [False])
+    ]
+    return {group.name: group for group in found}
+
+
+def relaunch(options, chosen):
+    """A launch for each collective of each group, so that the sides alternate often."""
+    jobs = []
+    for name, rows in cells.grouped(chosen).items():
+        group = groups(options)[name]
+        for row, sizes in rows.items():
+            arguments = {
+                "--calls": row,
+                "--sizes": ",".join(str(size) for size in sizes),
+                "--multiple": int(group.level == "multiple"),
+                "--form": group.form,
+                "--in-place": int(group.in_place),
+            }
+            seconds = (1 + WARM_SHARE) * options.seconds * len(sizes)
+            ranks = options.lab or options.ranks
+            jobs.append(Launch(ranks, words_of(arguments), f"{name} {row}", seconds))
+    return jobs
 
 
 def launches(options):
-    """A run for each collective, so that the sides alternate often."""
-    rest = ["--sizes", ",".join(str(size) for size in options.sizes)]
-    rest += ["--ops", ",".join(options.ops), "--nonblocking", str(int(options.nonblocking))]
-    rest += ["--drain-bytes", str(DRAIN_BYTES if rate_of(options) else 0)]
-    return [
-        Launch(options.lab or options.ranks, ["--calls", call, *rest], call)
-        for call in options.collectives
+    chosen = [
+        Cell(name, row, size)
+        for name, group in groups(options).items()
+        for row, record in options.table.items()
+        if record["in_place"] or not group.in_place
+        for size in (options.sizes if record["has_size"] else [0])
     ]
-
-
-def rate_of(options):
-    """Bytes a second of a link, 0 where there is none or it has no limit."""
-    return values.rate_bytes(options.rate) if options.lab else 0
-
-
-def annotate(outcome):
-    """Adds the rate and, over a link, its share of the link's to the details of the figures."""
-    rate = rate_of(outcome.options)
-    for run in outcome.runs:
-        for figure in run["figures"]:
-            detail = figure["detail"]
-            detail["mbit"] = 8e3 * detail["moved"] / figure["value"]
-            if rate:
-                detail["of_limit"] = 1e9 * detail["moved"] / rate / figure["value"]
-
-
-def text(detail):
-    rate = f"{report.three_figures(detail['mbit'])} Mbit/s"
-    return f"{rate} = {100 * detail['of_limit']:.0f} %" if "of_limit" in detail else rate
+    return relaunch(options, chosen)
 
 
 def notes(options):
-    limits = ", ".join(f"{call} {LIMITS[call]}" for call in options.collectives)
-    lines = [f"moved: bytes that each link must carry each way, over the time: {limits}"]
-    if not rate_of(options):
-        return lines
-    return lines + [
-        f"%: of {options.rate}, the least time being those bytes over the rate. The rate limiter "
-        f"lets {BURST_BYTES >> 10} KiB through at once:",
-        f"untimed calls use that up before each sample ({DRAIN_BYTES >> 10} KiB or 16 calls), but "
-        "sizes below 256 KiB can still seem to beat the limit",
+    lines = [
+        "bytes: what one rank gives, or gets of scatter; of reduce_scatter and alltoall, and neighbor_alltoall, the "
+        "whole vector of a rank"
     ]
+    ahead = "bcast, scatter, reduce, gather, scan: a stream of 16 calls, then who was late answers"
+    return [*lines, ahead]
+
+
+# ---- the picture ----------------------------------------------------------------------------------------
+
+
+def lines_of(found, group):
+    """A line a collective; what has no size is the same at all sizes."""
+    sizes = sorted({cell.at for cell in found if cell.at})
+    lines = {}
+    for cell, gain in found.items():
+        if cell.group == group:
+            lines.setdefault(cell.row, []).extend((size, gain) for size in ([cell.at] if cell.at else sizes))
+    return {row: sorted(points) for row, points in lines.items()}
 
 
 def draw(outcome):
-    """The share of the limit where there is one, else the time."""
     if not outcome.options.plot:
         return
-    if rate_of(outcome.options):
-        title = f"share of the bandwidth limit, {outcome.options.lab} hosts, {outcome.options.rate}"
-        curves.draw(outcome, title, lambda entry: entry["detail"]["of_limit"], False)
-    else:
-        curves.draw(outcome, "time of a call, ms", lambda entry: entry["median"] / 1e6, True)
+    panels = []
+    for what, found in (("plain", cells.gains(outcome)), ("the best plain of all", cells.gains_over_best(outcome))):
+        panels += [(f"{group}, over {what}", lines_of(found, group)) for group in cells.grouped(found)]
+    curves.draw_panels(outcome, panels, curves.Axis("times faster", logarithmic=True, line_at=1))

@@ -12,6 +12,7 @@ import tempfile
 import threading
 from dataclasses import dataclass
 
+import mpi_libraries
 from failure import BadArgument, RunFailed
 
 RECORD_START = '{"bench":'
@@ -30,7 +31,8 @@ class OpenMpi:
 
 @dataclass(frozen=True)
 class Programs:
-    mpirun: str
+    mpi: mpi_libraries.Library
+    others: dict  # name -> mpi_libraries.Library: measured plain beside it
     ranks: str
     library: str  # None when only the plain library is measured
     lab_script: str  # None without --lab
@@ -44,6 +46,7 @@ class Launch:
     ranks: int
     arguments: list
     what: str = ""  # for the progress line, where launches differ in more than the ranks
+    seconds: float = 0  # budget of all its figures, where a plan is printed
 
 
 def words_of(arguments):
@@ -70,40 +73,6 @@ def first_file(paths, what, hint):
         if os.path.isfile(path):
             return os.path.realpath(path)
     raise BadArgument(f"no {what} at {paths[0]}: {hint}")
-
-
-def find_mpirun(chosen):
-    names = [chosen] if chosen else ["mpirun.mpich", "mpiexec.hydra", "mpirun"]
-    found = next(filter(None, map(shutil.which, names)), None)
-    if found is None:
-        raise BadArgument(f"no program {' or '.join(names)}: install MPICH or give --mpirun")
-    try:
-        version = subprocess.run(
-            [found, "--version"], capture_output=True, text=True, timeout=20, check=False
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        version = ""
-    if "HYDRA" not in version:
-        raise BadArgument(f"{found} is not MPICH's mpirun: choose it with --mpirun")
-    return found
-
-
-def mpirun_of(prefix):
-    """The launcher of an installed library whose ABI the ranks program has."""
-    hint = "--mpi takes a folder with bin/mpiexec and lib/libmpich.so.12"
-    first_file([f"{prefix}/lib/libmpich.so.12"], "MPI library", hint)
-    return first_file([f"{prefix}/bin/mpiexec"], "launcher", hint)
-
-
-def environment_of(prefix):
-    """What its launcher and ranks need to find the parts of the library; Intel MPI must not move pinned ranks."""
-    prefix = os.path.realpath(prefix)
-    return {
-        "LD_LIBRARY_PATH": f"{prefix}/lib",
-        "I_MPI_ROOT": prefix,
-        "FI_PROVIDER_PATH": f"{prefix}/lib",
-        "I_MPI_PIN": "0",
-    }
 
 
 def find_lab_script(options):
@@ -166,14 +135,23 @@ def find_programs(options, program, library_name):
             "library",
             "build vecmpi, or give --library or --plain-only",
         )
-    prefix = getattr(options, "mpi", None)
     return Programs(
-        mpirun_of(prefix) if prefix else find_mpirun(options.mpirun),
+        mpi_libraries.find(options),
+        mpi_libraries.find_others(options),
         first_file(ranks, "ranks program", "build vecmpi or give --ranks-program"),
         library,
         find_lab_script(options),
         find_openmpi(options),
     )
+
+
+def records_of(program, what):
+    """What the ranks program says of itself, started without mpirun; none if it says nothing."""
+    try:
+        text = subprocess.run([program, what], capture_output=True, text=True, timeout=20, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        text = ""
+    return [json.loads(line) for line in text.splitlines() if line.startswith(RECORD_START)]
 
 
 def clean_environment():
@@ -224,19 +202,17 @@ def command_line(options, side, launch, measurement_name):
         start = [programs.openmpi.mpirun, *OPENMPI_OPTIONS]
         return [*start, "-n", str(launch.ranks), *settings_part, *program]
     settings_part = [part for name, value in settings.items() for part in ("-genv", name, value)]
-    start = [programs.mpirun, "-n", str(launch.ranks), *settings_part, *program]
-    prefix = getattr(options, "mpi", None)
-    if not prefix:
-        return start
-    return ["env", *(f"{name}={value}" for name, value in environment_of(prefix).items()), *start]
+    library = side.mpi or programs.mpi
+    start = [library.mpirun, "-n", str(launch.ranks), *settings_part, *program]
+    environment = [f"{name}={value}" for name, value in library.environment.items()]
+    return ["env", *environment, *start] if environment else start
 
 
 def exchange_ns(options):
     """What two of the CPUs take to tell each other a number and back; None on one CPU."""
     cpus = ",".join(str(cpu) for cpu in options.cpus)
     command = [options.programs.ranks, "exchange", "--cpus", cpus, "--seconds", "0.005"]
-    prefix = getattr(options, "mpi", None)
-    environment = clean_environment() | (environment_of(prefix) if prefix else {})
+    environment = clean_environment() | options.programs.mpi.environment
     told = subprocess.run(
         command, stdout=subprocess.PIPE, text=True, timeout=60, check=True, env=environment
     ).stdout

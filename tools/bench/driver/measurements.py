@@ -4,8 +4,8 @@
 A row says everything that differs between them; how they are run and shown is elsewhere.
 """
 
-from dataclasses import dataclass, field
-
+import allreduce
+import cells
 import collectives
 import everyday
 import launch
@@ -19,6 +19,7 @@ import report
 import values
 from failure import BadArgument
 from launch import Launch, words_of
+from measurement import LAB_OPTIONS, RANKS_ON_NODE, Measurement, Option, sizes_option
 
 ALL_SIZES = "8-16M"
 OVERLAP_OPS = ("p2p", "vector", "iallreduce", "ibcast", "ialltoall")
@@ -26,46 +27,6 @@ CALLS = ("allreduce", "reduce", "reduce_scatter_block", "scan")
 WAYS_OF_WAITING = ("auto", "spin", "yield", "sleep")
 BLOCKED_CALLS = ("recv", "wait", "barrier")
 USER_CALLS = ("allreduce", "reduce")  # those that are measured with the user-defined op as well
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of one measurement."""
-
-    flag: str
-    help: str
-    type: object = None
-    default: object = None
-    quick: object = None  # the default with --quick, where it differs
-
-    def name(self):
-        return self.flag.removeprefix("--").replace("-", "_")
-
-
-@dataclass(frozen=True)
-class Measurement:
-    name: str
-    summary: str
-    title: str  # of the table: what the figures are
-    at: str  # what a figure is taken at: bytes, threads or ranks
-    launches: object  # options -> list of Launch
-    offload: tuple  # VECMPI_OFFLOAD of the preloaded sides
-    compare: tuple  # gain (times better) and added (difference)
-    pin: str
-    seconds: tuple  # budget of one figure: usual, quick
-    repeats: int = 5
-    options: list = field(default_factory=list)
-    settle: object = None  # options -> None: checks and fills in what only this measurement has
-    notes: object = None  # options -> lines for the head of the text
-    view: object = None  # (outcome, results, file): the text in place of the usual table
-    detail: tuple = ()  # title of a column for each side, its text from the detail of a figure
-    footer: str = ""  # a line below the table
-    after: object = None  # outcome -> None: once all runs are done
-    draw: object = None  # outcome -> None: once all is printed and written
-    program: str = "vecmpi-bench-ranks"  # what is measured, and what is preloaded on the other side
-    library: str = "libvecmpi.so"
-    statistic: str = "median"  # of the runs, that the text shows
-    watches_exchange: bool = False  # a run in which cache lines went slowly between the CPUs is repeated
 
 
 def ring(options):
@@ -226,16 +187,6 @@ def reductions_notes(options):
     return ["plain ranks wait as their library does, no yield (see --plain-yield)"]
 
 
-def sizes_option(default, quick=None):
-    return Option(
-        "--sizes",
-        f"a list (8,64K) or a range in steps of four (default {default})",
-        values.sizes,
-        default,
-        quick,
-    )
-
-
 def names_option(flag, what, default):
     return Option(flag, f"names of mpi.h without MPI_, {what} (default {default})", values.words)
 
@@ -245,18 +196,6 @@ def computing_threads(default):
     what = f"threads a rank that compute meanwhile, a list (default {default})"
     return Option("--threads", what, values.wholes(0, 64), default)
 
-
-RANKS_ON_NODE = Option("--ranks", "number of ranks on this node (default 2)", values.whole(2, 64), 2)
-
-LAB_OPTIONS = [
-    Option(
-        "--lab",
-        "run over this many virtual hosts, one rank on each; needs root",
-        values.whole(2, 64),
-    ),
-    Option("--rate", "link rate of the virtual hosts (default 1gbit)", values.rate, "1gbit"),
-    Option("--lab-script", "script that makes the virtual hosts (default: lab.sh beside the tool)"),
-]
 
 LAYOUT_OPTIONS = [
     sizes_option("2K,32K,512K,4M", quick="2K"),
@@ -315,50 +254,34 @@ TABLE = [
         "process",
         (0.015, 0.002),
         repeats=6,
-        options=[
-            Option(
-                "--sizes",
-                "a list, such as 1,8,4K (default 1,8,64,512,1K,4K,16K,64K)",
-                values.byte_sizes,
-                "1,8,64,512,1K,4K,16K,64K",
-                quick="8,4K",
-            ),
-            Option(
-                "--patterns",
-                f"out of {','.join(everyday.PATTERNS)} (default all)",
-                values.choices(*everyday.PATTERNS),
-                ",".join(everyday.PATTERNS),
-            ),
-            Option(
-                "--levels",
-                "thread levels, out of single,multiple (default both)",
-                values.choices(*everyday.LEVELS),
-                ",".join(everyday.LEVELS),
-            ),
-            Option(
-                "--threads",
-                "threads a rank at level multiple, a list (default 1,2,4,8)",
-                values.wholes(1, 64),
-                "1,2,4,8",
-                quick="1,2",
-            ),
-            Option(
-                "--thread-sizes",
-                "sizes with several threads (default 8,4K)",
-                values.byte_sizes,
-                "8,4K",
-                quick="8",
-            ),
-            Option(
-                "--fail-below",
-                "exit status 1 if a cell stays under so many times plain in three passes (0.95)",
-                values.ratio,
-            ),
-            Option("--mpi", "installed MPI library to run with, such as a folder of scripts/libraries.sh"),
-        ],
-        settle=everyday.settle,
-        view=everyday.print_view,
-        after=everyday.find_losses,
+        options=everyday.OPTIONS,
+        settle=cells.settle,
+        view=cells.print_view,
+        after=cells.find_losses,
+        plan=cells.plan,
+        relaunch=everyday.relaunch,
+        statistic="best",
+        watches_exchange=True,
+    ),
+    Measurement(
+        "collectives",
+        "every collective, by size and form, also beside other MPI libraries",
+        "how many times faster than plain, slowest rank; under 1 is slower",
+        "bytes",
+        collectives.launches,
+        ("auto",),
+        ("gain",),
+        "process",
+        (0.05, 0.001),
+        repeats=8,
+        options=collectives.OPTIONS,
+        settle=collectives.settle,
+        notes=collectives.notes,
+        view=cells.print_view,
+        after=cells.find_losses,
+        draw=collectives.draw,
+        plan=cells.plan,
+        relaunch=collectives.relaunch,
         statistic="best",
         watches_exchange=True,
     ),
@@ -505,8 +428,8 @@ TABLE = [
             sizes_option("8,16,32,56,512,4K,32K,256K,1M,4M,16M", quick="8,56,4K"),
             Option(
                 "--collectives",
-                f"out of {','.join(collectives.CALLS)} (default allreduce)",
-                values.choices(*collectives.CALLS),
+                f"out of {','.join(allreduce.CALLS)} (default allreduce)",
+                values.choices(*allreduce.CALLS),
                 "allreduce",
             ),
             Option("--nonblocking", "the nonblocking call and MPI_Wait", bool),
@@ -669,7 +592,7 @@ TABLE = [
         "allreduce and other collectives over links of known bandwidth, by size",
         "time of a call, slowest rank; every result checked",
         "bytes",
-        collectives.launches,
+        allreduce.launches,
         ("auto",),
         ("gain",),
         "none",
@@ -679,26 +602,26 @@ TABLE = [
             sizes_option(ALL_SIZES, quick="8,4K"),
             Option(
                 "--collectives",
-                f"out of {','.join(collectives.CALLS)} (default allreduce)",
-                values.choices(*collectives.CALLS),
+                f"out of {','.join(allreduce.CALLS)} (default allreduce)",
+                values.choices(*allreduce.CALLS),
                 "allreduce",
             ),
             Option(
                 "--ops",
                 "sum of floats, or user: a float16 sum of the program's own on 2 MPI_BYTE "
                 "(default sum)",
-                values.choices(*collectives.OPS),
+                values.choices(*allreduce.OPS),
                 "sum",
             ),
             Option("--nonblocking", "the nonblocking call and MPI_Wait", bool),
             Option("--plot", "draw the figures over bytes: FILE.svg or FILE.png"),
             *LAB_OPTIONS,
         ],
-        settle=collectives.settle,
-        notes=collectives.notes,
-        detail=("moved", collectives.text),
-        after=collectives.annotate,
-        draw=collectives.draw,
+        settle=allreduce.settle,
+        notes=allreduce.notes,
+        detail=("moved", allreduce.text),
+        after=allreduce.annotate,
+        draw=allreduce.draw,
     ),
     Measurement(
         "network",

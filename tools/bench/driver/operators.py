@@ -4,7 +4,6 @@
 It does not know which op takes which type, but finds out which types the library dies of.
 """
 
-import json
 import subprocess
 
 import launch
@@ -17,15 +16,7 @@ DEADLY = "the library ends the process over this type"
 
 def read_table(program):
     """Records of kind op and type, in the order of the table."""
-    try:
-        text = subprocess.run(
-            [program, "operators"], capture_output=True, text=True, timeout=20, check=False
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        text = ""
-    records = [
-        json.loads(line) for line in text.splitlines() if line.startswith(launch.RECORD_START)
-    ]
+    records = launch.records_of(program, "operators")
     if not records:
         raise BadArgument(f"{program} does not list its ops: build vecmpi or give --ranks-program")
     return records

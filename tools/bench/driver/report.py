@@ -4,6 +4,7 @@
 import json
 import statistics
 import sys
+from dataclasses import asdict
 
 import values
 from failure import RunFailed
@@ -54,7 +55,7 @@ def collect(outcome):
     if outcome.failed:
         complete = list(trim(complete, outcome.sides))
     for row in complete:
-        if len({len(row["values"].get(side.name, [])) for side in outcome.sides}) > 1:
+        if len({len(row["values"].get(side.name, [])) for side in outcome.sides if not side.mpi}) > 1:
             raise RunFailed(f"{row['name']} was not measured alike on all sides")
     order = list(dict.fromkeys(name for name, _ in rows))
     return sorted(complete, key=lambda row: order.index(row["name"]))
@@ -79,6 +80,8 @@ def summarise(row, sides):
         result["labels"] = row["labels"]
     result["sides"] = {}
     for side in sides:
+        if side.mpi and side.name not in row["values"]:
+            continue  # left out there
         numbers = row["values"][side.name]
         entry = {
             "median": statistics.median(numbers),
@@ -254,7 +257,7 @@ def document_of(outcome):
         "measurement": outcome.measurement.name,
         "host": outcome.host,
         "options": options,
-        "sides": [vars(side) for side in outcome.sides],
+        "sides": [asdict(side) for side in outcome.sides],
         "results": results_of(outcome),
         "runs": outcome.runs,
     }

@@ -140,3 +140,8 @@ def size_text(number):
         if number >= factor and number % factor == 0:
             return f"{number // factor} {unit}"
     return f"{number} B"
+
+
+def minutes_text(seconds):
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d} min"

@@ -38,6 +38,8 @@ struct Options {
     double seconds = 0.1;            // budget of one figure; for idle the length of the computation
     bool nonblocking = false;        // allreduce: the I-form of each call and a wait
     std::size_t drain_bytes = 0;     // allreduce: moved over a link untimed before each sample
+    std::string form = "blocking";   // collectives: or nonblocking, persistent
+    bool in_place = false;           // collectives
     bool random = false;             // reduce: numbers drawn at random where the op compares them
     long tests = 0;                  // overlap: looks at the requests during the computation
     double gap_us = 0;               // post: computation between two iterations; wake: the pause
@@ -69,6 +71,7 @@ void measure_footprint(const StartCost& cost);
 void measure_idle(const Options& options);
 void measure_reduce(const Options& options);
 void measure_reductions(const Options& options);
+void measure_allreduce(const Options& options);
 void measure_collectives(const Options& options);
 void measure_intranode(const Options& options);
 void measure_network(const Options& options);
@@ -85,6 +88,9 @@ void print_exchange(const Options& options);
 
 // The tables of ops and types that `reduce` and `reductions` know, as records; no MPI call in here.
 void print_op_table();
+
+// The collectives that `collectives` knows, as records; no MPI call in here.
+void print_collective_calls();
 
 // The part of footprint that can only be seen after MPI_Finalize. No MPI call in here.
 void measure_footprint_end(double finalize_ms);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // intranode: MPI_Barrier and collectives of ranks that share a node, in streams of calls, and what
 // the node can do at best, measured in the same run: two ranks that tell each other a number in a
-// cache line of their own, and a copy of memory. Results are checked by collectives.cpp.
+// cache line of their own, and a copy of memory. Results are checked by allreduce.cpp.
 #include <mpi.h>
 
 #include <atomic>
@@ -110,7 +110,7 @@ void measure_intranode(const Options& options) {
         for (long i = 0; i < count; i++) MPI_Barrier(MPI_COMM_WORLD);
     };
     print_figure({"Barrier", 0, "ns", "lower"}, sample(barriers, options.seconds));
-    measure_collectives(options);
+    measure_allreduce(options);
     measure_copy(options);
 }
 

@@ -96,7 +96,8 @@ const std::map<std::string, Measurement>& measurements() {
         {"idle", [](auto& o, auto&) { measure_idle(o); }},
         {"reduce", [](auto& o, auto&) { measure_reduce(o); }},
         {"reductions", [](auto& o, auto&) { measure_reductions(o); }},
-        {"allreduce", [](auto& o, auto&) { measure_collectives(o); }},
+        {"allreduce", [](auto& o, auto&) { measure_allreduce(o); }},
+        {"collectives", [](auto& o, auto&) { measure_collectives(o); }},
         {"intranode", [](auto& o, auto&) { measure_intranode(o); }},
         {"network", [](auto& o, auto&) { measure_network(o); }},
         {"pack", [](auto& o, auto&) { measure_pack(o); }},
@@ -129,6 +130,10 @@ int run(const Options& options, const Measurement& measurement) {
 int main(int argc, char** argv) {
     if (argc == 2 && std::string(argv[1]) == "operators") {  // started by the driver without mpirun
         vecmpi::bench::print_op_table();
+        return 0;
+    }
+    if (argc == 2 && std::string(argv[1]) == "calls") {  // in the same way
+        vecmpi::bench::print_collective_calls();
         return 0;
     }
     vecmpi::bench::Options options;

@@ -75,6 +75,8 @@ const std::map<std::string, Setter>& setters() {
         {"--multiple", [](Text v, Options& o) { return take_flag(v, o.multiple); }},
         {"--nonblocking", [](Text v, Options& o) { return take_flag(v, o.nonblocking); }},
         {"--drain-bytes", [](Text v, Options& o) { return parse_number(v, o.drain_bytes); }},
+        {"--form", [](Text v, Options& o) { return !(o.form = v).empty(); }},
+        {"--in-place", [](Text v, Options& o) { return take_flag(v, o.in_place); }},
         {"--random", [](Text v, Options& o) { return take_flag(v, o.random); }},
         {"--ops", [](Text v, Options& o) { return take_list(v, o.ops); }},
         {"--types", [](Text v, Options& o) { return take_list(v, o.types); }},

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import children
 import launch
+import mpi_libraries
 import report
 import tune_options
 from failure import BadArgument, RunFailed
@@ -36,7 +37,7 @@ def beside(name):
 
 def default_mpirun():
     cpus = len(os.sched_getaffinity(0))
-    return [launch.find_mpirun(None), "-n", str(max(2, cpus))]
+    return [mpi_libraries.find_mpirun(None), "-n", str(max(2, cpus))]
 
 
 def given_mpirun(text):
