@@ -98,8 +98,7 @@ std::optional<int> reduce_scatter_on_node(Call call, const void* sendbuf, void* 
     const MPI_Count total = counts.total(site.ranks);
     const Element element = element_of(op, type);
     const size_t bytes = bytes_of_reduction(total, element);
-    if (!is_ours(Collective::reduce_scatter, bytes) || fits_line(bytes) || element.gaps != 0)
-        return std::nullopt;
+    if (!is_ours(Collective::reduce_scatter, bytes) || element.gaps != 0) return std::nullopt;
     if (are_refused(sendbuf, total, recvbuf, counts[site.rank], type)) return std::nullopt;
     const NodeCall use = node_call(site, call, comm, Collective::reduce_scatter, bytes);
     if (use.node == nullptr) return std::nullopt;

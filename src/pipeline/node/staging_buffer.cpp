@@ -8,6 +8,21 @@
 
 namespace vecmpi::pipeline::node {
 
+void map_slots(StagingBuffer& buffer, Touch touch) noexcept {
+    constexpr size_t page_bytes = 4096;
+    const auto map = [touch](auto& slot) noexcept {
+        for (size_t at = 0; at < sizeof slot; at += page_bytes) {
+            const std::atomic_ref byte(slot[at]);
+            if (touch == Touch::writes)
+                byte.store(0, std::memory_order_relaxed);
+            else
+                byte.load(std::memory_order_relaxed);
+        }
+    };
+    for (auto& slot : buffer.small) map(slot);
+    for (auto& slot : buffer.large) map(slot);
+}
+
 bool SlotRing::is_free(uint64_t round) noexcept {
     const uint64_t slots = shape_of(kind_).slots;
     if (round <= all_read_ + slots) return true;

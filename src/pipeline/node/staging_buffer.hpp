@@ -54,6 +54,10 @@ struct StagingBuffer {
     unsigned char small[shape_of(SlotSize::small).slots][shape_of(SlotSize::small).slot_bytes];
     unsigned char large[shape_of(SlotSize::large).slots][shape_of(SlotSize::large).slot_bytes];
 };
+// Touches a buffer's slots, so that no small call meets a page that is not mapped yet. There
+// are more of them than calls that a trial would forgive.
+enum class Touch : uint8_t { reads, writes };  // a peer's, the own one before it is used
+void map_slots(StagingBuffer& buffer, Touch touch) noexcept;
 constexpr size_t staging_buffer_bytes = (sizeof(StagingBuffer) + 4095) / 4096 * 4096;
 
 // The doors of a communicator's ranks. Whoever has written what a rank may wait for rings there.
