@@ -144,8 +144,8 @@ training_command() { # PLACE RANKS MODE NAME=VALUE...: prints nothing, sets `com
 
 # Waits for the process `child`; meanwhile shows the program's progress line on a terminal. Returns
 # its status, or 75 where it had printed its results but was still in MPI_Finalize 10 s later:
-# MPICH 4.0 can hang there over TCP, with and without vecmpi (a rank that waits in the PMI barrier no
-# longer answers the others' disconnects; MPICH pull request 6596).
+# MPICH 4.0 can hang there over TCP (a rank that waits in the PMI barrier no longer answers the
+# others' disconnects; MPICH pull request 6596). Preloaded it ends, unless UCX lies inside MPICH.
 wait_for_run() { # TITLE FILE
     local finished=0 status=0
     while kill -0 "$child" 2>/dev/null; do

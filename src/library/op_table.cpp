@@ -8,7 +8,6 @@
 #include <link.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <set>
@@ -110,22 +109,26 @@ OpFunction* search(const BoundLibrary& library) {
     return nullptr;
 }
 
-// MPICH of this major version, by its own word. Libraries made from it do not count.
-bool library_is_mpich_4() noexcept {
+// MPICH of a version that begins so, by its own word. Libraries made from it do not count.
+bool library_is_mpich(const char* begin) noexcept {
     if (real.Get_library_version == nullptr) return false;
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
-    real.Get_library_version(version, &length);
-    const char* found = std::strstr(version, "MPICH Version:");
-    return found != nullptr && std::atoi(found + std::strlen("MPICH Version:")) == 4;
+    real.Get_library_version(text, &length);
+    const char* version = std::strstr(text, "MPICH Version:");
+    if (version == nullptr) return false;
+    version += std::strlen("MPICH Version:");
+    version += std::strspn(version, " \t");
+    return std::strncmp(version, begin, std::strlen(begin)) == 0;
 }
 
 }  // namespace
 
 void note_traits_of_version() noexcept {
-    const bool is_mpich_4 = library_is_mpich_4();
+    const bool is_mpich_4 = library_is_mpich("4.");
     note_trait(Trait::free_operators, is_mpich_4);
     note_trait(Trait::twins, is_mpich_4);
+    note_trait(Trait::last_barrier, library_is_mpich("4.0"));
 }
 
 std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
@@ -149,7 +152,7 @@ std::vector<size_t> op_table_candidates(const uintptr_t words[], size_t count,
 OpFunction* find_op_table(const BoundLibrary& library, const char** where) noexcept {
     *where = "in MPI_Reduce_local only: the library is not MPICH 4";
     note_trait(Trait::op_table, false);
-    if (!library.found || !library_is_mpich_4()) return nullptr;
+    if (!library.found || !library_is_mpich("4.")) return nullptr;
     *where = "in MPI_Reduce_local only: VECMPI_TRAITS_OFF names op_table";
     if (!may_have(Trait::op_table)) return nullptr;
     *where = "in MPI_Reduce_local only: the library's table of op functions was not found";

@@ -58,8 +58,7 @@ void rest_if_refused_often() noexcept {
 
 // Notes where the object lies that has the MPI functions, if this is the one that polls.
 void note_library(const CallersChoice& polling) noexcept {
-    const auto inside = reinterpret_cast<uintptr_t>(real.Test);
-    if (inside - polling.begin >= polling.end - polling.begin) return;
+    if (!polling.is_of(reinterpret_cast<uintptr_t>(real.Test))) return;
     library_bytes.store(polling.end - polling.begin, std::memory_order_relaxed);
     library_begin.store(polling.begin, std::memory_order_release);
 }

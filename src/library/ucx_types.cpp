@@ -3,29 +3,12 @@
 // functions that pack and unpack messages of a datatype with gaps: when the type is committed, and
 // when its last user has gone.
 #include <atomic>
-#include <mutex>
 
-#include "library/api.hpp"
+#include "last_choice.hpp"
 
 namespace vecmpi::library {
 namespace {
 
-// What the last caller would have reached without us. Nearly always there is only one.
-class LastChoice {
-  public:
-    explicit constexpr LastChoice(const char* symbol) noexcept : symbol_(symbol) {}
-    void* for_caller(uintptr_t caller) noexcept {
-        const std::lock_guard lock(mutex_);
-        if (caller - choice_.begin >= choice_.end - choice_.begin)
-            choice_ = definition_for(caller, symbol_);
-        return choice_.address;
-    }
-
-  private:
-    const char* const symbol_;
-    std::mutex mutex_;
-    CallersChoice choice_;
-};
 constinit LastChoice create_functions("ucp_dt_create_generic"), destroy_functions("ucp_dt_destroy");
 
 constexpr UcxTypeAnswers as_they_are{
@@ -66,7 +49,7 @@ extern "C" __attribute__((visibility("default"))) vecmpi::library::UcxStatus ucp
     const vecmpi::library::UcxOps* ops, void* context, uint64_t* ucx_type) noexcept {
     const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     const auto create = reinterpret_cast<vecmpi::library::UcxCreate>(
-        vecmpi::library::create_functions.for_caller(caller));
+        vecmpi::library::create_functions.for_caller(caller).address);
     vecmpi::library::types_shown.fetch_add(1, std::memory_order_relaxed);
     return vecmpi::library::answers().create(create, *ops, context, ucx_type);
 }
@@ -74,6 +57,6 @@ extern "C" __attribute__((visibility("default"))) vecmpi::library::UcxStatus ucp
 extern "C" __attribute__((visibility("default"))) void ucp_dt_destroy(uint64_t ucx_type) noexcept {
     const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
     const auto destroy = reinterpret_cast<vecmpi::library::UcxDestroy>(
-        vecmpi::library::destroy_functions.for_caller(caller));
+        vecmpi::library::destroy_functions.for_caller(caller).address);
     vecmpi::library::answers().destroy(destroy, ucx_type);
 }

@@ -289,6 +289,7 @@ extern "C" __attribute__((visibility("default"))) vecmpi::library::UcxStatus ucp
     const auto init = reinterpret_cast<Init>(
         definition_for(reinterpret_cast<uintptr_t>(caller), "ucp_init_version").address);
     const bool by_library = in_one_object(caller, reinterpret_cast<const void*>(real.Comm_size));
+    if (by_library) disconnect_endpoints(true);  // a session may come after MPI_Finalize
     if (by_library && may_ask_for_wakeup())
         return init_with_wakeup(init, major, minor, params, config, context,
                                 reinterpret_cast<uintptr_t>(caller));

@@ -43,6 +43,7 @@ declare -A recipes=(
     [thread_init]='mpicc thread_init.c -lpthread'
     [sessions]='mpicc sessions.c'
     [session_first]='mpicc session_first.c'
+    [late_rank]='mpicc late_rank.c'
     [forks]='mpicc forks.c -lpthread'
     [short_of_memory]='mpicc short_of_memory.c'
     [unreadable]='mpicc -rdynamic unreadable.c'

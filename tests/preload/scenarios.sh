@@ -52,6 +52,19 @@ last_requests() { # [ARGUMENT]
     VECMPI_ALLREDUCE=ring same 2 last_requests "$@"
 }
 
+# Plain it would not end.
+ends_over_hosts() {
+    local lab=$sources/../../scripts/lab.sh why
+    need late_rank || return
+    if ! why=$("$lab" -n 1 -- true 2>&1); then skip "$name" "$why"; return; fi
+    record preloaded "$lab" -n 3 -t 60 -e LD_PRELOAD="$library" -- ./late_rank
+    if [ "$(cat preloaded.rc)" = 0 ] && [ ! -s preloaded.err ]; then
+        ok "$name"
+    else
+        fail "$name" "status $(cat preloaded.rc)" preloaded.err
+    fi
+}
+
 loads_while_waiting() {
     need loading libsends.so || return
     same 2 loading
@@ -132,7 +145,7 @@ call_without_mpi() {
 }
 
 exports() {
-    local ours='^(P?MPIX?_|vecmpi_|ucp_(init_version|worker_progress|dt_create_generic|dt_destroy)$|MPII_Errhandler_set_cxx$)'
+    local ours='^(P?MPIX?_|vecmpi_|ucp_(init_version|disconnect_nb|worker_progress|dt_create_generic|dt_destroy)$|MPII_Errhandler_set_cxx$)'
     nm -D --defined-only "$library" >symbols || { fail "$name" "nm"; return; }
     awk '{print $3}' symbols | grep -vE "$ours" >exports
     if [ -s exports ]; then fail "$name" "more than MPI names" exports; else ok "$name"; fi

@@ -15,6 +15,7 @@ void* defined_elsewhere(const char* symbol) noexcept;
 struct CallersChoice {
     void* address = nullptr;
     uintptr_t begin = 0, end = 0;
+    bool is_of(uintptr_t caller) const noexcept { return caller - begin < end - begin; }
 };
 CallersChoice definition_for(uintptr_t caller, const char* symbol) noexcept;
 

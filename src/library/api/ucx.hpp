@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// UCX's datatypes and its environment. MPICH's ch4:ucx gives UCX functions that pack and unpack
-// messages of datatypes with gaps.
+// UCX's datatypes, its endpoints and its environment. MPICH's ch4:ucx gives UCX functions that pack
+// and unpack messages of datatypes with gaps.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +32,11 @@ struct UcxTypeAnswers {
 bool library_shows_types() noexcept;
 // Until this the library's calls go on to UCX as they are. answers must stay valid.
 void answer_ucx_types(const UcxTypeAnswers& answers) noexcept;
+
+// off: from now on the MPI library's endpoints end with their worker. Only in MPI_Finalize, on all
+// ranks, and once all they owe each other is with the network: a rank makes no more progress.
+// Until the library initialises UCX again.
+void disconnect_endpoints(bool on) noexcept;
 
 // While it lives, UCX finds a higher rendezvous threshold in its environment, unless the user set
 // one. UCX reads it once, in MPI_Init. 64 KiB by Allreduce (messages of 32 and 16 KiB) on 4 ranks
