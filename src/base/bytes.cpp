@@ -43,7 +43,7 @@ std::string format_bytes(uint64_t bytes) {
     // One decimal, cut and not rounded, so that a size never seems to reach the next unit.
     uint64_t rest = unit == 0 ? 0 : (bytes >> (10 * (unit - 1))) & 1023;
     std::string text = std::to_string(whole);
-    if (uint64_t tenths = rest * 10 >> 10; tenths != 0) text += "." + std::to_string(tenths);
+    if (uint64_t tenths = rest * 10 >> 10; tenths != 0) text += '.' + std::to_string(tenths);
     return text + " " + units[unit];
 }
 
@@ -59,7 +59,7 @@ std::string format_time(uint64_t ns) {
         if (whole < 10)
             text += (rest * 100 / unit.ns < 10 ? ".0" : ".") + std::to_string(rest * 100 / unit.ns);
         else if (whole < 100)
-            text += "." + std::to_string(rest * 10 / unit.ns);
+            text += '.' + std::to_string(rest * 10 / unit.ns);
         return text + " " + unit.name;
     }
     return std::to_string(ns) + " ns";

@@ -183,7 +183,7 @@ uint64_t hash_of_collective_part(const Profile& profile) {
         std::string text =
             std::to_string(row.ranks) + "." + std::to_string(static_cast<int>(row.collective));
         for (const Transport transport : row.at)
-            text += "," + std::to_string(static_cast<int>(transport));
+            text += ',' + std::to_string(static_cast<int>(transport));
         rows.push_back(std::move(text));
     }
     std::sort(rows.begin(), rows.end());  // in whatever order they stand
