@@ -33,15 +33,21 @@ int exchange(const offload::Operation& receive, const offload::Operation& send,
     return rc != MPI_SUCCESS ? rc : wait_rc;
 }
 
-template <class Receive, class Send, class ByLibrary>
-int exchange_or(const offload::Parameters<Receive>& receive, const offload::Parameters<Send>& send,
-                MPI_Status* status, ByLibrary by_library) noexcept {
-    if (!offload::twin_serves(send.comm)) return by_library();
-    const offload::Operation posted_receive =
-        offload::operation_of<Receive>(Receive::call, receive);
-    const offload::Operation posted_send = offload::operation_of<Send>(Send::call, send);
-    if (!may_exchange(posted_receive, posted_send)) return by_library();
-    return exchange(posted_receive, posted_send, status);
+// Function: Sendrecv, or its large-count form. Receive and Send: what its sides are posted as.
+template <class Function, class Receive, class Send, class... A>
+int exchange_or_call(A... a) noexcept {
+    const auto p = offload::Parameters<Function>::of(a...);
+    if (offload::twin_serves(p.comm)) {
+        const offload::Parameters<Receive> received{p.recvbuf, p.recvcount, p.recvtype,
+                                                    p.source,  p.recvtag,   p.comm};
+        const offload::Parameters<Send> sent{p.sendbuf, p.sendcount, p.sendtype,
+                                             p.dest,    p.sendtag,   p.comm};
+        const auto receive = offload::operation_of<Receive>(Receive::call, received);
+        const auto send = offload::operation_of<Send>(Send::call, sent);
+        if (may_exchange(receive, send)) return exchange(receive, send, p.status);
+    }
+    const offload::DirectCall scope(Function::call, offload::Reentry::program);
+    return (real.*Function::real_function)(a...);
 }
 
 // ---- Probe: looks until there is a message ------------------------------------------------------
@@ -74,25 +80,17 @@ int probe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* 
 int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                    void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                    MPI_Comm comm, MPI_Status* status) noexcept {
-    return exchange_or<calls::Irecv, calls::Isend>(
-        {recvbuf, recvcount, recvtype, source, recvtag, comm},
-        {sendbuf, sendcount, sendtype, dest, sendtag, comm}, status, [=]() noexcept {
-            const offload::DirectCall scope(Call::Sendrecv, offload::Reentry::program);
-            return real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                                 recvtype, source, recvtag, comm, status);
-        });
+    return exchange_or_call<calls::Sendrecv, calls::Irecv, calls::Isend>(
+        sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+        comm, status);
 }
 
 int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
                      int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                      int source, int recvtag, MPI_Comm comm, MPI_Status* status) noexcept {
-    return exchange_or<calls::Irecv_c, calls::Isend_c>(
-        {recvbuf, recvcount, recvtype, source, recvtag, comm},
-        {sendbuf, sendcount, sendtype, dest, sendtag, comm}, status, [=]() noexcept {
-            const offload::DirectCall scope(Call::Sendrecv_c, offload::Reentry::program);
-            return real.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                                   recvtype, source, recvtag, comm, status);
-        });
+    return exchange_or_call<calls::Sendrecv_c, calls::Irecv_c, calls::Isend_c>(
+        sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+        comm, status);
 }
 
 int serve_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept {
