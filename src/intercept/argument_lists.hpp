@@ -4,8 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <tuple>
-#include <utility>
 
 #include "library/api/mpi_parameters.hpp"
 
@@ -19,20 +17,22 @@ concept Named = requires {
     sizeof(Parameters<F>);
 };
 
-template <auto function, size_t... I, class... A>
-[[gnu::always_inline]] inline auto call_with(std::index_sequence<I...>, const A&... a) noexcept {
-    return function(std::get<I>(std::tie(a...))...);
-}
+// Calls the function with as many of the arguments as it takes.
+template <auto function>
+struct FirstArguments;
+template <class Result, class... P, Result (*function)(P...) noexcept>
+struct FirstArguments<function> {
+    [[gnu::always_inline]] static Result call(P... first, const auto&...) noexcept {
+        return function(first...);
+    }
+};
 
-// Calls the function with the first `count` of the arguments.
-template <auto function, size_t count, class... A>
-[[gnu::always_inline]] inline auto call_with_first(const A&... a) noexcept {
-    return call_with<function>(std::make_index_sequence<count>{}, a...);
-}
-
-template <size_t place, class... A>
-[[gnu::always_inline]] inline auto argument(const A&... a) noexcept {
-    return std::get<place>(std::tie(a...));
+template <size_t place, class First, class... Rest>
+[[gnu::always_inline]] inline auto argument(First first, const Rest&... rest) noexcept {
+    if constexpr (place == 0)
+        return first;
+    else
+        return argument<place - 1>(rest...);
 }
 
 template <class T>

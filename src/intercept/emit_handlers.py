@@ -5,13 +5,13 @@ from text import banner, namespace, wrap
 
 # Words of a row that change its class: templates around it.
 AROUND = {
-    "blocks": "Blocking",
-    "plans": "MakingPlans",
-    "always": "Always",
-    "messages": "ForMessages",
-    "for_each": "BlockForEach",
-    "scatters": "FromRoot",
-    "neighbors": "ToNeighbors",
+    "blocks": "Blocking<{}>",
+    "plans": "MakingPlans<{}>",
+    "always": "Always<{}>",
+    "messages": "ForMessages<{}>",
+    "for_each": "Moving<{}, DataShape::block_for_each>",
+    "scatters": "Moving<{}, DataShape::from_root>",
+    "neighbors": "Moving<{}, DataShape::to_neighbors>",
 }
 
 
@@ -44,7 +44,7 @@ def class_of(function):
     template = "BlockingCollective" if function.kind == "collective" else function.kind.capitalize()
     text = f"{template}<{', '.join(arguments_of_class(function))}>"
     for word in function.words:
-        text = f"{AROUND[word]}<{text}>" if word in AROUND else text
+        text = AROUND.get(word, "{}").format(text)
     return text
 
 

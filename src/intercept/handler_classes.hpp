@@ -31,11 +31,6 @@ struct Served {
     static constexpr bool blocks = false;  // may wait for another process
     static constexpr Path path = Path::library;
     static constexpr DataShape data_shape = DataShape::plain;
-
-    template <class... A>
-    [[gnu::always_inline]] static int call_real(A... a) {
-        return (real.*F::real_function)(a...);
-    }
 };
 
 // What stands for a function that a row does not name.
@@ -55,7 +50,7 @@ template <class F>
 struct Pass : Served<F> {
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) {
-        return Pass::call_real(a...);
+        return (real.*F::real_function)(a...);
     }
 };
 
@@ -68,7 +63,7 @@ struct Direct : Served<F> {
     [[gnu::always_inline]] static int serve(A... a) {
         if constexpr (is_named<before>) before();
         offload::DirectCall scope{F::call};
-        return Direct::call_real(a...);
+        return (real.*F::real_function)(a...);
     }
 };
 
@@ -80,7 +75,7 @@ struct Ordered : Served<F> {
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) noexcept {
         offload::DirectCall scope{F::call, offload::Reentry::program};
-        return Ordered::call_real(a...);
+        return (real.*F::real_function)(a...);
     }
 };
 
@@ -88,11 +83,7 @@ template <class F, auto serve_by_hand>
 struct Hook : Served<F> {
     using Data = F;
     static constexpr When when = When::running;
-
-    template <class... A>
-    [[gnu::always_inline]] static int serve(A... a) noexcept(noexcept(serve_by_hand(a...))) {
-        return serve_by_hand(a...);
-    }
+    static constexpr auto serve = serve_by_hand;
 };
 
 template <class F, auto serve_requests>
@@ -100,11 +91,7 @@ struct Requests : Served<F> {
     static constexpr unsigned needs = Need::messages | Need::virtual_requests | Need::counting;
     static constexpr bool plans = true;
     static constexpr Path path = Path::completion;
-
-    template <class... A>
-    [[gnu::always_inline]] static int serve(A... a) noexcept {
-        return serve_requests(a...);
-    }
+    static constexpr auto serve = serve_requests;
 };
 
 // ---- calls that are operations ------------------------------------------------------------------
@@ -138,24 +125,23 @@ struct Post : Served<F> {
     static constexpr When when = has_path ? When::running : When::needed;
     static constexpr unsigned needs = Need::messages | Need::counting;
     static constexpr bool plans = true;
-    static constexpr size_t members = Parameters<F>::members;
 
     // The paths are asked from a callback as well, as in BlockingCollective.
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) noexcept {
         MPI_Request* request = last_argument(a...);
         if constexpr (has_path)
-            if (is_called_by_library()) return Post::call_real(a...);
+            if (is_called_by_library()) return (real.*F::real_function)(a...);
         if constexpr (is_named<node_path>)
-            if (const auto served = call_with_first<node_path, members + 2>(F::call, request, a...))
+            if (const auto served = FirstArguments<node_path>::call(F::call, request, a...))
                 return *served;
         if constexpr (is_named<pipeline_path>) {
             const pipeline::CollectiveForm form{
                 F::call, pipeline::CollectiveForm::Kind::nonblocking, request};
-            if (const auto served = call_with_first<pipeline_path, members + 1>(form, a...))
-                return *served;
+            if (const auto served = FirstArguments<pipeline_path>::call(form, a...)) return *served;
         }
-        if (lacks_message<F>(a...) || offload::is_reentrant()) return Post::call_real(a...);
+        if (lacks_message<F>(a...) || offload::is_reentrant())
+            return (real.*F::real_function)(a...);
         const Parameters<F> parameters = Parameters<F>::of(a...);
         const int error = offload::post(offload::operation_of<F>(F::call, parameters), request);
         use_message_up<F>(error, a...);
@@ -184,7 +170,7 @@ struct Twin : Served<F> {
     [[gnu::always_inline]] static int serve(A... a) noexcept {
         if (lacks_message<Operation>(a...) || !is_served(Parameters<Operation>::of(a...))) {
             offload::DirectCall scope{F::call, offload::Reentry::program};
-            return Twin::call_real(a...);
+            return (real.*F::real_function)(a...);
         }
         return run_as_twin<F, Operation>(status_of(a...), a...);
     }
@@ -234,14 +220,14 @@ struct BlockingCollective : Served<F> {
     template <class... A>
     [[gnu::always_inline]] static int serve_elsewhere(A... a) {
         if (offload::is_reentrant() && is_called_by_library())
-            return BlockingCollective::call_real(a...);
+            return (real.*F::real_function)(a...);
         if constexpr (is_named<pipeline_path>) {
             const pipeline::CollectiveForm form{F::call, pipeline::CollectiveForm::Kind::blocking};
             if (const auto served = pipeline_path(form, a...)) return *served;
         }
         if (!offload::collective_twin_serves(Parameters<Operation>::of(a...).comm)) {
             offload::DirectCall scope{F::call, offload::Reentry::program};
-            return BlockingCollective::call_real(a...);
+            return (real.*F::real_function)(a...);
         }
         return run_as_twin<F, Operation>(MPI_STATUS_IGNORE, a...);
     }
@@ -253,7 +239,6 @@ template <class F, auto pipeline_path = none>
 struct Persistent : Served<F> {
     static constexpr When when = When::running;
     static constexpr bool plans = true;
-    static constexpr size_t members = Parameters<F>::members;
 
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) noexcept {
@@ -261,14 +246,13 @@ struct Persistent : Served<F> {
         if constexpr (is_named<pipeline_path>) {  // which is not told of `info`, the last parameter
             const pipeline::CollectiveForm form{F::call, pipeline::CollectiveForm::Kind::persistent,
                                                 request};
-            if (const auto served = call_with_first<pipeline_path, members>(form, a...))
-                return *served;
+            if (const auto served = FirstArguments<pipeline_path>::call(form, a...)) return *served;
         }
-        if (offload::is_reentrant()) return Persistent::call_real(a...);
+        if (offload::is_reentrant()) return (real.*F::real_function)(a...);
         int error;
         {
             offload::DirectCall scope{F::call};
-            error = Persistent::call_real(a...);
+            error = (real.*F::real_function)(a...);
         }
         if (error == MPI_SUCCESS) adopt(Parameters<F>::of(a...), request);
         return error;
@@ -303,17 +287,9 @@ struct ForMessages : Class {
     static constexpr When when = When::needed;
     static constexpr unsigned needs = Need::messages | Need::counting;
 };
-template <class Class>
-struct BlockForEach : Class {
-    static constexpr DataShape data_shape = DataShape::block_for_each;
-};
-template <class Class>
-struct FromRoot : Class {
-    static constexpr DataShape data_shape = DataShape::from_root;
-};
-template <class Class>
-struct ToNeighbors : Class {
-    static constexpr DataShape data_shape = DataShape::to_neighbors;
+template <class Class, DataShape shape>
+struct Moving : Class {
+    static constexpr DataShape data_shape = shape;
 };
 
 }  // namespace vecmpi::intercept
