@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Buffers of collectives: packed as the program's own MPI_Pack and MPI_Unpack would do it.
-#include <limits>
-
 #include "datatype/api.hpp"
 #include "offload/api.hpp"
 
@@ -43,9 +41,8 @@ PackedBuffer::PackedBuffer(const void* buffer, MPI_Count count, MPI_Datatype typ
       is_dense_(library::is_builtin_type(type)),
       may_use_plan_(!is_dense_ && buffer != MPI_BOTTOM && !offload::is_reentrant()) {
     if (count <= 0 || !library::is_type_handle(type) || !real.Pack_c) return;
-    const MPI_Count element = offload::size_of(type);
-    if (element > 0 && count <= std::numeric_limits<ptrdiff_t>::max() / element)
-        bytes_ = count * element;
+    ptrdiff_t bytes = 0;
+    if (!__builtin_mul_overflow(count, offload::size_of(type), &bytes) && bytes > 0) bytes_ = bytes;
 }
 
 PackedBuffer::PackedBuffer(const void* buffer, MPI_Count count, const TypeReference& type,

@@ -35,9 +35,8 @@ def arguments_of_class(function):
         own.append(f"calls::{function.twin.short_name()}")
         columns = columns[1:]
     folders = FOLDERS.get(function.kind, ())
-    return own + [
-        name if name == "none" else f"{folder}::{name}" for folder, name in zip(folders, columns, strict=False)
-    ]
+    named = zip(folders, columns, strict=False)
+    return own + [name if name == "none" else f"{folder}::{name}" for folder, name in named]
 
 
 def class_of(function):

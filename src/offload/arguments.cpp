@@ -4,9 +4,7 @@
 
 namespace vecmpi::offload {
 
-MPI_Count size_of(MPI_Datatype type) noexcept {
-    if (library::is_builtin_type(type))
-        return static_cast<MPI_Count>(library::builtin_type_bytes(type));
+MPI_Count size_of_derived(MPI_Datatype type) noexcept {
     MPI_Count bytes = 0;
     real.Type_size_x(type, &bytes);
     return bytes;
@@ -21,24 +19,18 @@ TypeShape shape_of(MPI_Datatype type) noexcept {
     return shape;
 }
 
-bool is_committed(MPI_Datatype type, MPI_Comm comm) noexcept {
-    if (library::is_builtin_type(type)) return true;
+bool is_derived_committed(MPI_Datatype type, MPI_Comm comm) noexcept {
     char nothing = 0;
     int position = 0;
     const library::QuietErrors question;
     return real.Pack(&nothing, 0, type, &nothing, 0, &position, comm) == MPI_SUCCESS;
 }
 
-bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept {
-    if (buffer != nullptr || count == 0) return false;
+bool is_null_refused(MPI_Datatype type) noexcept {
     if (library::is_builtin_type(type)) return true;
     MPI_Count lower_bound = 0, extent = 0;
     real.Type_get_true_extent_x(type, &lower_bound, &extent);
     return lower_bound == 0;
-}
-
-bool is_refused_output(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept {
-    return (buffer == MPI_IN_PLACE && count != 0) || is_refused(buffer, count, type);
 }
 
 }  // namespace vecmpi::offload

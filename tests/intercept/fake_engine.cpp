@@ -78,11 +78,7 @@ CommTraits comm_traits(MPI_Comm) noexcept {
     traits.inter = fake.between_groups;
     return traits;
 }
-MPI_Count size_of(MPI_Datatype type) noexcept {
-    return library::is_builtin_type(type)
-               ? static_cast<MPI_Count>(library::builtin_type_bytes(type))
-               : 24;
-}
+MPI_Count size_of_derived(MPI_Datatype) noexcept { return 24; }
 
 }  // namespace offload
 
@@ -184,6 +180,42 @@ std::optional<int> allgather(Call call, const void*, MPI_Count, MPI_Datatype, vo
     return asked_on_node(call);
 }
 std::optional<int> bcast(Call call, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> gather(Call call, const void*, MPI_Count, MPI_Datatype, void*, MPI_Count,
+                          MPI_Datatype, int, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> scatter(Call call, const void*, MPI_Count, MPI_Datatype, void*, MPI_Count,
+                           MPI_Datatype, int, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> alltoall(Call call, const void*, MPI_Count, MPI_Datatype, void*, MPI_Count,
+                            MPI_Datatype, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> gatherv(Call call, const void*, MPI_Count, MPI_Datatype, void*,
+                           offload::RankArray, offload::RankArray, MPI_Datatype, int,
+                           MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> scatterv(Call call, const void*, offload::RankArray, offload::RankArray,
+                            MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> allgatherv(Call call, const void*, MPI_Count, MPI_Datatype, void*,
+                              offload::RankArray, offload::RankArray, MPI_Datatype,
+                              MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> alltoallv(Call call, const void*, offload::RankArray, offload::RankArray,
+                             MPI_Datatype, void*, offload::RankArray, offload::RankArray,
+                             MPI_Datatype, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> alltoallw(Call call, const void*, offload::RankArray, offload::RankArray,
+                             const MPI_Datatype*, void*, offload::RankArray, offload::RankArray,
+                             const MPI_Datatype*, MPI_Comm) noexcept {
     return asked_on_node(call);
 }
 std::optional<int> scan(Call call, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op,

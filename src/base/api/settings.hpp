@@ -41,9 +41,17 @@ enum class Collective : uint8_t {
     allgather,
     barrier,
     scan,
-    exscan
+    exscan,
+    gather,
+    scatter,
+    alltoall,
+    allgatherv,
+    gatherv,
+    scatterv,
+    alltoallv,
+    alltoallw
 };
-constexpr size_t number_of_collectives = 8, number_of_settable_collectives = 5;
+constexpr size_t number_of_collectives = 16, number_of_settable_collectives = 5;
 constexpr bool reduces(Collective collective) noexcept {
     return collective <= Collective::reduce_scatter || collective == Collective::scan ||
            collective == Collective::exscan;

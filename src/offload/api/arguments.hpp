@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "library/api/handles.hpp"
+
 namespace vecmpi::offload {
 
 // An array argument, one entry a rank: of int, or MPI_Count or MPI_Aint in the large-count forms.
@@ -22,6 +24,7 @@ class RankArray {
         return static_cast<const int32_t*>(values_)[rank];
     }
     bool missing() const noexcept { return values_ == nullptr; }
+    bool is(const RankArray& other) const noexcept { return values_ == other.values_; }
     const int* as_ints() const noexcept {  // null where they are wider
         return wide_ ? nullptr : static_cast<const int*>(values_);
     }
@@ -31,7 +34,12 @@ class RankArray {
     bool wide_;
 };
 
-MPI_Count size_of(MPI_Datatype type) noexcept;
+MPI_Count size_of_derived(MPI_Datatype type) noexcept;
+inline MPI_Count size_of(MPI_Datatype type) noexcept {
+    return library::is_builtin_type(type)
+               ? static_cast<MPI_Count>(library::builtin_type_bytes(type))
+               : size_of_derived(type);
+}
 struct TypeShape {
     MPI_Count bytes = 0;
     MPI_Count extent = 0;
@@ -39,12 +47,20 @@ struct TypeShape {
 };
 TypeShape shape_of(MPI_Datatype type) noexcept;
 // Packs nothing with the type: the library refuses one that is not committed.
-bool is_committed(MPI_Datatype type, MPI_Comm comm) noexcept;
+bool is_derived_committed(MPI_Datatype type, MPI_Comm comm) noexcept;
+inline bool is_committed(MPI_Datatype type, MPI_Comm comm) noexcept {
+    return library::is_builtin_type(type) || is_derived_committed(type, comm);
+}
 
 // A null buffer that is not MPI_BOTTOM: the library must refuse it. (A part of it would not be
 // null.)
-bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
+bool is_null_refused(MPI_Datatype type) noexcept;
+inline bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept {
+    return buffer == nullptr && count != 0 && is_null_refused(type);
+}
 // The same for a buffer that is written to, which may not be MPI_IN_PLACE.
-bool is_refused_output(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept;
+inline bool is_refused_output(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept {
+    return (buffer == MPI_IN_PLACE && count != 0) || is_refused(buffer, count, type);
+}
 
 }  // namespace vecmpi::offload

@@ -92,7 +92,7 @@ std::optional<int> allgather(Call call, const void* sendbuf, MPI_Count sendcount
     unsigned char* const to = all.place();
     int error = from == nullptr || to == nullptr ? MPI_ERR_NO_MEM : MPI_SUCCESS;
     if (error == MPI_SUCCESS) error = own.pack();
-    use.staged->allgather(from, to, bytes, use.transport);
+    use.staged->move_equal_blocks({}, from, to, bytes, use.transport);
     if (error == MPI_SUCCESS) error = all.unpack();
     return served(call, bytes, comm, error);
 }

@@ -100,8 +100,10 @@ void remember_transport(int ranks, Collective collective, size_t bytes, unsigned
 }
 
 void show_trial(const ShownTrial& trial) noexcept {
-    constexpr const char* collectives[] = {"Allreduce", "Reduce",  "Reduce_scatter", "Bcast",
-                                           "Allgather", "Barrier", "Scan",           "Exscan"};
+    constexpr const char* collectives[] = {"Allreduce", "Reduce",   "Reduce_scatter", "Bcast",
+                                           "Allgather", "Barrier",  "Scan",           "Exscan",
+                                           "Gather",    "Scatter",  "Alltoall",       "Allgatherv",
+                                           "Gatherv",   "Scatterv", "Alltoallv",      "Alltoallw"};
     static_assert(std::size(collectives) == number_of_collectives);
     constexpr const char* transports[] = {"copy-in copy-out", "single copy", "the library"};
     const ShownTime two_copies(trial.times[0]), single_copy(trial.times[1]),

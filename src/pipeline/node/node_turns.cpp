@@ -14,9 +14,8 @@ unsigned NodeComm::candidates_for(Collective collective, size_t bytes) const noe
     constexpr auto bit = [](Transport one) { return 1u << static_cast<unsigned>(one); };
     const size_t from = settings().single_copy;
     const bool is_set = from != 0 && from != SIZE_MAX;
-    const bool has_way = collective == Collective::allreduce ||
-                         collective == Collective::reduce_scatter ||
-                         collective == Collective::bcast || collective == Collective::allgather;
+    const bool has_way = collective != Collective::reduce && collective != Collective::barrier &&
+                         collective != Collective::scan && collective != Collective::exscan;
     const bool may_read = has_way && staged_ && staged_->allows_single_copy();
     unsigned candidates = bit(Transport::copy_in_copy_out);
     if (is_set && may_read && bytes >= from)
@@ -64,7 +63,7 @@ NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
         return call_by(trial.winner() != base::Trial::open ? trial.winner() : 0, staged);
     }
     const unsigned candidate = is_check ? trial.winner() : trial.next();
-    const uint64_t what = calls_ << 16 | static_cast<uint64_t>(collective) << 10 |
+    const uint64_t what = calls_ << 20 | static_cast<uint64_t>(collective) << 12 |
                           uint64_t{size_class(bytes)} << 4 | candidate;
     if (!all_take_turn(what)) {
         no_trials_ = true;

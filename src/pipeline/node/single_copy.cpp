@@ -128,18 +128,4 @@ bool StagedCollectives::bcast_by_single_copy(unsigned char* buffer, size_t bytes
     return all_say(fine);
 }
 
-bool StagedCollectives::allgather_by_single_copy(const unsigned char* own, unsigned char* all,
-                                                 size_t bytes) noexcept {
-    exchange_addresses({address_of(own), 0, own == nullptr ? 0 : bytes});
-    if (!all_let_read()) return false;
-    copy_own_block(own, all, bytes);
-    bool fine = true;
-    for (int i = 1; i < ranks() && all != nullptr; ++i) {
-        const int rank = (me() + i) % ranks();
-        fine = fine && read_in_parts(rank, readable_[static_cast<size_t>(rank)].input,
-                                     all + static_cast<size_t>(rank) * bytes, bytes);
-    }
-    return all_say(fine);
-}
-
 }  // namespace vecmpi::pipeline::node

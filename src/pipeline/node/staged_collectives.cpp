@@ -16,6 +16,14 @@ namespace {
 // Bytes of all others that everyone reads: that takes less than a second exchange of signals.
 constexpr size_t most_read_directly = size_t{12} << 10;
 
+// Its pages are there, but not yet in this process's page tables: the first rounds, which trials
+// time, would each take a fault.
+void map_pages_of(const StagingBuffer& buffer) noexcept {
+    constexpr size_t page_bytes = 4096;
+    const auto* const bytes = reinterpret_cast<const volatile unsigned char*>(&buffer);
+    for (size_t at = 0; at < sizeof buffer; at += page_bytes) static_cast<void>(bytes[at]);
+}
+
 }  // namespace
 
 // The library's pairwise exchange in place leaves the result in the place of the rank's slice as
@@ -27,6 +35,8 @@ bool StagedCollectives::leaves_slice_in_place(size_t bytes) noexcept {
 StagedCollectives::StagedCollectives(int rank, std::vector<StagingBuffer*> buffers,
                                      const Doors& doors)
     : buffers_(std::move(buffers)),
+      given_blocks_(buffers_.size()),
+      taken_blocks_(buffers_.size()),
       rings_{{SlotSize::small, rank, buffers_, doors}, {SlotSize::large, rank, buffers_, doors}},
       slices_(buffers_.size()),
       kept_(new unsigned char[values_kept_for(ranks()) * remote_piece_bytes]),
@@ -37,7 +47,13 @@ StagedCollectives::StagedCollectives(int rank, std::vector<StagingBuffer*> buffe
       exscan_(order_of_scan(rank, false)),
       binomial_(doubling_),
       readable_(buffers_.size()),
-      verdicts_(buffers_.size()) {}
+      verdicts_(buffers_.size()) {
+    for (const StagingBuffer* buffer : buffers_) map_pages_of(*buffer);
+    for (size_t i = 0; i < number_of_rings; ++i) {
+        const size_t parts = std::max<size_t>(buffers_.size(), 2) - 1;
+        part_bytes_[i] = rings_[i].slot_bytes() / parts / 8 * 8;
+    }
+}
 
 // What many ranks have of each other's slices does not fit into a small slot.
 SlotRing& StagedCollectives::ring_for_slices(size_t bytes) noexcept {
@@ -121,27 +137,12 @@ void StagedCollectives::reduce_slices(const Operands& what, int slices) noexcept
     SlicedRun(*this, own, doubling_, ResultPlace::in_slices, 0).advance<Waits::here>();
 }
 
-void StagedCollectives::gather_slices(const Operands& what, int slices) noexcept {
-    cut(what.count, slices);
-    const auto block_of = [&](int rank) noexcept {
-        const Segment& slice = slices_[static_cast<size_t>(rank)];
-        return Block{what.output_at(slice.first), what.bytes_of(slice.count)};
-    };
-    gather_through_slots(block_of(me()).place, block_of(0).bytes, block_of);
-}
-
 void StagedCollectives::bcast(unsigned char* buffer, size_t bytes, int root, size_t* root_bytes,
                               Transport transport) noexcept {
     if (transport == Transport::single_copy &&
         bcast_by_single_copy(buffer, bytes, root, root_bytes))
         return;
     bcast_through_slots(buffer, bytes, root, root_bytes);
-}
-
-void StagedCollectives::allgather(const unsigned char* own, unsigned char* all, size_t bytes,
-                                  Transport transport) noexcept {
-    if (transport == Transport::single_copy && allgather_by_single_copy(own, all, bytes)) return;
-    allgather_through_slots(own, all, bytes);
 }
 
 void StagedCollectives::bcast_through_slots(unsigned char* buffer, size_t bytes, int root,
@@ -180,54 +181,6 @@ void StagedCollectives::bcast_through_slots(unsigned char* buffer, size_t bytes,
     }
     ring.begin(rounds - 1);
     *root_bytes = sent;
-}
-
-void StagedCollectives::copy_own_block(const unsigned char* own, unsigned char* all,
-                                       size_t bytes) const noexcept {
-    if (own == nullptr || all == nullptr) return;
-    unsigned char* const place = all + static_cast<size_t>(me()) * bytes;
-    if (place != own) std::memcpy(place, own, bytes);
-}
-
-void StagedCollectives::allgather_through_slots(const unsigned char* own, unsigned char* all,
-                                                size_t bytes) noexcept {
-    gather_through_slots(own, bytes, [=](int rank) noexcept {
-        return Block{all ? all + static_cast<size_t>(rank) * bytes : nullptr, bytes};
-    });
-}
-
-template <class BlockOf>
-void StagedCollectives::gather_through_slots(const unsigned char* own, size_t largest,
-                                             const BlockOf& block_of) noexcept {
-    SlotRing& ring = ring_for(largest);
-    const size_t in_round = ring.slot_bytes();
-    const uint64_t rounds = std::max<uint64_t>((largest + in_round - 1) / in_round, 1);
-    const uint64_t first = ring.begin(rounds);
-    const auto here = [=](size_t bytes, uint64_t k) noexcept {
-        return std::min(in_round, bytes - std::min(k * in_round, bytes));
-    };
-    const auto give = [&](uint64_t k) noexcept {
-        ring.await_free(first + k);
-        if (own != nullptr)
-            std::memcpy(ring.slot(me(), first + k), own + k * in_round,
-                        here(block_of(me()).bytes, k));
-        ring.publish(Signal::filled, first + k);
-    };
-    give(0);
-    for (uint64_t k = 0; k < rounds; ++k) {
-        if (k + 1 < rounds) give(k + 1);
-        for (int i = 0; i < ranks(); ++i) {
-            const int rank = (me() + i) % ranks();
-            if (rank != me()) ring.await(Signal::filled, rank, first + k);
-            const Block block = block_of(rank);
-            if (block.place == nullptr) continue;
-            if (rank == me() && (own == nullptr || block.place == own)) continue;
-            std::memcpy(block.place + k * in_round, ring.slot(rank, first + k),
-                        here(block.bytes, k));
-        }
-        ring.publish(Signal::read, first + k);
-        if (k + 1 < rounds) offload::make_progress();
-    }
 }
 
 }  // namespace vecmpi::pipeline::node

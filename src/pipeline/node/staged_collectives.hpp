@@ -13,6 +13,7 @@
 
 #include "base/api/profile.hpp"
 #include "combining.hpp"
+#include "movement.hpp"
 #include "offload/api.hpp"
 #include "peer_memory.hpp"
 #include "pipeline/rank_counts.hpp"
@@ -56,10 +57,22 @@ class StagedCollectives {
     // rank has failed; the root says so by 0 bytes.
     void bcast(unsigned char* buffer, size_t bytes, int root, size_t* root_bytes,
                Transport transport) noexcept;
-    // own: `bytes` bytes, perhaps in their place of `all`, which holds as many of each rank. A null
-    // one: this rank has failed, and takes part without.
-    void allgather(const unsigned char* own, unsigned char* all, size_t bytes,
-                   Transport transport) noexcept;
+    // Blocks of `bytes` bytes, also a rank's own for itself. given: one, or if the movement has
+    // parts one for each rank. taken: one of each rank, or of the root. They may be the same
+    // memory. A null one: nothing is given or taken, or this rank has failed and takes part
+    // without.
+    void move_equal_blocks(const BlockMovement& what, const unsigned char* given,
+                           unsigned char* taken, size_t bytes, Transport transport) noexcept;
+
+    // The blocks of the call that comes next, by rank.
+    MovedBlock* given_blocks() noexcept { return given_blocks_.data(); }
+    MovedBlock* taken_blocks() noexcept { return taken_blocks_.data(); }
+    // The own one of those given to all. All ranks know how long each is, and the largest.
+    void move_to_all(size_t largest, Transport transport) noexcept;
+    // Of the other flows. A rank knows only the lengths of its own blocks; where there is a root,
+    // it knows all. in_place, on all ranks: what is given lies where what is taken goes. Afterwards
+    // taken_blocks() are as long as what came. False: more came than a block had room for.
+    bool move_announced_blocks(const BlockMovement& what, bool in_place) noexcept;
 
     // All ranks can read the memory of all of these, by rank.
     void allow_single_copy(std::vector<PeerProcess> peers) noexcept { peers_ = std::move(peers); }
@@ -86,23 +99,33 @@ class StagedCollectives {
                           unsigned char* to) noexcept;
     bool bcast_by_single_copy(unsigned char* buffer, size_t bytes, int root,
                               size_t* root_bytes) noexcept;
-    bool allgather_by_single_copy(const unsigned char* own, unsigned char* all,
-                                  size_t bytes) noexcept;
-    void copy_own_block(const unsigned char* own, unsigned char* all, size_t bytes) const noexcept;
+    // given: this rank's memory, in which the block for a reader begins at `stride` bytes times its
+    // rank. taken_from(rank) -> MovedBlock.
+    template <class TakenFrom>
+    bool move_by_single_copy(const BlockMovement& what, const ReadableMemory& given, size_t stride,
+                             const TakenFrom& taken_from) noexcept;
     bool read_in_parts(int rank, uint64_t from, unsigned char* to, size_t bytes) noexcept;
 
     void bcast_through_slots(unsigned char* buffer, size_t bytes, int root,
                              size_t* root_bytes) noexcept;
     void allgather_through_slots(const unsigned char* own, unsigned char* all,
                                  size_t bytes) noexcept;
-    // block_of(rank): where it goes and how long it is.
-    struct Block {
-        unsigned char* place;  // null: nowhere
-        size_t bytes;
-    };
-    template <class BlockOf>
-    void gather_through_slots(const unsigned char* own, size_t largest,
-                              const BlockOf& block_of) noexcept;
+    // given_to(rank), taken_from(rank) -> MovedBlock, of `largest` bytes at most. The first `begin`
+    // bytes of each have been moved.
+    template <class GivenTo, class TakenFrom>
+    void move_through_slots(const BlockMovement& what, size_t begin, size_t largest,
+                            const GivenTo& given_to, const TakenFrom& taken_from) noexcept;
+    struct Slots;
+    Slots slots_for(const BlockMovement& what, size_t bytes) noexcept;
+    Slots slots_for_announcements(const BlockMovement& what) noexcept;
+    size_t announced_largest(const BlockMovement& what) const noexcept;
+    void announce(const Slots& slots, uint64_t round, const BlockMovement& what,
+                  size_t largest) noexcept;
+    bool listen(const Slots& slots, uint64_t round, const BlockMovement& what,
+                size_t* largest) noexcept;
+    bool read_rest(const BlockMovement& what, size_t begin) noexcept;
+    int after(int rank) const noexcept { return rank + 1 == ranks() ? 0 : rank + 1; }
+    static void copy_own_block(const MovedBlock& given, const MovedBlock& taken) noexcept;
     SlotRing& ring_for(size_t bytes) noexcept {
         return rings_[bytes <= shape_of(SlotSize::small).slot_bytes ? 0 : 1];
     }
@@ -115,9 +138,11 @@ class StagedCollectives {
     const CombiningOrder& order_of_scatter(size_t bytes) const noexcept;
     static bool leaves_slice_in_place(size_t bytes) noexcept;
 
-    const std::vector<StagingBuffer*> buffers_;  // by rank
+    const std::vector<StagingBuffer*> buffers_;            // by rank
+    std::vector<MovedBlock> given_blocks_, taken_blocks_;  // likewise
     SlotRing rings_[number_of_rings];
-    std::vector<Segment> slices_;  // of the call under way
+    size_t part_bytes_[number_of_rings];  // of a slot, where each other rank has a part of it
+    std::vector<Segment> slices_;         // of the call under way
     std::unique_ptr<unsigned char[]> kept_;
     const CombiningOrder doubling_, halving_, pairwise_, scan_, exscan_;
     CombiningOrder binomial_;  // for the last root

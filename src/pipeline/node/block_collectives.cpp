@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Gather, Scatter and Alltoall on one node: blocks of as many bytes on all ranks (MPI 4.0, 6.5, 6.6
+// and 6.8). What lies otherwise in memory is packed.
+#include <cstdint>
+
+#include "call_rules.hpp"
+#include "datatype/api.hpp"
+
+namespace vecmpi::pipeline::node {
+
+namespace {
+
+using datatype::PackedBuffer;
+
+// One side of a call on this rank. Without blocks its arguments mean nothing, or it is in place.
+struct Side {
+    const void* buffer = nullptr;
+    MPI_Count count = 0;  // elements of a block
+    MPI_Datatype type = MPI_BYTE;
+    int blocks = 0;
+    bool is_written = false;
+
+    MPI_Count elements() const noexcept { return count * blocks; }
+    // Nothing to move is the library's as well: it waits for nobody then.
+    bool is_ours(MPI_Comm comm) const noexcept {
+        if (blocks == 0) return true;
+        MPI_Count all = 0;
+        if (count <= 0 || __builtin_mul_overflow(count, blocks, &all) ||
+            !library::is_type_handle(type))
+            return false;
+        const bool refused = is_written ? offload::is_refused_output(buffer, elements(), type)
+                                        : offload::is_refused(buffer, elements(), type);
+        return !refused && offload::is_committed(type, comm);
+    }
+    size_t block_bytes() const noexcept {
+        return static_cast<size_t>(count * offload::size_of(type));
+    }
+};
+
+struct BlockCall {
+    Call call;
+    Collective collective;
+    BlockMovement movement;
+    Side given, taken;
+    bool in_place = false;  // all of it: what is given lies where the rest is taken to
+};
+
+// The library's own test, and its error.
+bool is_aliased(const Side& one, const Side& whole, int rank) noexcept {
+    if (one.type != whole.type || one.count != whole.count) return false;
+    const MPI_Count before = rank * whole.count * offload::size_of(whole.type);
+    return one.buffer == advanced(whole.buffer, before);
+}
+
+// A null buffer where one is needed: this rank has failed, and takes part without.
+int pack(PackedBuffer& given, PackedBuffer& taken, const BlockCall& what) noexcept {
+    if ((what.given.blocks != 0 && given.place() == nullptr) ||
+        (what.taken.blocks != 0 && taken.place() == nullptr))
+        return MPI_ERR_NO_MEM;
+    return what.in_place ? taken.pack() : what.given.blocks != 0 ? given.pack() : MPI_SUCCESS;
+}
+
+std::optional<int> move_blocks(const BlockCall& what, const NodeSite& site,
+                               MPI_Comm comm) noexcept {
+    if (!what.given.is_ours(comm) || !what.taken.is_ours(comm)) return std::nullopt;
+    const datatype::TypeInUse given_in_use(what.given.type), taken_in_use(what.taken.type);
+    PackedBuffer given(what.given.buffer, what.given.elements(), what.given.type, comm);
+    PackedBuffer taken(what.taken.buffer, what.taken.elements(), what.taken.type, comm);
+    const Side& side = what.given.blocks != 0 ? what.given : what.taken;
+    const size_t bytes = side.block_bytes(), all = bytes * static_cast<size_t>(site.ranks);
+    if ((what.given.blocks != 0 && given.bytes() == 0) ||
+        (what.taken.blocks != 0 && (taken.bytes() == 0 || what.taken.block_bytes() != bytes)))
+        return std::nullopt;
+    const NodeCall use = node_call(site, what.call, comm, what.collective, all);
+    if (use.node == nullptr) return std::nullopt;
+    int error = pack(given, taken, what);
+    const bool fine = error == MPI_SUCCESS;
+    unsigned char* const to = fine && what.taken.blocks != 0 ? taken.place() : nullptr;
+    const unsigned char* from = fine && what.given.blocks != 0 ? given.place() : nullptr;
+    use.staged->move_equal_blocks(what.movement, what.in_place ? to : from, to, bytes,
+                                  use.transport);
+    if (to != nullptr) error = taken.unpack();
+    return served(what.call, what.movement.flow == Flow::pairs ? all : bytes, comm, error);
+}
+
+}  // namespace
+
+std::optional<int> gather(Call call, const void* sendbuf, MPI_Count sendcount,
+                          MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                          MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(comm);
+    if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
+    const bool is_root = site.rank == root;
+    BlockCall what{call, Collective::gather, {Flow::to_root, root}, {}, {}};
+    what.given = {sendbuf, sendcount, sendtype, 1};
+    if (is_root) what.taken = {recvbuf, recvcount, recvtype, site.ranks, true};
+    if (sendbuf == MPI_IN_PLACE) {
+        if (!is_root || !what.taken.is_ours(comm)) return std::nullopt;
+        const MPI_Count before = root * recvcount * offload::shape_of(recvtype).extent;
+        what.given = {advanced(recvbuf, before), recvcount, recvtype, 1};
+    } else if (is_root && is_aliased(what.given, what.taken, root)) {
+        return std::nullopt;
+    }
+    return move_blocks(what, site, comm);
+}
+
+std::optional<int> scatter(Call call, const void* sendbuf, MPI_Count sendcount,
+                           MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                           MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(comm);
+    if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
+    const bool is_root = site.rank == root;
+    BlockCall what{call, Collective::scatter, {Flow::from_root, root}, {}, {}};
+    if (is_root) what.given = {sendbuf, sendcount, sendtype, site.ranks};
+    if (!is_root || recvbuf != MPI_IN_PLACE) what.taken = {recvbuf, recvcount, recvtype, 1, true};
+    if (is_root && (sendbuf == MPI_IN_PLACE ||
+                    (what.taken.blocks != 0 && is_aliased(what.taken, what.given, root))))
+        return std::nullopt;
+    return move_blocks(what, site, comm);
+}
+
+std::optional<int> alltoall(Call call, const void* sendbuf, MPI_Count sendcount,
+                            MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                            MPI_Datatype recvtype, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(comm);
+    if (site.declined()) return std::nullopt;
+    BlockCall what{call, Collective::alltoall, {Flow::pairs}, {}, {}};
+    what.taken = {recvbuf, recvcount, recvtype, site.ranks, true};
+    what.in_place = sendbuf == MPI_IN_PLACE;
+    if (!what.in_place) {
+        what.given = {sendbuf, sendcount, sendtype, site.ranks};
+        if (is_aliased(what.given, what.taken, 0)) return std::nullopt;
+    }
+    return move_blocks(what, site, comm);
+}
+
+}  // namespace vecmpi::pipeline::node

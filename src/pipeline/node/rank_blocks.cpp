@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Blocks of v and w forms: tested, packed, unpacked.
+#include "rank_blocks.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace vecmpi::pipeline::node {
+
+size_t RankBlocks::total_bytes() const noexcept {
+    size_t total = 0;
+    for (int rank = first; rank < end; ++rank) total += bytes_of(rank);
+    return total;
+}
+
+size_t RankBlocks::largest_bytes() const noexcept {
+    size_t largest = 0;
+    for (int rank = first; rank < end; ++rank) largest = std::max(largest, bytes_of(rank));
+    return largest;
+}
+
+// Libraries differ in what they say of the type of an empty block of a w form: it is not looked at.
+bool RankBlocks::are_fine(MPI_Comm comm) const noexcept {
+    const auto is_type = [comm](MPI_Datatype one) noexcept {
+        return library::is_type_handle(one) && offload::is_committed(one, comm);
+    };
+    if (!is_empty() && types == nullptr && !is_type(type)) return false;
+    for (int rank = first; rank < end; ++rank) {
+        const MPI_Count count = counts[rank];
+        if (count < 0) return false;
+        if (count == 0) continue;
+        const MPI_Datatype one = type_of(rank);
+        if (types != nullptr && !is_type(one)) return false;
+        ptrdiff_t bytes = 0;
+        if (__builtin_mul_overflow(count, offload::size_of(one), &bytes)) return false;
+        if (is_written ? offload::is_refused_output(buffer, count, one)
+                       : offload::is_refused(buffer, count, one))
+            return false;
+    }
+    return true;
+}
+
+TypesInUse::TypesInUse(const RankBlocks& blocks) noexcept {
+    const int end = blocks.types == nullptr ? std::min(blocks.end, blocks.first + 1) : blocks.end;
+    try {
+        for (int rank = blocks.first; rank < end; ++rank)
+            if (blocks.counts[rank] > 0 && !library::is_builtin_type(blocks.type_of(rank)))
+                derived_.emplace_back(blocks.type_of(rank));
+    } catch (const std::bad_alloc&) {  // then the program had better not free it
+    }
+}
+
+PackedBlocks::PackedBlocks(const RankBlocks& program, MovedBlock* blocks, int ranks) noexcept
+    : program_(program), blocks_(blocks), unit_(program.unit()) {
+    std::fill(blocks, blocks + ranks, MovedBlock{});
+    for (int rank = program.first; rank < program.end; ++rank) {
+        if (program.counts[rank] == 0) continue;
+        const size_t bytes = program.bytes_of(rank);
+        const bool is_dense = library::is_builtin_type(program.type_of(rank));
+        blocks[rank] = {
+            is_dense ? static_cast<unsigned char*>(program.place_of(rank, unit_)) : nullptr, bytes};
+        if (!is_dense) packed_bytes_ += bytes;
+    }
+    if (packed_bytes_ == 0) return;
+    memory_ = base::allocate<unsigned char>(packed_bytes_);
+    unsigned char* next = memory_.get();
+    for (int rank = program.first; rank < program.end && next != nullptr; ++rank)
+        if (blocks[rank].place == nullptr) {
+            blocks[rank].place = next;
+            next += blocks[rank].bytes;
+        }
+}
+
+// move(buffer, block) -> error. The first error is returned.
+template <class Move>
+int PackedBlocks::for_each_packed(MPI_Comm comm, const Move& move) const noexcept {
+    if (packed_bytes_ == 0) return MPI_SUCCESS;
+    if (!memory_) return MPI_ERR_NO_MEM;
+    int error = MPI_SUCCESS;
+    for (int rank = program_.first; rank < program_.end; ++rank) {
+        const MPI_Datatype type = program_.type_of(rank);
+        if (program_.counts[rank] == 0 || library::is_builtin_type(type)) continue;
+        const datatype::PackedBuffer buffer(program_.place_of(rank, unit_), program_.counts[rank],
+                                            type, comm);
+        const int one = move(buffer, blocks_[rank]);
+        if (error == MPI_SUCCESS) error = one;
+    }
+    return error;
+}
+
+int PackedBlocks::pack(MPI_Comm comm) const noexcept {
+    return for_each_packed(
+        comm, [](const datatype::PackedBuffer& buffer, const MovedBlock& block) noexcept {
+            return buffer.bytes() == 0 ? MPI_SUCCESS : buffer.pack_to(block.place);
+        });
+}
+
+int PackedBlocks::unpack(MPI_Comm comm) const noexcept {
+    return for_each_packed(
+        comm, [](const datatype::PackedBuffer& buffer, const MovedBlock& block) noexcept {
+            if (static_cast<size_t>(buffer.bytes()) != block.bytes) return MPI_ERR_OTHER;
+            return block.bytes == 0 ? MPI_SUCCESS : buffer.unpack_from(block.place);
+        });
+}
+
+}  // namespace vecmpi::pipeline::node
