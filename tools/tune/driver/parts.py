@@ -146,7 +146,8 @@ def tried_transports(messages):
 
 def run_node(bench, mpirun, what):
     environment = {"LD_PRELOAD": bench.programs.library, "VECMPI_PROFILE": "off", "VECMPI_LOG": "info"}
-    options = ["--seconds", "0.05", "--sizes", ",".join(str(size << 10) for size in SIZES), "--ops", "sum", "--calls", CALLS]
+    sizes = ",".join(str(size << 10) for size in SIZES)
+    options = ["--seconds", "0.05", "--sizes", sizes, "--ops", "sum", "--calls", CALLS]
     lines, messages = bench.step(what, ranks_command(bench, mpirun, "allreduce", environment, options))
     return header_of(records_of(lines)), list(tried_transports(messages))
 
