@@ -50,7 +50,8 @@ EntryFunction served_target(Call call, bool served, unsigned needs) noexcept {
     const bool reported = served && report_is_wanted();
     if (reported && call == Call::Pcontrol) return vecmpi_pcontrol_entry;
     if (!comes_to_us(handler, served, reported ? ~0u : needs)) return function;
-    return reported && handler.timed != nullptr ? handler.timed : handler.function;
+    const EntryFunction timed = timed_handlers[static_cast<size_t>(call)];
+    return reported && timed != nullptr ? timed : handler.function;
 }
 
 // ---- without vecmpi -----------------------------------------------------------------------------

@@ -24,11 +24,12 @@ enum class When : uint8_t { never, needed, running, always };
 // Who serves a function: its row in the table, in the order of enum class Call.
 struct Handler {
     EntryFunction function;  // null: never
-    EntryFunction timed;     // the same for the report; null: not timed
     When when;
     unsigned needs;  // of struct Need
 };
 extern const Handler handlers[library::number_of_calls];
+// The same functions for the report; null: not timed.
+extern const EntryFunction timed_handlers[library::number_of_calls];
 
 // serves: the engine runs. needs: what exists.
 constexpr bool comes_to_us(const Handler& handler, bool serves, unsigned needs) noexcept {

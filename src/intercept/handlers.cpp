@@ -8,10 +8,9 @@
 namespace vecmpi::intercept {
 
 #define HANDLER(name, ...)                                                            \
-    {reinterpret_cast<EntryFunction>(entry_function<__VA_ARGS__>),                    \
-     reinterpret_cast<EntryFunction>(timed_function<__VA_ARGS__>), __VA_ARGS__::when, \
+    {reinterpret_cast<EntryFunction>(entry_function<__VA_ARGS__>), __VA_ARGS__::when, \
      needs_of<__VA_ARGS__>},
-#define NO_HANDLER(name) {nullptr, nullptr, When::never, 0},
+#define NO_HANDLER(name) {nullptr, When::never, 0},
 
 const Handler handlers[library::number_of_calls] = {
 #include "intercept/mpi_handlers.def"

@@ -84,20 +84,18 @@ void begin() {
 }  // namespace
 
 TEST_CASE("a call comes to us while one of its needs exists", "[handlers]") {
-    constexpr intercept::Handler needed{nullptr, nullptr, intercept::When::needed,
+    constexpr intercept::Handler needed{nullptr, intercept::When::needed,
                                         Need::queue | Need::counting};
     STATIC_REQUIRE_FALSE(
         intercept::comes_to_us(needed, true, Need::messages | Need::error_handlers));
     STATIC_REQUIRE(intercept::comes_to_us(needed, true, Need::messages | Need::queue));
     STATIC_REQUIRE_FALSE(
         intercept::comes_to_us(needed, false, Need::queue));  // the engine does not run
-    constexpr intercept::Handler running{nullptr, nullptr, intercept::When::running, 0};
+    constexpr intercept::Handler running{nullptr, intercept::When::running, 0};
     STATIC_REQUIRE(intercept::comes_to_us(running, true, 0));
     STATIC_REQUIRE_FALSE(intercept::comes_to_us(running, false, ~0u));
-    STATIC_REQUIRE(
-        intercept::comes_to_us({nullptr, nullptr, intercept::When::always, 0}, false, 0));
-    STATIC_REQUIRE_FALSE(
-        intercept::comes_to_us({nullptr, nullptr, intercept::When::never, 0}, true, ~0u));
+    STATIC_REQUIRE(intercept::comes_to_us({nullptr, intercept::When::always, 0}, false, 0));
+    STATIC_REQUIRE_FALSE(intercept::comes_to_us({nullptr, intercept::When::never, 0}, true, ~0u));
 }
 
 TEST_CASE("post: the operation carries call, arguments and facts", "[handlers]") {
