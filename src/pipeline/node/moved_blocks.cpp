@@ -163,6 +163,23 @@ void StagedCollectives::move_equal_blocks(const BlockMovement& what, const unsig
     move_through_slots(what, 0, bytes, given_to, taken_from);
 }
 
+// False: it has no room.
+bool StagedCollectives::take_own_block() noexcept {
+    const MovedBlock& given = given_blocks_[static_cast<size_t>(me())];
+    MovedBlock& taken = taken_blocks_[static_cast<size_t>(me())];
+    copy_own_block(given, taken);
+    const bool fits = taken.place == nullptr || given.bytes <= taken.bytes;
+    taken.bytes = std::min(taken.bytes, given.bytes);
+    return fits;
+}
+
+// As in NodeComm::candidates_for(), but without a trial: its turns are of all sizes.
+bool StagedCollectives::is_read_at_once(size_t bytes) const noexcept {
+    constexpr size_t worth_a_system_call = size_t{32} << 10;
+    const size_t from = settings().single_copy;
+    return allows_single_copy() && bytes >= (from == 0 ? worth_a_system_call : from);
+}
+
 void StagedCollectives::move_to_all(size_t largest, Transport transport) noexcept {
     const MovedBlock own = given_blocks_[static_cast<size_t>(me())];
     const auto given_to = [=](int) noexcept { return own; };
@@ -183,18 +200,11 @@ void StagedCollectives::move_to_all(size_t largest, Transport transport) noexcep
 
 namespace {
 
-// Before the first bytes of a block. largest: of all blocks that the giver gives, or the root
-// gives or takes. bytes, address: of this block.
+// Before the first bytes of a block. largest: of all blocks that the giver gives. bytes, address:
+// of this one.
 struct Announcement {
     uint64_t largest, bytes, address;
 };
-
-// As in NodeComm::candidates_for(), but without a trial: its turns are of all sizes.
-bool is_worth_single_copy(size_t largest) noexcept {
-    constexpr size_t worth_a_system_call = size_t{32} << 10;
-    const size_t from = settings().single_copy;
-    return largest >= (from == 0 ? worth_a_system_call : from);
-}
 
 size_t largest_of_others(const std::vector<MovedBlock>& blocks, int me) noexcept {
     size_t largest = 0;
@@ -206,52 +216,35 @@ size_t largest_of_others(const std::vector<MovedBlock>& blocks, int me) noexcept
 }  // namespace
 
 // Parts of many ranks' small slots are too short for an announcement.
-StagedCollectives::Slots StagedCollectives::slots_for_announcements(
-    const BlockMovement& what) noexcept {
+StagedCollectives::Slots StagedCollectives::slots_for_announcements() noexcept {
     constexpr size_t least_bytes = 64;
     static_assert(least_bytes > sizeof(Announcement));
-    if (!what.has_parts()) return {rings_[0], rings_[0].slot_bytes(), false};
     const size_t at = part_bytes_[0] >= least_bytes ? 0 : 1;
     return {rings_[at], part_bytes_[at], true};
 }
 
-// 0: another rank says it.
-size_t StagedCollectives::announced_largest(const BlockMovement& what) const noexcept {
-    if (what.has_root() && me() != what.root) return 0;
-    return largest_of_others(what.flow == Flow::to_root ? taken_blocks_ : given_blocks_, me());
-}
-
-void StagedCollectives::announce(const Slots& slots, uint64_t round, const BlockMovement& what,
-                                 size_t largest) noexcept {
-    const auto give = [&](int reader, const MovedBlock& block) noexcept {
+void StagedCollectives::announce(const Slots& slots, uint64_t round, size_t largest) noexcept {
+    for (int reader = after(me()); reader != me(); reader = after(reader)) {
+        const MovedBlock& block = given_blocks_[static_cast<size_t>(reader)];
         unsigned char* const part = slots.part(me(), reader, round);
         const Announcement said{largest, block.place == nullptr ? 0 : block.bytes,
                                 reinterpret_cast<uintptr_t>(block.place)};
         std::memcpy(part, &said, sizeof said);
         const size_t here = std::min<size_t>(said.bytes, slots.part_bytes - sizeof said);
         if (here != 0) std::memcpy(part + sizeof said, block.place, here);
-    };
-    if (!slots.has_parts)
-        return give(what.root, me() == what.root ? MovedBlock{}
-                                                 : given_blocks_[static_cast<size_t>(what.root)]);
-    for (int reader = after(me()); reader != me(); reader = after(reader))
-        give(reader, given_blocks_[static_cast<size_t>(reader)]);
+    }
 }
 
-// Those from whom this rank takes a block, and the root.
 bool StagedCollectives::listen(const Slots& slots, uint64_t round, const BlockMovement& what,
                                size_t* largest) noexcept {
     bool fits = true;
     for (int giver = after(me()); giver != me(); giver = after(giver)) {
-        const bool takes = what.takes(me()) && what.gives(giver);
-        const bool is_told = !what.has_root() || giver == what.root;
-        if (!takes && !is_told) continue;
+        if (!what.gives(giver)) continue;
         slots.ring.await(Signal::filled, giver, round);
         const unsigned char* const part = slots.part(giver, me(), round);
         Announcement said;
         std::memcpy(&said, part, sizeof said);
-        if (is_told) *largest = std::max<size_t>(*largest, said.largest);
-        if (!takes) continue;
+        *largest = std::max<size_t>(*largest, said.largest);
         readable_[static_cast<size_t>(giver)].input = said.address;
         MovedBlock& block = taken_blocks_[static_cast<size_t>(giver)];
         fits = fits && said.bytes <= block.bytes;
@@ -277,27 +270,21 @@ bool StagedCollectives::read_rest(const BlockMovement& what, size_t begin) noexc
 // 1. The first round has room for short blocks, and tells all how many more there will be. 2. The
 // rest: by single copy, or by rounds of known number.
 bool StagedCollectives::move_announced_blocks(const BlockMovement& what, bool in_place) noexcept {
-    const Slots slots = slots_for_announcements(what);
+    if (what.flow == Flow::to_root) return gather_announced_blocks(what.root);
+    const Slots slots = slots_for_announcements();
     const uint64_t round = slots.ring.begin(1);
     const size_t in_round = slots.part_bytes - sizeof(Announcement);
-    const bool is_root = what.has_root() && me() == what.root;
-    size_t largest = announced_largest(what);
-    if (what.gives(me()) || is_root) {
+    const bool gives = what.gives(me());
+    size_t largest = gives ? largest_of_others(given_blocks_, me()) : 0;
+    if (gives) {
         slots.ring.await_free(round);
-        announce(slots, round, what, largest);
+        announce(slots, round, largest);
         slots.ring.publish(Signal::filled, round);
     }
-    bool fits = true;
-    if (!what.has_root() || is_root) {
-        const MovedBlock& given = given_blocks_[static_cast<size_t>(me())];
-        MovedBlock& taken = taken_blocks_[static_cast<size_t>(me())];
-        copy_own_block(given, taken);
-        fits = taken.place == nullptr || given.bytes <= taken.bytes;
-        taken.bytes = std::min(taken.bytes, given.bytes);
-    }
-    fits = listen(slots, round, what, &largest) && fits;
+    bool fits = !gives || take_own_block();
+    if (what.takes(me())) fits = listen(slots, round, what, &largest) && fits;
     slots.ring.publish(Signal::read, round);
-    const bool may_read = allows_single_copy() && !in_place && is_worth_single_copy(largest);
+    const bool may_read = !in_place && is_read_at_once(largest);
     if (largest > in_round && !(may_read && read_rest(what, in_round)))
         move_through_slots(
             what, in_round, largest,

@@ -70,8 +70,9 @@ class StagedCollectives {
     // The own one of those given to all. All ranks know how long each is, and the largest.
     void move_to_all(size_t largest, Transport transport) noexcept;
     // Of the other flows. A rank knows only the lengths of its own blocks; where there is a root,
-    // it knows all. in_place, on all ranks: what is given lies where what is taken goes. Afterwards
-    // taken_blocks() are as long as what came. False: more came than a block had room for.
+    // it knows all. To a root: who has a block of up to 4 KiB waits for nobody. in_place, on all
+    // ranks: what is given lies where what is taken goes. Afterwards taken_blocks() are as long as
+    // what came. False: more came than a block had room for.
     bool move_announced_blocks(const BlockMovement& what, bool in_place) noexcept;
 
     // All ranks can read the memory of all of these, by rank.
@@ -115,12 +116,16 @@ class StagedCollectives {
     template <class GivenTo, class TakenFrom>
     void move_through_slots(const BlockMovement& what, size_t begin, size_t largest,
                             const GivenTo& given_to, const TakenFrom& taken_from) noexcept;
+    bool gather_announced_blocks(int root) noexcept;
+    void give_rest(int root, uint64_t round, const MovedBlock& block) noexcept;
+    bool fetch_blocks(int root, uint64_t round) noexcept;
+    void fetch_rest(int root, uint64_t round, size_t longest) noexcept;
+    bool is_read_at_once(size_t bytes) const noexcept;
     struct Slots;
     Slots slots_for(const BlockMovement& what, size_t bytes) noexcept;
-    Slots slots_for_announcements(const BlockMovement& what) noexcept;
-    size_t announced_largest(const BlockMovement& what) const noexcept;
-    void announce(const Slots& slots, uint64_t round, const BlockMovement& what,
-                  size_t largest) noexcept;
+    Slots slots_for_announcements() noexcept;
+    void announce(const Slots& slots, uint64_t round, size_t largest) noexcept;
+    bool take_own_block() noexcept;
     bool listen(const Slots& slots, uint64_t round, const BlockMovement& what,
                 size_t* largest) noexcept;
     bool read_rest(const BlockMovement& what, size_t begin) noexcept;
@@ -141,6 +146,7 @@ class StagedCollectives {
     const std::vector<StagingBuffer*> buffers_;            // by rank
     std::vector<MovedBlock> given_blocks_, taken_blocks_;  // likewise
     SlotRing rings_[number_of_rings];
+    uint64_t given_ = 0, fetched_ = 0;    // rounds of this rank's own
     size_t part_bytes_[number_of_rings];  // of a slot, where each other rank has a part of it
     std::vector<Segment> slices_;         // of the call under way
     std::unique_ptr<unsigned char[]> kept_;

@@ -41,9 +41,10 @@ constexpr RingShape shape_of(SlotSize kind) noexcept {
 }
 
 // filled: others may read what this rank has put into its slot. reduced: they may read its part of
-// the result. read: this rank has read all that it had to, in everybody's slots.
-enum class Signal : uint8_t { filled, reduced, read };
-constexpr size_t number_of_signals = 3;
+// the result. read: this rank has read all that it had to, in everybody's slots. given, fetched:
+// rounds that are not the same on all, as each rank counts its own (gathered_blocks.cpp).
+enum class Signal : uint8_t { filled, reduced, read, given, fetched };
+constexpr size_t number_of_signals = 5;
 
 // A rank writes its own only. All zeros at first.
 struct StagingBuffer {
@@ -87,6 +88,7 @@ class SlotRing {
     int rank() const noexcept { return me_; }
     int ranks() const noexcept { return static_cast<int>(buffers_.size()); }
     size_t slot_bytes() const noexcept { return shape_of(kind_).slot_bytes; }
+    uint64_t slots() const noexcept { return shape_of(kind_).slots; }
 
     // The number of the first of so many rounds, which this rank takes part in from now on.
     uint64_t begin(uint64_t rounds) noexcept {
@@ -102,6 +104,7 @@ class SlotRing {
     // The own slot may be written: all have read what was in it.
     bool is_free(uint64_t round) noexcept;
     void await_free(uint64_t round) noexcept;
+    void await_all_free() noexcept { await_free(last_ + slots()); }
     void publish(Signal signal, uint64_t round) noexcept;
     // The last round for which the rank has published the signal.
     uint64_t last_published(Signal signal, int rank) const noexcept;
