@@ -100,7 +100,7 @@ void add_partners(std::vector<int16_t>& steps, int rank, int levels) {
 
 CombiningOrder order_of_scan(int rank, bool includes_own) {
     CombiningOrder order;
-    for (int bit = std::bit_width(static_cast<unsigned>(rank)); bit-- > 0;)
+    for (auto bit = static_cast<int>(std::bit_width(static_cast<unsigned>(rank))); bit-- > 0;)
         if ((rank >> bit & 1) != 0) add_partners(order.steps, rank ^ 1 << bit, bit);
     auto parts = static_cast<size_t>(std::popcount(static_cast<unsigned>(rank)));
     if (includes_own) {

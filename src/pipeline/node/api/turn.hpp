@@ -35,7 +35,7 @@ class Turn {
     Turn& operator=(const Turn&) = delete;
 
   private:
-    const TimedTurn timed_;
+    const TimedTurn timed_{};
 };
 
 // A path of this folder declined, since it is the library's turn.
