@@ -175,7 +175,6 @@ bool StagedCollectives::take_own_block() noexcept {
 
 // As in NodeComm::candidates_for(), but without a trial: its turns are of all sizes.
 bool StagedCollectives::is_read_at_once(size_t bytes) const noexcept {
-    constexpr size_t worth_a_system_call = size_t{32} << 10;
     const size_t from = settings().single_copy;
     return allows_single_copy() && bytes >= (from == 0 ? worth_a_system_call : from);
 }

@@ -10,7 +10,6 @@ namespace vecmpi::pipeline::node {
 
 // Bits by transport. Where VECMPI_SINGLE_COPY is a size, only the library is tried beside it.
 unsigned NodeComm::candidates_for(Collective collective, size_t bytes) const noexcept {
-    constexpr size_t worth_a_system_call = size_t{32} << 10;
     constexpr auto bit = [](Transport one) { return 1u << static_cast<unsigned>(one); };
     const size_t from = settings().single_copy;
     const bool is_set = from != 0 && from != SIZE_MAX;

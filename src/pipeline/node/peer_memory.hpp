@@ -23,6 +23,8 @@ bool is_readable(const PeerProcess& peer) noexcept;
 constexpr size_t tried_addresses = 4;
 bool are_readable(const PeerProcess& peer,
                   const std::array<uint64_t, tried_addresses>& addresses) noexcept;
+// From so many bytes on it may be faster than two copies.
+constexpr size_t worth_a_system_call = size_t{32} << 10;
 // All of it, or false.
 bool read_memory(const PeerProcess& peer, uint64_t from, void* to, size_t bytes) noexcept;
 

@@ -16,14 +16,6 @@ namespace {
 // Bytes of all others that everyone reads: that takes less than a second exchange of signals.
 constexpr size_t most_read_directly = size_t{12} << 10;
 
-// Its pages are there, but not yet in this process's page tables: the first rounds, which trials
-// time, would each take a fault.
-void map_pages_of(const StagingBuffer& buffer) noexcept {
-    constexpr size_t page_bytes = 4096;
-    const auto* const bytes = reinterpret_cast<const volatile unsigned char*>(&buffer);
-    for (size_t at = 0; at < sizeof buffer; at += page_bytes) static_cast<void>(bytes[at]);
-}
-
 }  // namespace
 
 // The library's pairwise exchange in place leaves the result in the place of the rank's slice as
@@ -48,7 +40,6 @@ StagedCollectives::StagedCollectives(int rank, std::vector<StagingBuffer*> buffe
       binomial_(doubling_),
       readable_(buffers_.size()),
       verdicts_(buffers_.size()) {
-    for (const StagingBuffer* buffer : buffers_) map_pages_of(*buffer);
     for (size_t i = 0; i < number_of_rings; ++i) {
         const size_t parts = std::max<size_t>(buffers_.size(), 2) - 1;
         part_bytes_[i] = rings_[i].slot_bytes() / parts / 8 * 8;
