@@ -27,8 +27,7 @@ unsigned fastest(const Trial::Times& times, unsigned candidates) noexcept {
     return best;
 }
 
-bool is_dropped(uint64_t time, uint64_t best, unsigned rounds_done, Trial::Calls calls) noexcept {
-    if (rounds_done == 1 && calls == Trial::Calls::are_short) return false;
+bool is_dropped(uint64_t time, uint64_t best, unsigned rounds_done) noexcept {
     const double slower =
         static_cast<double>(time) / static_cast<double>(std::max<uint64_t>(best, 1));
     return slower > (rounds_done == 1 ? 2 : 1.5);
@@ -41,14 +40,17 @@ void Trial::reopen() noexcept {
         side.least.store(untried, std::memory_order_relaxed);
         side.sum.store(0, std::memory_order_relaxed);
         side.turns.store(0, std::memory_order_relaxed);
+        side.turns_of_round.store(0, std::memory_order_relaxed);
     }
     begun_.store(0, std::memory_order_relaxed);
     round_.store(0, std::memory_order_relaxed);
+    cold_turns_.store(0, std::memory_order_relaxed);
     award(open);
 }
 
-void Trial::admit(unsigned candidates) noexcept {
+void Trial::admit(unsigned candidates, unsigned in_a_row) noexcept {
     alive_.store(static_cast<uint8_t>(candidates), std::memory_order_relaxed);
+    in_a_row_.store(static_cast<uint8_t>(in_a_row), std::memory_order_relaxed);
     if (std::has_single_bit(candidates)) award(nth(candidates, 0));
 }
 
@@ -56,19 +58,27 @@ unsigned Trial::next() noexcept {
     const unsigned alive = alive_.load(std::memory_order_relaxed);
     const auto number = static_cast<unsigned>(std::popcount(alive));
     const unsigned turn = begun_.fetch_add(1, std::memory_order_relaxed);
-    return nth(alive, (turn + round_.load(std::memory_order_relaxed)) % number);
+    const unsigned place = turn / in_a_row_.load(std::memory_order_relaxed);
+    return nth(alive, (place + round_.load(std::memory_order_relaxed)) % number);
 }
 
-bool Trial::note(unsigned candidate, uint64_t time) noexcept {
+bool Trial::note(unsigned candidate, uint64_t time, Memory memory) noexcept {
     Side& side = sides_[candidate];
-    const uint64_t least = side.least.load(std::memory_order_relaxed);
-    side.least.store(std::min(least, time), std::memory_order_relaxed);
     side.sum.fetch_add(time, std::memory_order_relaxed);
     side.turns.fetch_add(1, std::memory_order_relaxed);
+    const uint8_t cold_before = cold_turns_.load(std::memory_order_relaxed);
+    if (memory == Memory::cold && cold_before < most_cold_turns) {
+        cold_turns_.store(cold_before + 1, std::memory_order_relaxed);
+        begun_.fetch_sub(1, std::memory_order_relaxed);  // the same one once more
+        return false;
+    }
+    const uint64_t least = side.least.load(std::memory_order_relaxed);
+    side.least.store(std::min(least, time), std::memory_order_relaxed);
+    side.turns_of_round.fetch_add(1, std::memory_order_relaxed);
     const unsigned alive = alive_.load(std::memory_order_relaxed);
-    const unsigned round = round_.load(std::memory_order_relaxed);
+    const unsigned wanted = in_a_row_.load(std::memory_order_relaxed);
     for (unsigned i = 0; i < most_candidates; ++i)
-        if (is_among(alive, i) && sides_[i].turns.load(std::memory_order_relaxed) <= round)
+        if (is_among(alive, i) && sides_[i].turns_of_round.load(std::memory_order_relaxed) < wanted)
             return false;
     return winner() == open;
 }
@@ -80,7 +90,7 @@ Trial::Times Trial::least() const noexcept {
     return times;
 }
 
-void Trial::judge(const Times& least, Calls calls) noexcept {
+void Trial::judge(const Times& least) noexcept {
     const unsigned alive = alive_.load(std::memory_order_relaxed);
     const unsigned done = round_.load(std::memory_order_relaxed) + 1u;
     uint64_t best = untried;
@@ -88,9 +98,10 @@ void Trial::judge(const Times& least, Calls calls) noexcept {
         if (is_among(alive, i)) best = std::min(best, least[i]);
     unsigned kept = alive;
     for (unsigned i = 0; i < most_candidates; ++i)
-        if (is_among(alive, i) && is_dropped(least[i], best, done, calls)) kept &= ~(1u << i);
+        if (is_among(alive, i) && is_dropped(least[i], best, done)) kept &= ~(1u << i);
     if (done == rounds || std::popcount(kept) == 1) return award(fastest(least, kept));
     alive_.store(static_cast<uint8_t>(kept), std::memory_order_relaxed);
+    for (Side& side : sides_) side.turns_of_round.store(0, std::memory_order_relaxed);
     begun_.store(0, std::memory_order_relaxed);
     round_.store(static_cast<uint8_t>(done), std::memory_order_relaxed);
 }

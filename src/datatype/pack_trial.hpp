@@ -22,10 +22,9 @@ inline Packer whose_turn(Trial& trial) noexcept { return static_cast<Packer>(tri
 
 // That one took `ns` for `bytes` of the stream.
 inline void note_turn(Trial& trial, Packer who, uint64_t ns, int64_t bytes) noexcept {
-    constexpr uint64_t ps_in_ns = 1000, long_ns = 1'000'000;
-    const auto calls = ns < long_ns ? Trial::Calls::are_short : Trial::Calls::are_long;
+    constexpr uint64_t ps_in_ns = 1000;
     if (trial.note(static_cast<unsigned>(who), ns * ps_in_ns / static_cast<uint64_t>(bytes)))
-        trial.judge(trial.least(), calls);
+        trial.judge(trial.least());
 }
 
 // Streams of one length class share a trial: what is faster in a cache may not be beyond it.

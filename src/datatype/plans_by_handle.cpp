@@ -163,7 +163,10 @@ void empty(Place& place, Unused& unused) noexcept {
 
 HeldPlan::HeldPlan(MPI_Datatype of, std::unique_ptr<const PlanSteps> steps,
                    uint64_t digest_of_type) noexcept
-    : type(of), digest(digest_of_type), plan(std::move(steps)) {}
+    : type(of), digest(digest_of_type), plan(std::move(steps)) {
+    for (auto& of_direction : trials)
+        of_direction[length_classes - 1].admit(0b11, Trial::long_calls_in_a_row);
+}
 
 PlanInUse::PlanInUse(MPI_Datatype type) noexcept {
     const Place* const place = find(type);

@@ -9,14 +9,20 @@
 
 namespace vecmpi::base {
 
-// Candidates serve calls in turns. After each round, in which all had a turn, those that are
+// Candidates serve calls in turns. After each round, in which all had theirs, those that are
 // clearly slower are dropped, so that what a trial costs is bounded; after the last one the least
 // time of each decides, so that an interrupted call decides nothing. Who tries on several ranks
-// gives judge() times that are equal on all of them, and then all choose alike.
+// notes or judges by times that are equal on all of them, and then all choose alike.
 // Any number of threads may take turns: where two note at once one time may be lost.
 class Trial {
   public:
-    static constexpr unsigned most_candidates = 3, rounds = 5;
+    static constexpr unsigned most_candidates = 3, rounds = 3;
+    // Turns that one candidate has in a row: the first after another one's finds the caches full of
+    // the other's data. Where calls are long this matters less, and a slow candidate costs more.
+    static constexpr unsigned calls_in_a_row = 3, long_calls_in_a_row = 1;
+    static constexpr unsigned most_turns = rounds * calls_in_a_row;  // of one candidate, not cold
+    // That are left out, in a whole trial.
+    static constexpr unsigned most_cold_turns = 64;
     static constexpr unsigned open = UINT8_MAX;  // no winner yet
     static constexpr uint64_t untried = UINT64_MAX;
     using Times = std::array<uint64_t, most_candidates>;  // by candidate
@@ -38,19 +44,18 @@ class Trial {
     // All begins anew.
     void reopen() noexcept;
     // Other candidates than were said first. Before the first turn. Of one alone nothing is tried.
-    void admit(unsigned candidates) noexcept;
+    void admit(unsigned candidates, unsigned in_a_row = calls_in_a_row) noexcept;
 
-    // Whose turn it is. The order changes from round to round: a program that alternates between
-    // two kinds of calls has all candidates timed with both.
+    // Whose turn it is. The order changes from round to round.
     unsigned next() noexcept;
     // It took so long, in any unit. True where this has ended the round: judge() is due.
-    bool note(unsigned candidate, uint64_t time) noexcept;
+    // A cold turn touched memory that nobody had touched yet and says little of those to come: the
+    // next one is the same candidate's.
+    enum class Memory : uint8_t { warm, cold };
+    bool note(unsigned candidate, uint64_t time, Memory memory = Memory::warm) noexcept;
     Times least() const noexcept;
-    // least: of this trial, or the slowest rank's. The first call of a candidate may be slow for
-    // its own reasons, such as memory that nobody has touched yet: so it counts alone only where
-    // calls are long.
-    enum class Calls : uint8_t { are_short, are_long };
-    void judge(const Times& least, Calls calls) noexcept;
+    // least: of this trial, or the slowest rank's.
+    void judge(const Times& least) noexcept;
 
     // What its turns took longer than if the winner had served them.
     uint64_t cost(const Times& least) const noexcept;
@@ -58,9 +63,10 @@ class Trial {
   private:
     struct Side {
         std::atomic<uint64_t> least{untried}, sum{0};
-        std::atomic<uint32_t> turns{0};
+        std::atomic<uint32_t> turns{0}, turns_of_round{0};  // the latter without cold ones
     };
-    std::atomic<uint8_t> winner_{open}, alive_, round_{0};
+    std::atomic<uint8_t> winner_{open}, alive_, round_{0}, in_a_row_{calls_in_a_row},
+        cold_turns_{0};
     std::atomic<uint32_t> begun_{0};  // turns of this round
     Side sides_[most_candidates];
 };

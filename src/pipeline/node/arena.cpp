@@ -157,8 +157,7 @@ void clear(Mailbox* mailbox) noexcept {
     };
     for (auto& finished : mailbox->finished) finished.store(0, std::memory_order_relaxed);
     mailbox->closed.store(0, std::memory_order_relaxed);
-    mailbox->calls.store(0, std::memory_order_relaxed);
-    for (Mailbox::TurnPost& post : mailbox->turns) post.number.store(0, std::memory_order_relaxed);
+    mailbox->turns.clear();
     clear_lines(mailbox->butterfly);
     clear_lines(mailbox->one_way);
 }

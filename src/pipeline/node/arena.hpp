@@ -15,6 +15,7 @@
 
 #include "pipeline/node/api/butterfly.hpp"
 #include "staging_buffer.hpp"
+#include "turn_board.hpp"
 
 namespace vecmpi::pipeline::node {
 
@@ -33,9 +34,9 @@ static_assert(arena_bytes <= size_t{4} << 20);
 enum class OneWay : unsigned { reduce, bcast };
 constexpr unsigned number_of_one_way = 2;
 
-// A rank writes its own mailboxes only. All zeros at first. A call that the library refuses on one
-// rank alone is as if not made. So kinds of calls that MPICH tells apart by tags have lines and
-// sequence numbers of their own.
+// A rank writes its own mailboxes only, but for the board. All zeros at first. A call that the
+// library refuses on one rank alone is as if not made. So kinds of calls that MPICH tells apart by
+// tags have lines and sequence numbers of their own.
 struct Mailbox {
     // That one rank needs for a run of the butterfly: 2048 ranks a node and more.
     static constexpr unsigned butterfly_lines = 12;
@@ -49,13 +50,8 @@ struct Mailbox {
     // The last sequence number of each kind of which this rank has read all that it had to.
     // Released.
     alignas(64) std::atomic<uint64_t> finished[number_of_one_way];
-    // How many calls this rank has begun, and its turns in trials: the last two. The number is
-    // released last.
-    struct TurnPost {
-        std::atomic<uint64_t> number, what;
-    };
-    alignas(64) std::atomic<uint64_t> calls;
-    TurnPost turns[2];
+    // Turns of trials: the first rank's board is everybody's.
+    alignas(64) TurnBoard turns;
     kernels::Line butterfly[butterfly_depth][butterfly_lines];
     kernels::Line one_way[number_of_one_way][one_way_lines];
 };

@@ -116,7 +116,6 @@ NodeCall NodeComm::begin_call(Call call, MPI_Comm comm, Collective collective,
     const unsigned winner = trials_.of(collective, bytes).trial.winner();
     if (winner == base::Trial::open || calls_ >= next_check_)
         return begin_turn(staged, collective, bytes);
-    say_that_call_began();
     return call_by(winner, staged);
 }
 

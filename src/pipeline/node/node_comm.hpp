@@ -86,12 +86,12 @@ class NodeComm {
                 collective == Collective::bcast || collective == Collective::barrier);
     }
     NodeCall begin_turn(StagedCollectives* staged, Collective collective, size_t bytes) noexcept;
-    bool all_take_turn(uint64_t what) noexcept;
-    void say_that_call_began() noexcept {
-        mailbox(rank()).calls.store(calls_, std::memory_order_release);
-    }
+    bool all_take_turn(uint32_t what) noexcept;
     NodeCall call_by(unsigned transport, StagedCollectives* staged) noexcept;
-    base::Trial::Times slowest(const base::Trial::Times& own) noexcept;
+    struct TurnTime {
+        uint64_t ns, is_cold;
+    };
+    TurnTime slowest(const TurnTime& own) noexcept;
     uint64_t begin(OneWay kind) noexcept;
     void end(OneWay kind) noexcept;
     static void await(const kernels::Line& line, uint64_t sequence) noexcept;
@@ -114,7 +114,8 @@ class NodeComm {
     uint64_t turns_ = 0;                                    // of trials
     static constexpr uint64_t calls_between_checks = 1021;  // a prime: programs repeat their calls
     uint64_t next_check_ = calls_between_checks;
-    bool no_trials_ = false;  // any more: some rank was in another call than the others
+    unsigned called_off_ = 0;  // turns
+    bool no_trials_ = false;   // any more: too often some rank did not come
     bool staged_decided_ = false;
     uint32_t own_buffer_ = no_staging_buffer;
     std::unique_ptr<StagedCollectives> staged_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Turns of a trial on one node: all ranks begin them together, are timed, and judge alike.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -7,6 +9,23 @@
 #include "node_comm.hpp"
 
 namespace vecmpi::pipeline::node {
+
+namespace {
+
+uint64_t faults_of_thread() noexcept {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return static_cast<uint64_t>(usage.ru_minflt);
+}
+
+// Page faults took a tenth of the time or more. A library's shared memory is touched page by page
+// in its first calls, which may take ten times as long as later ones.
+base::Trial::Memory memory_of(uint64_t faults, uint64_t ns) noexcept {
+    constexpr uint64_t fault_ns = 1000, share = 10;  // 0.5 to 4 us were seen
+    return faults * fault_ns * share > ns ? base::Trial::Memory::cold : base::Trial::Memory::warm;
+}
+
+}  // namespace
 
 // Bits by transport. Where VECMPI_SINGLE_COPY is a size, only the library is tried beside it.
 unsigned NodeComm::candidates_for(Collective collective, size_t bytes) const noexcept {
@@ -25,51 +44,52 @@ unsigned NodeComm::candidates_for(Collective collective, size_t bytes) const noe
     return candidates;
 }
 
-// All ranks wait here for each other, so that nobody is timed while he waits for who is late. A
-// rank whose own call the library has refused may be in another call meanwhile. It says so, by its
-// post or by its number of calls, and stays untried. Everybody finds the same, since a post stays
-// until all have begun the next turn.
-bool NodeComm::all_take_turn(uint64_t what) noexcept {
-    const uint64_t number = ++turns_;
-    Mailbox::TurnPost& own = mailbox(rank()).turns[number % 2];
-    own.what.store(what, std::memory_order_relaxed);
-    own.number.store(number, std::memory_order_release);
-    say_that_call_began();
-    doors_.ring_all();
-    bool all_same = true;
-    for (const MailboxOfRank& one : mailboxes_) {
-        const Mailbox::TurnPost& post = one.mailbox->turns[number % 2];
-        bool posted = false;
-        offload::wait_for_memory([&]() noexcept {
-            const bool is_elsewhere = one.mailbox->calls.load(std::memory_order_acquire) >= calls_;
-            posted = post.number.load(std::memory_order_acquire) >= number;
-            return posted || is_elsewhere;
-        });
-        all_same = all_same && posted && post.what.load(std::memory_order_relaxed) == what;
-    }
-    return all_same;
+// All ranks wait here for each other, so that nobody is timed while he waits for who is late. False
+// on all of them where one did not come: its own call was refused by the library, or it sends
+// something first that another rank awaits before it comes here.
+bool NodeComm::all_take_turn(uint32_t what) noexcept {
+    constexpr uint64_t longest_wait_ns = 1'000'000'000;
+    constexpr unsigned most_called_off = 3;
+    const auto number = static_cast<uint16_t>(++turns_);
+    const auto all = static_cast<unsigned>(ranks());
+    TurnBoard& board = mailbox(0).turns;
+    Meeting meeting = board.arrive(number, what, all);
+    if (meeting != Meeting::open) doors_.ring_all();
+    const uint64_t begun_ns = monotonic_ns();
+    offload::wait_for_memory([&]() noexcept {
+        if (meeting == Meeting::open) meeting = board.look(number, all);
+        if (meeting == Meeting::open && monotonic_ns() - begun_ns > longest_wait_ns)
+            meeting = board.call_off(number, all);
+        return meeting != Meeting::open;
+    });
+    if (meeting == Meeting::complete) return true;
+    no_trials_ = ++called_off_ >= most_called_off;
+    return false;
 }
 
 NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
                               size_t bytes) noexcept {
+    constexpr size_t long_bytes = size_t{1} << 20;
     base::Trial& trial = trials_.of(collective, bytes).trial;
     const unsigned candidates = candidates_for(collective, bytes);
     const bool is_check = trial.winner() != base::Trial::open;
     if (is_check) next_check_ = calls_ + calls_between_checks;
-    if (!is_check && !trial.has_begun()) trial.admit(candidates);
-    if (std::has_single_bit(candidates) || no_trials_) {
-        say_that_call_began();
+    if (!is_check && !trial.has_begun())
+        trial.admit(candidates, bytes < long_bytes ? base::Trial::calls_in_a_row
+                                                   : base::Trial::long_calls_in_a_row);
+    if (std::has_single_bit(candidates) || no_trials_)
         return call_by(trial.winner() != base::Trial::open ? trial.winner() : 0, staged);
-    }
     const unsigned candidate = is_check ? trial.winner() : trial.next();
-    const uint64_t what = calls_ << 20 | static_cast<uint64_t>(collective) << 12 |
-                          uint64_t{size_class(bytes)} << 4 | candidate;
-    if (!all_take_turn(what)) {
-        no_trials_ = true;
-        return call_by(is_check ? candidate : 0, staged);
-    }
-    const TimedTurn turn{
-        this, bytes, monotonic_ns(), collective, static_cast<uint8_t>(candidate), is_check};
+    const auto what =
+        static_cast<uint32_t>((calls_ & UINT16_MAX) << 12 | static_cast<unsigned>(collective) << 7 |
+                              size_class(bytes) << 2 | candidate);
+    static_assert(number_of_collectives <= 1 << 5 && size_classes <= 1 << 5 &&
+                  base::Trial::most_candidates <= 1 << 2);
+    if (!all_take_turn(what)) return call_by(is_check ? candidate : 0, staged);
+    const TimedTurn turn{this,           bytes,
+                         monotonic_ns(), faults_of_thread(),
+                         collective,     static_cast<uint8_t>(candidate),
+                         is_check};
     if (static_cast<Transport>(candidate) == Transport::library) {
         librarys_turn = turn;
         return call_by(candidate, staged);
@@ -77,41 +97,41 @@ NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
     return {this, staged, static_cast<Transport>(candidate), Turn(turn)};
 }
 
-base::Trial::Times NodeComm::slowest(const base::Trial::Times& own) noexcept {
-    base::Trial::Times times = own;
+NodeComm::TurnTime NodeComm::slowest(const TurnTime& own) noexcept {
+    TurnTime slowest = own;
     kernels::Line value;
-    unsigned char* const data = data_of(value, sizeof times);
-    static_assert(sizeof times <= kernels::line_data_bytes);
+    constexpr size_t bytes = sizeof slowest;
+    static_assert(bytes <= kernels::line_data_bytes);
     const auto read = [](const kernels::Line& line) noexcept {
-        base::Trial::Times of;
-        std::memcpy(&of, data_of(line, sizeof of), sizeof of);
+        TurnTime of;
+        std::memcpy(&of, data_of(line, bytes), bytes);
         return of;
     };
-    std::memcpy(data, &times, sizeof times);
+    std::memcpy(data_of(value, bytes), &slowest, bytes);
     allreduce(
-        value, sizeof times,
+        value, bytes,
         [&](const kernels::Line& left, const kernels::Line& right, kernels::Line& into) noexcept {
-            const base::Trial::Times a = read(left), b = read(right);
-            for (size_t i = 0; i < times.size(); ++i) times[i] = std::max(a[i], b[i]);
-            std::memcpy(data_of(into, sizeof times), &times, sizeof times);
+            const TurnTime a = read(left), b = read(right);
+            slowest = {std::max(a.ns, b.ns), std::max(a.is_cold, b.is_cold)};
+            std::memcpy(data_of(into, bytes), &slowest, bytes);
         });
     return read(value);
 }
 
 void NodeComm::end_turn(const TimedTurn& turn) noexcept {
-    const uint64_t ns = monotonic_ns() - turn.begun_ns;
+    const uint64_t own_ns = monotonic_ns() - turn.begun_ns;
+    const auto memory = memory_of(faults_of_thread() - turn.faults_before, own_ns);
+    const auto [ns, is_cold] = slowest({own_ns, memory == base::Trial::Memory::cold});
     NodeTrial& one = trials_.of(turn.collective, turn.bytes);
     if (turn.is_check) {
-        base::Trial::Times own;
-        own.fill(ns);
-        count(Counter::trials_again, one.check(slowest(own)[0]));
+        count(Counter::trials_again, one.check(ns));
         return;
     }
-    if (!one.trial.note(turn.candidate, ns)) return;
-    const base::Trial::Times times = slowest(one.trial.least());
-    constexpr size_t long_bytes = size_t{1} << 20;
-    one.trial.judge(times, turn.bytes < long_bytes ? base::Trial::Calls::are_short
-                                                   : base::Trial::Calls::are_long);
+    if (!one.trial.note(turn.candidate, ns,
+                        is_cold != 0 ? base::Trial::Memory::cold : base::Trial::Memory::warm))
+        return;
+    const base::Trial::Times times = one.trial.least();
+    one.trial.judge(times);
     const unsigned winner = one.trial.winner();
     if (winner == base::Trial::open) return;
     one.winner_ns = times[winner];
