@@ -27,7 +27,8 @@ unsigned fastest(const Trial::Times& times, unsigned candidates) noexcept {
     return best;
 }
 
-bool is_dropped(uint64_t time, uint64_t best, unsigned rounds_done) noexcept {
+bool is_dropped(uint64_t time, uint64_t best, unsigned rounds_done, Trial::Calls calls) noexcept {
+    if (rounds_done == 1 && calls == Trial::Calls::are_short) return false;
     const double slower =
         static_cast<double>(time) / static_cast<double>(std::max<uint64_t>(best, 1));
     return slower > (rounds_done == 1 ? 2 : 1.5);
@@ -48,9 +49,15 @@ void Trial::reopen() noexcept {
     award(open);
 }
 
-void Trial::admit(unsigned candidates, unsigned in_a_row) noexcept {
+void Trial::begin_rematch(unsigned candidates) noexcept {
+    reopen();
     alive_.store(static_cast<uint8_t>(candidates), std::memory_order_relaxed);
-    in_a_row_.store(static_cast<uint8_t>(in_a_row), std::memory_order_relaxed);
+    round_.store(1, std::memory_order_relaxed);
+}
+
+void Trial::admit(unsigned candidates, Calls calls) noexcept {
+    alive_.store(static_cast<uint8_t>(candidates), std::memory_order_relaxed);
+    calls_.store(calls, std::memory_order_relaxed);
     if (std::has_single_bit(candidates)) award(nth(candidates, 0));
 }
 
@@ -58,8 +65,7 @@ unsigned Trial::next() noexcept {
     const unsigned alive = alive_.load(std::memory_order_relaxed);
     const auto number = static_cast<unsigned>(std::popcount(alive));
     const unsigned turn = begun_.fetch_add(1, std::memory_order_relaxed);
-    const unsigned place = turn / in_a_row_.load(std::memory_order_relaxed);
-    return nth(alive, (place + round_.load(std::memory_order_relaxed)) % number);
+    return nth(alive, (turn + round_.load(std::memory_order_relaxed)) % number);
 }
 
 bool Trial::note(unsigned candidate, uint64_t time, Memory memory) noexcept {
@@ -76,9 +82,8 @@ bool Trial::note(unsigned candidate, uint64_t time, Memory memory) noexcept {
     side.least.store(std::min(least, time), std::memory_order_relaxed);
     side.turns_of_round.fetch_add(1, std::memory_order_relaxed);
     const unsigned alive = alive_.load(std::memory_order_relaxed);
-    const unsigned wanted = in_a_row_.load(std::memory_order_relaxed);
     for (unsigned i = 0; i < most_candidates; ++i)
-        if (is_among(alive, i) && sides_[i].turns_of_round.load(std::memory_order_relaxed) < wanted)
+        if (is_among(alive, i) && sides_[i].turns_of_round.load(std::memory_order_relaxed) == 0)
             return false;
     return winner() == open;
 }
@@ -93,12 +98,13 @@ Trial::Times Trial::least() const noexcept {
 void Trial::judge(const Times& least) noexcept {
     const unsigned alive = alive_.load(std::memory_order_relaxed);
     const unsigned done = round_.load(std::memory_order_relaxed) + 1u;
+    const Calls calls = calls_.load(std::memory_order_relaxed);
     uint64_t best = untried;
     for (unsigned i = 0; i < most_candidates; ++i)
         if (is_among(alive, i)) best = std::min(best, least[i]);
     unsigned kept = alive;
     for (unsigned i = 0; i < most_candidates; ++i)
-        if (is_among(alive, i) && is_dropped(least[i], best, done)) kept &= ~(1u << i);
+        if (is_among(alive, i) && is_dropped(least[i], best, done, calls)) kept &= ~(1u << i);
     if (done == rounds || std::popcount(kept) == 1) return award(fastest(least, kept));
     alive_.store(static_cast<uint8_t>(kept), std::memory_order_relaxed);
     for (Side& side : sides_) side.turns_of_round.store(0, std::memory_order_relaxed);

@@ -165,7 +165,7 @@ HeldPlan::HeldPlan(MPI_Datatype of, std::unique_ptr<const PlanSteps> steps,
                    uint64_t digest_of_type) noexcept
     : type(of), digest(digest_of_type), plan(std::move(steps)) {
     for (auto& of_direction : trials)
-        of_direction[length_classes - 1].admit(0b11, Trial::long_calls_in_a_row);
+        of_direction[length_classes - 1].admit(0b11, Trial::Calls::are_long);
 }
 
 PlanInUse::PlanInUse(MPI_Datatype type) noexcept {

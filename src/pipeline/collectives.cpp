@@ -11,6 +11,13 @@ namespace {
 bool is_blocking(const CollectiveForm& form) noexcept {
     return form.kind == CollectiveForm::Kind::blocking;
 }
+
+// On one node, where nothing is set, only the library is left. So its calls cost no more questions.
+bool only_library_is_left(Decline& decline) noexcept {
+    if (is_schedule_thinkable(!offload::agreement().one_node, settings())) return false;
+    decline.note(Counter::decline_layout);
+    return true;
+}
 }  // namespace
 
 std::optional<int> barrier(const CollectiveForm& form, MPI_Comm comm) noexcept {
@@ -21,6 +28,7 @@ std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, vo
                              MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                              MPI_Comm comm) noexcept {
     Decline decline;
+    if (!is_user_op(op) && only_library_is_left(decline)) return decline.count_unless({});
     std::optional<int> rc;
     if (is_blocking(form))
         rc = small_allreduce_over_nodes(form.call, sendbuf, recvbuf, count, datatype, op, comm);
@@ -36,6 +44,7 @@ std::optional<int> reduce(const CollectiveForm& form, const void* sendbuf, void*
                           MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
                           MPI_Comm comm) noexcept {
     Decline decline;
+    if (only_library_is_left(decline)) return decline.count_unless({});
     auto rc = scheduled_reduce(form, sendbuf, recvbuf, count, datatype, op, root, comm, decline);
     if (!rc && is_blocking(form))
         rc = segmented_reduce(sendbuf, recvbuf, count, datatype, op, root, comm, decline);
@@ -47,6 +56,7 @@ std::optional<int> reduce_scatter(const CollectiveForm& form, const void* sendbu
                                   MPI_Comm comm) noexcept {
     Decline decline;
     if (recvcounts.missing()) return std::nullopt;
+    if (only_library_is_left(decline)) return decline.count_unless({});
     const RankCounts counts(recvcounts);
     auto rc = scheduled_reduce_scatter(form, sendbuf, recvbuf, counts, datatype, op, comm, decline);
     if (!rc && is_blocking(form) && recvcounts.as_ints() != nullptr)
@@ -58,6 +68,7 @@ std::optional<int> reduce_scatter_block(const CollectiveForm& form, const void* 
                                         void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
                                         MPI_Op op, MPI_Comm comm) noexcept {
     Decline decline;
+    if (only_library_is_left(decline)) return decline.count_unless({});
     const RankCounts counts(recvcount);
     auto rc = scheduled_reduce_scatter(form, sendbuf, recvbuf, counts, datatype, op, comm, decline);
     if (!rc && is_blocking(form))
@@ -68,6 +79,7 @@ std::optional<int> reduce_scatter_block(const CollectiveForm& form, const void* 
 std::optional<int> bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
                          MPI_Datatype datatype, int root, MPI_Comm comm) noexcept {
     Decline decline;
+    if (only_library_is_left(decline)) return decline.count_unless({});
     auto rc = scheduled_bcast(form, buffer, count, datatype, root, comm, decline);
     if (!rc && is_blocking(form))
         rc = segmented_bcast(buffer, count, datatype, root, comm, decline);
@@ -78,6 +90,7 @@ std::optional<int> allgather(const CollectiveForm& form, const void* sendbuf, MP
                              MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                              MPI_Datatype recvtype, MPI_Comm comm) noexcept {
     Decline decline;
+    if (only_library_is_left(decline)) return decline.count_unless({});
     auto rc = scheduled_allgather(form, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                   comm, decline);
     if (!rc && is_blocking(form))
@@ -91,6 +104,7 @@ std::optional<int> allgatherv(const CollectiveForm& form, const void* sendbuf, M
                               offload::RankArray displs, MPI_Datatype recvtype,
                               MPI_Comm comm) noexcept {
     Decline decline;
+    if (only_library_is_left(decline)) return decline.count_unless({});
     return decline.count_unless(scheduled_allgatherv(form, sendbuf, sendcount, sendtype, recvbuf,
                                                      recvcounts, displs, recvtype, comm, decline));
 }

@@ -49,35 +49,31 @@ TEST_CASE("the fastest candidate wins, a preferred one if it is nearly as fast",
     }
 }
 
-TEST_CASE("all have as many turns, some in a row, each in every place of a round", "[trial]") {
-    constexpr unsigned row = Trial::calls_in_a_row;
+TEST_CASE("all have as many turns, each in every place of a round", "[trial]") {
     Trial two, three(0b111);
     const std::vector<unsigned> of_two = turns_of(two, {100, 100, 1});
-    CHECK(of_two.size() == 2 * Trial::most_turns);
-    CHECK(turns_of(of_two, 0) == Trial::most_turns);
-    CHECK(of_two[0] != of_two[2 * row]);
+    CHECK(of_two.size() == 2 * Trial::rounds);
+    CHECK(turns_of(of_two, 0) == Trial::rounds);
+    for (const size_t first : {0, 1})  // a program that alternates between two kinds of calls
+        CHECK(of_two[first] != of_two[first + 2]);
     const std::vector<unsigned> of_three = turns_of(three, {100, 100, 100});
-    CHECK(of_three.size() == 3 * Trial::most_turns);
-    for (unsigned i = 0; i < 3; ++i) CHECK(turns_of(of_three, i) == Trial::most_turns);
-    for (size_t first = 0; first < 3; ++first) {
-        const size_t at = first * row;
-        CHECK(of_three[at] == of_three[at + row - 1]);
-        CHECK(of_three[at] + of_three[3 * row + at] + of_three[6 * row + at] == 3);
-    }
+    CHECK(of_three.size() == 3 * Trial::rounds);
+    for (unsigned i = 0; i < 3; ++i) CHECK(turns_of(of_three, i) == Trial::rounds);
+    for (size_t first = 0; first < 3; ++first)
+        CHECK(of_three[first] + of_three[3 + first] + of_three[6 + first] == 3);
 }
 
 TEST_CASE("who is clearly slower is dropped, so a trial's cost is bounded", "[trial]") {
-    constexpr unsigned row = Trial::calls_in_a_row;
     const Trial::Times times{100, 160, 1000};
     Trial of_long, of_short(0b111);
-    of_long.admit(0b111, Trial::long_calls_in_a_row);
+    of_long.admit(0b111, Trial::Calls::are_long);
     const std::vector<unsigned> turns = turns_of(of_long, times);
     CHECK(turns_of(turns, 2) == 1);
     CHECK(turns_of(turns, 1) == 2);
     CHECK(of_long.winner() == 0);
     CHECK(of_long.cost(times) == 900 + 2 * 60);
     turns_of(of_short, times);
-    CHECK(of_short.cost(times) == row * 900 + 2 * row * 60);
+    CHECK(of_short.cost(times) == 2 * 900 + 2 * 60);
 }
 
 TEST_CASE("one slow call of many decides nothing", "[trial]") {
@@ -89,7 +85,7 @@ TEST_CASE("one slow call of many decides nothing", "[trial]") {
         if (trial.note(who, is_interrupted ? 100'000 : 200 - 20 * who)) trial.judge(trial.least());
     }
     CHECK(trial.winner() == 1);
-    CHECK(turns[0] == Trial::most_turns);
+    CHECK(turns[0] == Trial::rounds);
 }
 
 TEST_CASE("cold turns do not count, unless nearly all are cold", "[trial]") {
@@ -105,7 +101,7 @@ TEST_CASE("cold turns do not count, unless nearly all are cold", "[trial]") {
             warming.judge(warming.least());
     }
     CHECK(warming.winner() == 1);
-    CHECK(turns == 2 * Trial::most_turns + 20);
+    CHECK(turns == 2 * Trial::rounds + 20);
     turns = 0;
     while (cold.winner() == Trial::open) {
         const unsigned who = cold.next();
@@ -113,12 +109,11 @@ TEST_CASE("cold turns do not count, unless nearly all are cold", "[trial]") {
         if (cold.note(who, 100 + 20 * who, Trial::Memory::cold)) cold.judge(cold.least());
     }
     CHECK(cold.winner() == 0);
-    CHECK(turns == 2 * Trial::most_turns + Trial::most_cold_turns);
+    CHECK(turns == 2 * Trial::rounds + Trial::most_cold_turns);
 }
 
 TEST_CASE("a trial asks for judgement once a round, and never after its end", "[trial]") {
     Trial trial;
-    trial.admit(0b11, 1);
     CHECK_FALSE(trial.has_begun());
     CHECK(trial.least() == Trial::Times{untried, untried, untried});
     CHECK_FALSE(trial.note(trial.next(), 5));
@@ -148,10 +143,10 @@ TEST_CASE("the times that are judged by may be another rank's", "[trial]") {
 
 TEST_CASE("of one candidate nothing is tried", "[trial]") {
     Trial trial(0b111);
-    trial.admit(0b100);
+    trial.admit(0b100, Trial::Calls::are_short);
     CHECK(trial.winner() == 2);
     Trial others;
-    others.admit(0b101);
+    others.admit(0b101, Trial::Calls::are_short);
     CHECK(others.winner() == Trial::open);
     turns_of(others, {100, 1, 50});
     CHECK(others.winner() == 2);

@@ -287,9 +287,9 @@ TEST_CASE("receives longer than their messages show whether a plan may serve",
     for (size_t compared = 0; compared < 4096; compared += coming)
         CHECK_FALSE(receive(type, 1, 1000, coming));
     unsigned by_plan = 0;
-    for (unsigned i = 0; i < 2 * Trial::most_turns; ++i) by_plan += receive(type, 1, 1000, coming);
+    for (unsigned i = 0; i < 2 * Trial::rounds; ++i) by_plan += receive(type, 1, 1000, coming);
     CHECK(by_plan > 0);
-    CHECK(by_plan < 2 * Trial::most_turns);
+    CHECK(by_plan < 2 * Trial::rounds);
 }
 
 TEST_CASE("a difference counts though another message showed none", "[datatype][messages]") {
@@ -343,9 +343,9 @@ TEST_CASE("library and plan share the messages until one has won", "[datatype][m
     const auto move = [&] { return receiving ? receive(type) : send(type); };
     CHECK_FALSE(move());  // compared
     unsigned by_plan = 0;
-    for (unsigned i = 0; i < 2 * Trial::most_turns; ++i) by_plan += move();
+    for (unsigned i = 0; i < 2 * Trial::rounds; ++i) by_plan += move();
     CHECK(by_plan > 0);
-    CHECK(by_plan < 2 * Trial::most_turns);
+    CHECK(by_plan < 2 * Trial::rounds);
     for (int i = 0; i < 10; ++i) CHECK(move());
 }
 

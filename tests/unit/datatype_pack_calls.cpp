@@ -96,7 +96,7 @@ bool run(const PackCall& call, Library_is how = Library_is::slow) {
     return false;
 }
 
-constexpr unsigned most_turns = 2 * Trial::most_turns;
+constexpr unsigned most_turns = 2 * Trial::rounds;
 
 // How many calls the library served before a plan did, which has won its trial then; `most` if
 // none did.
@@ -265,7 +265,7 @@ TEST_CASE("library and plan share the calls until one has won", "[datatype]") {
     CHECK(plans_of(packing, Library_is::slow, 100) == 100);
     const unsigned turns = plans_of(unpacking, Library_is::fast, most_turns);
     CHECK(turns > 0);
-    CHECK(turns <= Trial::most_turns);
+    CHECK(turns <= Trial::rounds);
     CHECK(plans_of(unpacking, Library_is::fast, 100) == 0);
     CHECK(plans_of(longer, Library_is::slow, most_turns) < most_turns);
     CHECK(plans_of(longer, Library_is::slow, 100) == 100);

@@ -77,3 +77,77 @@ TEST_CASE("memory of a process is read whole, or not at all", "[node]") {
     CHECK(are_readable(self, {address, address + 3, address + 4, address}));
     CHECK_FALSE(are_readable(self, {address, address + 3, 16, address}));
 }
+
+TEST_CASE("winner and rivals meet again, ever more rarely while the winner stays", "[node]") {
+    NodeTrial one;
+    one.trial.award(2);
+    CHECK(one.rivals(0b101) == 0b101);  // adopted
+    const auto play = [&](uint64_t first, uint64_t second, uint64_t third) {
+        one.trial.begin_rematch(0b111);
+        const base::Trial::Times times{first, second, third};
+        unsigned turns = 0;
+        for (; one.trial.winner() == base::Trial::open; ++turns) {
+            const unsigned who = one.trial.next();
+            if (one.trial.note(who, times[who])) one.trial.judge(one.trial.least());
+        }
+        one.decided();
+        return turns;
+    };
+    CHECK(play(100, 130, 900) == 3 + 2 * 2);  // the third is dropped at once
+    CHECK(one.trial.winner() == 0);
+    CHECK(one.calls_to_check == NodeTrial::first_check);
+    CHECK(one.rivals(0b111) == 0b011);
+    CHECK(one.rivals(0b101) == 0b001);
+    play(100, 130, 900);
+    CHECK(one.calls_to_check == 4 * NodeTrial::first_check);
+    for (int i = 0; i < 5; ++i) play(100, 130, 900);
+    CHECK(one.calls_to_check == NodeTrial::most_between_checks);
+    play(100, 50, 900);
+    CHECK(one.trial.winner() == 1);
+    CHECK(one.calls_to_check == NodeTrial::first_check);
+    one.calls_to_check = 2;
+    CHECK_FALSE(one.is_check_due());
+    CHECK(one.is_check_due());
+}
+
+TEST_CASE("a row shows the first call where the program has work between, else the later ones",
+          "[node]") {
+    TurnRow row;
+    row.end_call(1000, 1300, 4);
+    row.end_call(1500, 1800, 4);
+    row.end_call(1810, 1900, 4);
+    row.end_call(1920, 2030, 4);
+    CHECK(row.calls == 4);
+    CHECK(row.counted == 2);
+    CHECK(row.times.first_ns == 300);
+    CHECK(row.times.rest_ns == 200);
+    CHECK(row.times.gaps_ns == 30);
+    TurnRow pair, one;
+    pair.end_call(0, 10, 2);
+    pair.end_call(10, 30, 2);
+    CHECK(pair.times.rest_ns == 20);
+    one.end_call(0, 10, 1);
+    CHECK(one.counted == 0);
+    RowTimes other;
+    other.first_ns = 310;
+    other.gaps_ns = 201;
+    CHECK(pace_of(row.times, 2) == Pace::without_gaps);
+    const RowTimes all = slowest(row.times, other);
+    CHECK(pace_of(all, 2) == Pace::with_gaps);
+    CHECK(pace_of(row.times, 0) == Pace::with_gaps);
+    CHECK(time_of(row.times, 2, Pace::without_gaps).ns == 115);
+    CHECK(time_of(all, 2, Pace::with_gaps).ns == 310);
+    CHECK(time_of(all, 0, Pace::with_gaps).memory == base::Trial::Memory::warm);
+    CHECK(time_of(all, 0, Pace::without_gaps).memory == base::Trial::Memory::cold);
+}
+
+TEST_CASE("page faults count where they fell", "[node]") {
+    RowTimes row;
+    row.first_ns = 20'000;
+    row.rest_ns = 60'000;
+    row.first_faults = row.faults = 3;
+    CHECK(time_of(row, 4, Pace::with_gaps).memory == base::Trial::Memory::cold);
+    CHECK(time_of(row, 4, Pace::without_gaps).memory == base::Trial::Memory::warm);
+    row.faults = 9;
+    CHECK(time_of(row, 4, Pace::without_gaps).memory == base::Trial::Memory::cold);
+}

@@ -16,11 +16,7 @@ namespace vecmpi::base {
 // Any number of threads may take turns: where two note at once one time may be lost.
 class Trial {
   public:
-    static constexpr unsigned most_candidates = 3, rounds = 3;
-    // Turns that one candidate has in a row: the first after another one's finds the caches full of
-    // the other's data. Where calls are long this matters less, and a slow candidate costs more.
-    static constexpr unsigned calls_in_a_row = 3, long_calls_in_a_row = 1;
-    static constexpr unsigned most_turns = rounds * calls_in_a_row;  // of one candidate, not cold
+    static constexpr unsigned most_candidates = 3, rounds = 4;
     // That are left out, in a whole trial.
     static constexpr unsigned most_cold_turns = 64;
     static constexpr unsigned open = UINT8_MAX;  // no winner yet
@@ -41,12 +37,18 @@ class Trial {
         return begun_.load(std::memory_order_relaxed) != 0 ||
                round_.load(std::memory_order_relaxed) != 0;
     }
-    // All begins anew.
+    // All begins anew. A rematch is one of those who are known to be near each other: they have
+    // made what they need, so the first round counts.
     void reopen() noexcept;
+    void begin_rematch(unsigned candidates) noexcept;
     // Other candidates than were said first. Before the first turn. Of one alone nothing is tried.
-    void admit(unsigned candidates, unsigned in_a_row = calls_in_a_row) noexcept;
+    // The first turns may be slow for their own reasons: whoever is served first makes what he
+    // needs. So nobody is dropped after the first round, unless calls are long.
+    enum class Calls : uint8_t { are_short, are_long };
+    void admit(unsigned candidates, Calls calls) noexcept;
 
-    // Whose turn it is. The order changes from round to round.
+    // Whose turn it is. The order changes from round to round: a program that alternates between
+    // two kinds of calls has all candidates timed with both.
     unsigned next() noexcept;
     // It took so long, in any unit. True where this has ended the round: judge() is due.
     // A cold turn touched memory that nobody had touched yet and says little of those to come: the
@@ -65,8 +67,8 @@ class Trial {
         std::atomic<uint64_t> least{untried}, sum{0};
         std::atomic<uint32_t> turns{0}, turns_of_round{0};  // the latter without cold ones
     };
-    std::atomic<uint8_t> winner_{open}, alive_, round_{0}, in_a_row_{calls_in_a_row},
-        cold_turns_{0};
+    std::atomic<uint8_t> winner_{open}, alive_, round_{0}, cold_turns_{0};
+    std::atomic<Calls> calls_{Calls::are_short};
     std::atomic<uint32_t> begun_{0};  // turns of this round
     Side sides_[most_candidates];
 };

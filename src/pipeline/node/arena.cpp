@@ -157,7 +157,7 @@ void clear(Mailbox* mailbox) noexcept {
     };
     for (auto& finished : mailbox->finished) finished.store(0, std::memory_order_relaxed);
     mailbox->closed.store(0, std::memory_order_relaxed);
-    mailbox->turns.clear();
+    for (TurnBoard& board : mailbox->turns) board.clear();
     clear_lines(mailbox->butterfly);
     clear_lines(mailbox->one_way);
 }

@@ -34,7 +34,7 @@ static_assert(arena_bytes <= size_t{4} << 20);
 enum class OneWay : unsigned { reduce, bcast };
 constexpr unsigned number_of_one_way = 2;
 
-// A rank writes its own mailboxes only, but for the board. All zeros at first. A call that the
+// A rank writes its own mailboxes only, but for the boards. All zeros at first. A call that the
 // library refuses on one rank alone is as if not made. So kinds of calls that MPICH tells apart by
 // tags have lines and sequence numbers of their own.
 struct Mailbox {
@@ -50,8 +50,8 @@ struct Mailbox {
     // The last sequence number of each kind of which this rank has read all that it had to.
     // Released.
     alignas(64) std::atomic<uint64_t> finished[number_of_one_way];
-    // Turns of trials: the first rank's board is everybody's.
-    alignas(64) TurnBoard turns;
+    // Turns of trials, by collective: the first rank's boards are everybody's.
+    alignas(64) TurnBoard turns[number_of_collectives];
     kernels::Line butterfly[butterfly_depth][butterfly_lines];
     kernels::Line one_way[number_of_one_way][one_way_lines];
 };

@@ -102,7 +102,6 @@ NodeComm::~NodeComm() {
 
 NodeCall NodeComm::begin_call(Call call, MPI_Comm comm, Collective collective,
                               size_t bytes) noexcept {
-    ++calls_;
     StagedCollectives* staged = nullptr;
     if (!goes_in_line(collective, bytes)) {
         if (!staged_decided_) {
@@ -113,8 +112,9 @@ NodeCall NodeComm::begin_call(Call call, MPI_Comm comm, Collective collective,
         staged = staged_.get();
         poll_now_and_then();
     }
-    const unsigned winner = trials_.of(collective, bytes).trial.winner();
-    if (winner == base::Trial::open || calls_ >= next_check_)
+    NodeTrial& one = trials_.of(collective, bytes);
+    const unsigned winner = one.trial.winner();
+    if (winner == base::Trial::open || one.is_check_due()) [[unlikely]]
         return begin_turn(staged, collective, bytes);
     return call_by(winner, staged);
 }

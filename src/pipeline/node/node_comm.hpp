@@ -86,12 +86,22 @@ class NodeComm {
                 collective == Collective::bcast || collective == Collective::barrier);
     }
     NodeCall begin_turn(StagedCollectives* staged, Collective collective, size_t bytes) noexcept;
-    bool all_take_turn(uint32_t what) noexcept;
-    NodeCall call_by(unsigned transport, StagedCollectives* staged) noexcept;
-    struct TurnTime {
-        uint64_t ns, is_cold;
+    // Trials of one collective. A call that the library refuses on one rank is as if not made, so
+    // what follows from calls of other collectives may not matter.
+    struct Trials {
+        uint64_t turns = 0;
+        unsigned called_off = 0;
+        // Not empty: its ranks' times are not brought together yet.
+        TurnRow row;
+        size_t row_bytes = 0;
+        // Too often some rank did not come.
+        bool have_ended() const noexcept { return called_off >= 3; }
     };
-    TurnTime slowest(const TurnTime& own) noexcept;
+    bool all_take_turn(Collective collective, unsigned what) noexcept;
+    NodeCall call_by(unsigned transport, StagedCollectives* staged) noexcept;
+    RowTimes slowest_of_all(const RowTimes& own) noexcept;
+    void end_row(Collective collective) noexcept;
+    bool begin_row(Collective collective, size_t bytes) noexcept;
     uint64_t begin(OneWay kind) noexcept;
     void end(OneWay kind) noexcept;
     static void await(const kernels::Line& line, uint64_t sequence) noexcept;
@@ -110,16 +120,11 @@ class NodeComm {
     uint64_t butterflies_ = 0;
     SequenceNumbers one_way_[number_of_one_way];
     uint32_t looks_ = 0;
-    uint64_t calls_ = 0;                                    // of begin_call()
-    uint64_t turns_ = 0;                                    // of trials
-    static constexpr uint64_t calls_between_checks = 1021;  // a prime: programs repeat their calls
-    uint64_t next_check_ = calls_between_checks;
-    unsigned called_off_ = 0;  // turns
-    bool no_trials_ = false;   // any more: too often some rank did not come
     bool staged_decided_ = false;
     uint32_t own_buffer_ = no_staging_buffer;
     std::unique_ptr<StagedCollectives> staged_;
     NodeTrials trials_;
+    Trials turns_[number_of_collectives];
     bool wants_queue_ = false, queue_decided_ = false;
     std::shared_ptr<AllreduceQueue> queue_;
 };

@@ -2,11 +2,13 @@
 // What trials have found is kept for communicators to come.
 #include "node_trials.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/api.hpp"
 #include "offload/api.hpp"
@@ -64,6 +66,25 @@ struct ShownTime {
 
 }  // namespace
 
+unsigned NodeTrial::rivals(unsigned candidates) const noexcept {
+    constexpr uint64_t near = 2;
+    const unsigned winner = trial.winner();
+    const Trial::Times times = trial.least();
+    if (times[winner] == Trial::untried) return candidates;
+    unsigned rivals = 0;
+    for (unsigned i = 0; i < Trial::most_candidates; ++i)
+        if (times[i] / near <= times[winner]) rivals |= 1u << i;
+    return rivals & candidates;
+}
+
+void NodeTrial::decided() noexcept {
+    const auto winner = static_cast<uint8_t>(trial.winner());
+    between_checks = winner == std::exchange(last_winner, winner)
+                         ? std::min(4 * between_checks, most_between_checks)
+                         : first_check;
+    calls_to_check = between_checks;
+}
+
 bool NodeTrial::check(uint64_t ns) noexcept {
     constexpr uint64_t much_slower = 4;
     if (winner_ns == 0) winner_ns = ns;
@@ -71,6 +92,7 @@ bool NodeTrial::check(uint64_t ns) noexcept {
     if (slow_checks < 2) return false;
     slow_checks = 0;
     winner_ns = 0;
+    pace = Pace::unknown;
     trial.reopen();
     return true;
 }

@@ -11,6 +11,7 @@
 #include "base/api/profile.hpp"
 #include "base/api/trial.hpp"
 #include "kernels/api.hpp"
+#include "turn_row.hpp"
 
 namespace vecmpi::pipeline::node {
 
@@ -33,12 +34,23 @@ static_assert(size_class(kernels::line_data_bytes) < size_class(kernels::line_da
 using FoundTransports = std::array<std::array<uint8_t, size_classes>, number_of_collectives>;
 
 struct NodeTrial {
-    base::Trial trial;
-    uint64_t winner_ns = 0;  // 0: not known, since the winner was adopted
-    unsigned slow_checks = 0;
+    // Calls from a decision to its first check, and from check to check: fewer of a new choice.
+    static constexpr uint32_t first_check = 1021, most_between_checks = 16 * first_check;
 
-    // The slowest rank's time of a call by the winner. True where the trial begins anew: two checks
-    // in a row were much slower. (Sizes of a class differ by up to 2.)
+    base::Trial trial;
+    Pace pace = Pace::unknown;  // by the trial's first row
+    uint32_t calls_to_check = first_check, between_checks = first_check;
+    uint64_t winner_ns = 0;  // 0: no check has shown it yet
+    unsigned slow_checks = 0;
+    uint8_t last_winner = base::Trial::open;
+
+    bool is_check_due() noexcept { return --calls_to_check == 0; }
+    // A check is due. Which of the candidates came so near that a rematch is worth their calls, the
+    // winner among them. All, if the winner was adopted; only the winner, if nobody did.
+    unsigned rivals(unsigned candidates) const noexcept;
+    void decided() noexcept;
+    // Without rivals. The slowest rank's time of a call by the winner. True where the trial begins
+    // anew: two checks in a row were much slower. (Sizes of a class differ by up to 2.)
     bool check(uint64_t ns) noexcept;
 };
 

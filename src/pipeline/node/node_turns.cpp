@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "node_comm.hpp"
 
@@ -18,11 +19,13 @@ uint64_t faults_of_thread() noexcept {
     return static_cast<uint64_t>(usage.ru_minflt);
 }
 
-// Page faults took a tenth of the time or more. A library's shared memory is touched page by page
-// in its first calls, which may take ten times as long as later ones.
-base::Trial::Memory memory_of(uint64_t faults, uint64_t ns) noexcept {
-    constexpr uint64_t fault_ns = 1000, share = 10;  // 0.5 to 4 us were seen
-    return faults * fault_ns * share > ns ? base::Trial::Memory::cold : base::Trial::Memory::warm;
+constexpr size_t long_bytes = size_t{1} << 20;
+
+// The first calls after another candidate's find the caches full of that one's data and code. The
+// longer a call, the less that matters, and the more a slow candidate costs.
+constexpr unsigned calls_in_row(size_t bytes) noexcept {
+    if (bytes < size_t{64} << 10) return 8;
+    return bytes < long_bytes ? 4 : bytes < 8 * long_bytes ? 2 : 1;
 }
 
 }  // namespace
@@ -47,12 +50,12 @@ unsigned NodeComm::candidates_for(Collective collective, size_t bytes) const noe
 // All ranks wait here for each other, so that nobody is timed while he waits for who is late. False
 // on all of them where one did not come: its own call was refused by the library, or it sends
 // something first that another rank awaits before it comes here.
-bool NodeComm::all_take_turn(uint32_t what) noexcept {
-    constexpr uint64_t longest_wait_ns = 1'000'000'000;
-    constexpr unsigned most_called_off = 3;
-    const auto number = static_cast<uint16_t>(++turns_);
+bool NodeComm::all_take_turn(Collective collective, unsigned what) noexcept {
+    constexpr uint64_t longest_wait_ns = 250'000'000;
+    Trials& trials = turns_[static_cast<size_t>(collective)];
+    const auto number = static_cast<uint16_t>(++trials.turns);
     const auto all = static_cast<unsigned>(ranks());
-    TurnBoard& board = mailbox(0).turns;
+    TurnBoard& board = mailbox(0).turns[static_cast<size_t>(collective)];
     Meeting meeting = board.arrive(number, what, all);
     if (meeting != Meeting::open) doors_.ring_all();
     const uint64_t begun_ns = monotonic_ns();
@@ -63,33 +66,57 @@ bool NodeComm::all_take_turn(uint32_t what) noexcept {
         return meeting != Meeting::open;
     });
     if (meeting == Meeting::complete) return true;
-    no_trials_ = ++called_off_ >= most_called_off;
+    ++trials.called_off;
     return false;
+}
+
+// Ranks meet before the first call of a row only, and bring the times of the row before together.
+// False: no row, and no check.
+bool NodeComm::begin_row(Collective collective, size_t bytes) noexcept {
+    Trials& trials = turns_[static_cast<size_t>(collective)];
+    base::Trial& trial = trials_.of(collective, bytes).trial;
+    if (!all_take_turn(collective, size_class(bytes))) {
+        trials.row = {};
+        return false;
+    }
+    const bool is_check = trial.winner() != base::Trial::open;
+    end_row(collective);
+    if (is_check) return true;
+    if (trial.winner() != base::Trial::open) return false;  // the row before has decided
+    trials.row.candidate = static_cast<uint8_t>(trial.next());
+    trials.row.faults_before = faults_of_thread();
+    trials.row_bytes = bytes;
+    return true;
 }
 
 NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
                               size_t bytes) noexcept {
-    constexpr size_t long_bytes = size_t{1} << 20;
-    base::Trial& trial = trials_.of(collective, bytes).trial;
+    Trials& trials = turns_[static_cast<size_t>(collective)];
+    NodeTrial& one = trials_.of(collective, bytes);
+    base::Trial& trial = one.trial;
     const unsigned candidates = candidates_for(collective, bytes);
+    const bool is_tried = !std::has_single_bit(candidates) && !trials.have_ended();
+    if (trial.winner() != base::Trial::open) {
+        one.calls_to_check = one.between_checks;
+        one.last_winner = static_cast<uint8_t>(trial.winner());
+        const unsigned rivals = is_tried ? one.rivals(candidates) : 0;
+        if (std::popcount(rivals) > 1) trial.begin_rematch(rivals);
+    } else if (!trial.has_begun()) {
+        trial.admit(candidates, bytes < long_bytes ? base::Trial::Calls::are_short
+                                                   : base::Trial::Calls::are_long);
+    }
+    const auto by_default = [&]() noexcept -> unsigned {
+        if (trial.winner() != base::Trial::open) return trial.winner();
+        return one.last_winner != base::Trial::open ? one.last_winner : 0u;
+    };
+    if (!is_tried) return call_by(by_default(), staged);
     const bool is_check = trial.winner() != base::Trial::open;
-    if (is_check) next_check_ = calls_ + calls_between_checks;
-    if (!is_check && !trial.has_begun())
-        trial.admit(candidates, bytes < long_bytes ? base::Trial::calls_in_a_row
-                                                   : base::Trial::long_calls_in_a_row);
-    if (std::has_single_bit(candidates) || no_trials_)
-        return call_by(trial.winner() != base::Trial::open ? trial.winner() : 0, staged);
-    const unsigned candidate = is_check ? trial.winner() : trial.next();
-    const auto what =
-        static_cast<uint32_t>((calls_ & UINT16_MAX) << 12 | static_cast<unsigned>(collective) << 7 |
-                              size_class(bytes) << 2 | candidate);
-    static_assert(number_of_collectives <= 1 << 5 && size_classes <= 1 << 5 &&
-                  base::Trial::most_candidates <= 1 << 2);
-    if (!all_take_turn(what)) return call_by(is_check ? candidate : 0, staged);
-    const TimedTurn turn{this,           bytes,
-                         monotonic_ns(), faults_of_thread(),
-                         collective,     static_cast<uint8_t>(candidate),
-                         is_check};
+    const TurnRow& row = trials.row;
+    const bool goes_on = !is_check && row.calls != 0 && row.calls < calls_in_row(bytes) &&
+                         size_class(trials.row_bytes) == size_class(bytes);
+    if (!goes_on && !begin_row(collective, bytes)) return call_by(by_default(), staged);
+    const unsigned candidate = is_check ? trial.winner() : row.candidate;
+    const TimedTurn turn{this, bytes, monotonic_ns(), collective, is_check};
     if (static_cast<Transport>(candidate) == Transport::library) {
         librarys_turn = turn;
         return call_by(candidate, staged);
@@ -97,48 +124,58 @@ NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
     return {this, staged, static_cast<Transport>(candidate), Turn(turn)};
 }
 
-NodeComm::TurnTime NodeComm::slowest(const TurnTime& own) noexcept {
-    TurnTime slowest = own;
+RowTimes NodeComm::slowest_of_all(const RowTimes& own) noexcept {
     kernels::Line value;
-    constexpr size_t bytes = sizeof slowest;
+    constexpr size_t bytes = sizeof own;
     static_assert(bytes <= kernels::line_data_bytes);
     const auto read = [](const kernels::Line& line) noexcept {
-        TurnTime of;
+        RowTimes of;
         std::memcpy(&of, data_of(line, bytes), bytes);
         return of;
     };
-    std::memcpy(data_of(value, bytes), &slowest, bytes);
+    std::memcpy(data_of(value, bytes), &own, bytes);
     allreduce(
         value, bytes,
         [&](const kernels::Line& left, const kernels::Line& right, kernels::Line& into) noexcept {
-            const TurnTime a = read(left), b = read(right);
-            slowest = {std::max(a.ns, b.ns), std::max(a.is_cold, b.is_cold)};
-            std::memcpy(data_of(into, bytes), &slowest, bytes);
+            const RowTimes both = slowest(read(left), read(right));
+            std::memcpy(data_of(into, bytes), &both, bytes);
         });
     return read(value);
 }
 
-void NodeComm::end_turn(const TimedTurn& turn) noexcept {
-    const uint64_t own_ns = monotonic_ns() - turn.begun_ns;
-    const auto memory = memory_of(faults_of_thread() - turn.faults_before, own_ns);
-    const auto [ns, is_cold] = slowest({own_ns, memory == base::Trial::Memory::cold});
-    NodeTrial& one = trials_.of(turn.collective, turn.bytes);
-    if (turn.is_check) {
-        count(Counter::trials_again, one.check(ns));
-        return;
-    }
-    if (!one.trial.note(turn.candidate, ns,
-                        is_cold != 0 ? base::Trial::Memory::cold : base::Trial::Memory::warm))
-        return;
+void NodeComm::end_row(Collective collective) noexcept {
+    Trials& trials = turns_[static_cast<size_t>(collective)];
+    const TurnRow row = std::exchange(trials.row, {});
+    const RowTimes all = slowest_of_all(row.times);  // even of none: the board's next turn is free
+    if (row.calls == 0) return;
+    const size_t bytes = trials.row_bytes;
+    NodeTrial& one = trials_.of(collective, bytes);
+    if (one.pace == Pace::unknown) one.pace = pace_of(all, row.counted);
+    const TimeOfCall call = time_of(all, row.counted, one.pace);
+    if (!one.trial.note(row.candidate, call.ns, call.memory)) return;
     const base::Trial::Times times = one.trial.least();
     one.trial.judge(times);
     const unsigned winner = one.trial.winner();
     if (winner == base::Trial::open) return;
-    one.winner_ns = times[winner];
+    one.decided();
     count(Counter::trials);
-    count(Counter::trials_cost_ns, one.trial.cost(times));
-    remember_transport(ranks(), turn.collective, turn.bytes, winner);
-    if (rank() == 0) show_trial({turn.collective, turn.bytes, times, winner});
+    count(Counter::trials_cost_ns, one.trial.cost(times) * calls_in_row(bytes));
+    remember_transport(ranks(), collective, bytes, winner);
+    if (rank() == 0) show_trial({collective, bytes, times, winner});
+}
+
+void NodeComm::end_turn(const TimedTurn& turn) noexcept {
+    const uint64_t ended_ns = monotonic_ns();
+    if (turn.is_check) {
+        NodeTrial& one = trials_.of(turn.collective, turn.bytes);
+        const RowTimes all = slowest_of_all({.first_ns = ended_ns - turn.begun_ns});
+        return count(Counter::trials_again, one.check(all.first_ns));
+    }
+    TurnRow& row = turns_[static_cast<size_t>(turn.collective)].row;
+    row.end_call(turn.begun_ns, ended_ns, calls_in_row(turn.bytes));
+    if (row.calls != 1 && row.calls != calls_in_row(turn.bytes)) return;
+    row.times.faults = faults_of_thread() - row.faults_before;
+    if (row.calls == 1) row.times.first_faults = row.times.faults;
 }
 
 thread_local constinit TimedTurn librarys_turn __attribute__((tls_model("initial-exec")));

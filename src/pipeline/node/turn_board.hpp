@@ -14,8 +14,8 @@ enum class Meeting : uint8_t {
 };
 
 // One word that all ranks write, so that all find the same. All zeros at first. After a complete
-// turn nobody arrives for the next one before all have looked; of one that was called off they may
-// look later.
+// turn comes something that needs all ranks, so nobody arrives for the next one before all have
+// looked; of one that was called off they may look later.
 class TurnBoard {
   public:
     static constexpr unsigned what_bits = 32, most_ranks = (1u << 15) - 1;
@@ -57,7 +57,7 @@ class TurnBoard {
     static bool is_older(uint64_t word, uint16_t number) noexcept {
         return static_cast<int16_t>(static_cast<uint16_t>(word >> number_at) - number) < 0;
     }
-    // A later turn is there only if this one was called off, for its end needs all ranks.
+    // A later turn is there only if this one was called off.
     static Meeting state(uint64_t word, uint16_t number, unsigned ranks) noexcept {
         if (word >> number_at != number || (word & is_called_off) != 0) return Meeting::called_off;
         return (word & arrived) == ranks ? Meeting::complete : Meeting::open;

@@ -14,12 +14,10 @@ namespace vecmpi::pipeline::node {
 struct TimedTurn {
     class NodeComm* node = nullptr;  // null: not timed
     size_t bytes = 0;
-    uint64_t begun_ns = 0, faults_before = 0;
+    uint64_t begun_ns = 0;
     Collective collective = Collective::allreduce;
-    uint8_t candidate = 0;
     bool is_check = false;  // of a winner: is it as fast as it was?
 };
-// Brings the ranks' times together where a round ends: all ranks end the same turns.
 void end_turn(const TimedTurn& turn) noexcept;
 
 // Ends with its scope. Moves only where nothing is timed.
