@@ -18,7 +18,7 @@ library=$here/build/libvecmpi.so
 out=$here/build/clients
 cache=${VECMPI_CACHE:-$HOME/.cache/vecmpi}/clients
 tests='' horovod_tests=''
-hosts=2,4 rate=500mbit steps=6 repeats=3 batch=2 pixels=64 settings=''
+hosts=2,4 rate=500mbit steps=6 repeats=3 batch=2 pixels=64 gradients=float32 settings=''
 
 usage() {
     cat <<'TEXT'
@@ -51,6 +51,7 @@ training:
   --repeats N         runs of each kind, plain and preloaded in turn (default: 3)
   --batch N           pictures a rank and step (default: 2)
   --pixels N          width and height of a picture (default: 64)
+  --gradients TYPE    float32 or float16, to which Horovod compresses them (default: float32)
   --set LIST          settings of the preloaded runs, e.g. VECMPI_OFFLOAD=on,VECMPI_CPU=none (default: none)
 
 Exit status: 0 no difference, 1 some check passes plain and not preloaded, 2 bad arguments, 3 no set-up.
@@ -87,7 +88,8 @@ parse_arguments() {
         case $1 in
             --help | -h) usage; exit 0 ;;
             --only | --library | --cache | --out | --modes | --ranks | --tests | --horovod-tests | --timeout | \
-                --limit | --yield | --hosts | --rate | --steps | --repeats | --batch | --pixels | --set)
+                --limit | --yield | --hosts | --rate | --steps | --repeats | --batch | --pixels | --gradients | \
+                --set)
                 (($# > 1)) || bad_argument "$1 needs a value" ;;
             *) bad_argument "'$1' is not an option" ;;
         esac
@@ -111,6 +113,9 @@ parse_arguments() {
             --repeats) whole_number "$1" "$2"; repeats=$2 ;;
             --batch) whole_number "$1" "$2"; batch=$2 ;;
             --pixels) whole_number "$1" "$2"; pixels=$2 ;;
+            --gradients)
+                [[ $2 == float32 || $2 == float16 ]] || bad_argument "--gradients takes float32 or float16, not '$2'"
+                gradients=$2 ;;
             --set) [[ $2 =~ ^VECMPI_[A-Z_]+=[^,]*(,VECMPI_[A-Z_]+=[^,]*)*$ ]] ||
                 bad_argument "$1 takes VECMPI_NAME=VALUE, or such separated by commas, not '$2'"; settings=$2 ;;
         esac
@@ -213,7 +218,8 @@ main() {
     if [[ $action == training ]]; then
         need_packages lab || exit 3
         exec python3 -B "$here/tests/clients/training.py" "${arguments[@]}" --hosts "$hosts" --rate "$rate" \
-            --steps "$steps" --repeats "$repeats" --batch "$batch" --pixels "$pixels" --set "$settings"
+            --steps "$steps" --repeats "$repeats" --batch "$batch" --pixels "$pixels" \
+            --gradients "$gradients" --set "$settings"
     fi
     [[ $yield == off ]] || arguments+=(--yield-library "$cache/libyield.so")
     [[ -z $tests ]] || arguments+=(--tests "$tests")

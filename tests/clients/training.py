@@ -37,6 +37,8 @@ def command(args: argparse.Namespace, hosts: int, variant: str) -> list[str]:
         lab += ["-e", setting]
     program = [str(args.cache / "venv" / "bin" / "python"), str(HERE / "horovod_training.py"), "--model", "resnet50"]
     options = ["--steps", str(args.steps), "--batch", str(args.batch), "--pixels", str(args.pixels)]
+    if args.gradients == "float16":
+        options.append("--fp16")
     return [*lab, "--", *program, *options]
 
 
@@ -106,9 +108,11 @@ def main() -> int:
         parser.add_argument(name)
     for name in ("--steps", "--repeats", "--batch", "--pixels"):
         parser.add_argument(name, type=int)
+    parser.add_argument("--gradients", choices=("float32", "float16"), default="float32")
     args = parser.parse_args()
     table = [measure(args, int(hosts)) for hosts in args.hosts.split(",")]
-    print(f"\nResNet-50, {args.rate} a link, {args.batch} pictures of {args.pixels} x {args.pixels} a rank;", end=" ")
+    print(f"\nResNet-50, gradients of {args.gradients}, {args.rate} a link,", end=" ")
+    print(f"{args.batch} pictures of {args.pixels} x {args.pixels} a rank;", end=" ")
     print(f"medians of {args.repeats} runs, of the steps in each")
     print("      |       ms a step     |   step time | pictures a second")
     print("hosts |    plain  preloaded |      saved  |    plain  preloaded")

@@ -157,9 +157,11 @@ void NodeComm::end_row(Collective collective) noexcept {
     one.trial.judge(times);
     const unsigned winner = one.trial.winner();
     if (winner == base::Trial::open) return;
+    const bool is_new = winner != one.last_winner;
     one.decided();
     count(Counter::trials);
     count(Counter::trials_cost_ns, one.trial.cost(times) * calls_in_row(bytes));
+    if (!is_new) return;
     remember_transport(ranks(), collective, bytes, winner);
     if (rank() == 0) show_trial({collective, bytes, times, winner});
 }
