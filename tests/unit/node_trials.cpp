@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "pipeline/node/node_trials.hpp"
 #include "pipeline/node/peer_memory.hpp"
@@ -18,7 +19,7 @@ TEST_CASE("sizes share a trial up to the next power of two, not with what a line
     CHECK(size_class(8191) != size_class(8192));
     CHECK(size_class(56) != size_class(57));
     CHECK(size_class(57) == size_class(64));
-    CHECK(size_class(size_t{16} << 20) == size_class(SIZE_MAX));
+    CHECK(size_class(size_t{1} << 30) == size_class(SIZE_MAX));
     for (size_t bytes = 0; bytes < 5000; ++bytes) CHECK(size_class(bytes) < size_classes);
 }
 
@@ -102,6 +103,7 @@ TEST_CASE("winner and rivals meet again, ever more rarely while the winner stays
     CHECK(one.calls_to_check == 4 * NodeTrial::first_check);
     for (int i = 0; i < 5; ++i) play(100, 130, 900);
     CHECK(one.calls_to_check == NodeTrial::most_between_checks);
+    CHECK(one.rivals(0b101) == 0b101);  // also those who were slow long ago
     play(100, 50, 900);
     CHECK(one.trial.winner() == 1);
     CHECK(one.calls_to_check == NodeTrial::first_check);
@@ -110,44 +112,68 @@ TEST_CASE("winner and rivals meet again, ever more rarely while the winner stays
     CHECK(one.is_check_due());
 }
 
+namespace {
+struct Times {
+    uint64_t begun, ended;
+};
+TurnRow row_of(const std::vector<Times>& calls) {
+    TurnRow row;
+    row.length = static_cast<uint8_t>(calls.size());
+    for (const Times& one : calls) {
+        row.begin_call();
+        row.end_call(one.begun, one.ended);
+    }
+    return row;
+}
+}  // namespace
+
 TEST_CASE("a row shows the first call where the program has work between, else the later ones",
           "[node]") {
-    TurnRow row;
-    row.end_call(1000, 1300, 4);
-    row.end_call(1500, 1800, 4);
-    row.end_call(1810, 1900, 4);
-    row.end_call(1920, 2030, 4);
-    CHECK(row.calls == 4);
+    const TurnRow row = row_of({{1000, 1300}, {1500, 1800}, {1810, 1900}, {1920, 2030}});
+    CHECK(row.is_full());
     CHECK(row.counted == 2);
-    CHECK(row.times.first_ns == 300);
-    CHECK(row.times.rest_ns == 200);
-    CHECK(row.times.gaps_ns == 30);
-    TurnRow pair, one;
-    pair.end_call(0, 10, 2);
-    pair.end_call(10, 30, 2);
-    CHECK(pair.times.rest_ns == 20);
-    one.end_call(0, 10, 1);
-    CHECK(one.counted == 0);
-    RowTimes other;
-    other.first_ns = 310;
-    other.gaps_ns = 201;
-    CHECK(pace_of(row.times, 2) == Pace::without_gaps);
-    const RowTimes all = slowest(row.times, other);
+    const RowTimes own = row.times();
+    CHECK(own.first_ns == 300);
+    CHECK(own.second_ns == 230);
+    CHECK(own.has_gaps == 0);
+    CHECK(own.missing == 0);
+    CHECK(row_of({{0, 10}, {10, 30}}).times().second_ns == 20);
+    CHECK(row_of({{0, 10}}).counted == 0);
+    // Another rank works while this one waits in the call.
+    const TurnRow late = row_of({{1000, 1310}, {1500, 1800}, {1900, 1910}, {2010, 2030}});
+    CHECK(late.times().has_gaps == 1);
+    CHECK(pace_of(own, 2) == Pace::without_gaps);
+    const RowTimes all = slowest(own, late.times());
     CHECK(pace_of(all, 2) == Pace::with_gaps);
-    CHECK(pace_of(row.times, 0) == Pace::with_gaps);
-    CHECK(time_of(row.times, 2, Pace::without_gaps).ns == 115);
+    CHECK(pace_of(own, 0) == Pace::with_gaps);
+    CHECK(time_of(own, 2, Pace::without_gaps).ns == 115);
     CHECK(time_of(all, 2, Pace::with_gaps).ns == 310);
     CHECK(time_of(all, 0, Pace::with_gaps).memory == base::Trial::Memory::warm);
-    CHECK(time_of(all, 0, Pace::without_gaps).memory == base::Trial::Memory::cold);
+}
+
+TEST_CASE("a row whose call was left by longjmp is as long, and shows nothing", "[node]") {
+    TurnRow row;
+    row.length = 2;
+    row.begin_call();
+    row.begin_call();
+    row.end_call(10, 20);
+    CHECK(row.is_full());
+    CHECK(row.counted == 1);
+    CHECK(row.times().missing == 1);
+    CHECK(time_of(row.times(), 1, Pace::with_gaps).memory == base::Trial::Memory::cold);
 }
 
 TEST_CASE("page faults count where they fell", "[node]") {
-    RowTimes row;
-    row.first_ns = 20'000;
-    row.rest_ns = 60'000;
-    row.first_faults = row.faults = 3;
-    CHECK(time_of(row, 4, Pace::with_gaps).memory == base::Trial::Memory::cold);
-    CHECK(time_of(row, 4, Pace::without_gaps).memory == base::Trial::Memory::warm);
-    row.faults = 9;
-    CHECK(time_of(row, 4, Pace::without_gaps).memory == base::Trial::Memory::cold);
+    TurnRow row = row_of({{0, 20'000}, {20'000, 80'000}});
+    row.faults_before = 5;
+    row.ended = 1;
+    row.note_faults(8);
+    row.ended = 2;
+    row.note_faults(8);
+    CHECK(time_of(row.times(), 1, Pace::with_gaps).memory == base::Trial::Memory::cold);
+    CHECK(time_of(row.times(), 1, Pace::without_gaps).memory == base::Trial::Memory::warm);
+    row.note_faults(14);
+    CHECK(time_of(row.times(), 1, Pace::without_gaps).memory == base::Trial::Memory::cold);
+    row.note_faults(1);  // another thread's count
+    CHECK(row.faults == 0);
 }

@@ -101,7 +101,8 @@ class NodeComm {
     NodeCall call_by(unsigned transport, StagedCollectives* staged) noexcept;
     RowTimes slowest_of_all(const RowTimes& own) noexcept;
     void end_row(Collective collective) noexcept;
-    bool begin_row(Collective collective, size_t bytes) noexcept;
+    bool begin_row(Collective collective, size_t bytes, bool is_check) noexcept;
+    static unsigned default_of(const NodeTrial& one, unsigned candidates) noexcept;
     uint64_t begin(OneWay kind) noexcept;
     void end(OneWay kind) noexcept;
     static void await(const kernels::Line& line, uint64_t sequence) noexcept;

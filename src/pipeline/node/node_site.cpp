@@ -90,6 +90,8 @@ bool count_call(MPI_Comm comm, size_t bytes) {
 bool take_node_decline() noexcept { return std::exchange(node_declined, false); }
 void note_node_decline() noexcept { node_declined = true; }
 
+uint64_t node_sites_epoch() noexcept { return Table::epoch(); }
+
 NodeSite node_site(MPI_Comm comm) noexcept {
     if (!offload::engine_runs()) return {};
     const uint64_t epoch = Table::epoch();

@@ -14,6 +14,8 @@ struct NodeSite {
     bool declined() const noexcept { return node == nullptr && !undecided; }
 };
 NodeSite node_site(MPI_Comm comm) noexcept;
+// Changes whenever a communicator comes or goes.
+uint64_t node_sites_epoch() noexcept;
 // For a call that can run on the node and that the library would not refuse: all ranks ask for the
 // same calls. The first calls_before_sharing() of them only count, one with much data for many. The
 // next one makes the NodeComm, collectively. Null: the library's collective, or another of ours, on

@@ -70,7 +70,7 @@ unsigned NodeTrial::rivals(unsigned candidates) const noexcept {
     constexpr uint64_t near = 2;
     const unsigned winner = trial.winner();
     const Trial::Times times = trial.least();
-    if (times[winner] == Trial::untried) return candidates;
+    if (times[winner] == Trial::untried || between_checks == most_between_checks) return candidates;
     unsigned rivals = 0;
     for (unsigned i = 0; i < Trial::most_candidates; ++i)
         if (times[i] / near <= times[winner]) rivals |= 1u << i;

@@ -21,9 +21,9 @@ static_assert(number_of_transports == base::Trial::most_candidates);
 
 inline constexpr bool fits_line(size_t bytes) noexcept { return bytes <= kernels::line_data_bytes; }
 
-// Sizes from a power of two up to the next have a trial in common; 0 bytes have one, and 16 MiB and
+// Sizes from a power of two up to the next have a trial in common; 0 bytes have one, and 1 GiB and
 // more. What a line carries and what it does not are never of one class.
-constexpr unsigned size_classes = 26;
+constexpr unsigned size_classes = 32;
 constexpr unsigned size_class(size_t bytes) noexcept {
     const size_t rounded = fits_line(bytes) ? bytes : std::max(bytes, kernels::line_data_bytes + 8);
     return std::min(static_cast<unsigned>(std::bit_width(rounded)), size_classes - 1);
@@ -46,7 +46,8 @@ struct NodeTrial {
 
     bool is_check_due() noexcept { return --calls_to_check == 0; }
     // A check is due. Which of the candidates came so near that a rematch is worth their calls, the
-    // winner among them. All, if the winner was adopted; only the winner, if nobody did.
+    // winner among them. All, if the winner was adopted or has won again and again; only the
+    // winner, if nobody did.
     unsigned rivals(unsigned candidates) const noexcept;
     void decided() noexcept;
     // Without rivals. The slowest rank's time of a call by the winner. True where the trial begins

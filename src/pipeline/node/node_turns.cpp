@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "node_comm.hpp"
+#include "node_site.hpp"
 
 namespace vecmpi::pipeline::node {
 
@@ -71,22 +71,31 @@ bool NodeComm::all_take_turn(Collective collective, unsigned what) noexcept {
 }
 
 // Ranks meet before the first call of a row only, and bring the times of the row before together.
-// False: no row, and no check.
-bool NodeComm::begin_row(Collective collective, size_t bytes) noexcept {
+// False: there is none for this call.
+bool NodeComm::begin_row(Collective collective, size_t bytes, bool is_check) noexcept {
     Trials& trials = turns_[static_cast<size_t>(collective)];
     base::Trial& trial = trials_.of(collective, bytes).trial;
     if (!all_take_turn(collective, size_class(bytes))) {
         trials.row = {};
         return false;
     }
-    const bool is_check = trial.winner() != base::Trial::open;
     end_row(collective);
-    if (is_check) return true;
-    if (trial.winner() != base::Trial::open) return false;  // the row before has decided
-    trials.row.candidate = static_cast<uint8_t>(trial.next());
+    // The row before may have decided, or have shown that all must begin anew.
+    if (is_check != (trial.winner() != base::Trial::open)) return false;
+    trials.row.is_check = is_check;
+    trials.row.candidate = static_cast<uint8_t>(is_check ? trial.winner() : trial.next());
+    trials.row.length = static_cast<uint8_t>(is_check ? 1 : calls_in_row(bytes));
     trials.row.faults_before = faults_of_thread();
     trials.row_bytes = bytes;
     return true;
+}
+
+// What a call takes that is not tried, and not decided.
+unsigned NodeComm::default_of(const NodeTrial& one, unsigned candidates) noexcept {
+    if (one.trial.winner() != base::Trial::open) return one.trial.winner();
+    return one.last_winner != base::Trial::open
+               ? one.last_winner
+               : static_cast<unsigned>(std::countr_zero(candidates));
 }
 
 NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
@@ -94,34 +103,41 @@ NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
     Trials& trials = turns_[static_cast<size_t>(collective)];
     NodeTrial& one = trials_.of(collective, bytes);
     base::Trial& trial = one.trial;
+    TurnRow& row = trials.row;
     const unsigned candidates = candidates_for(collective, bytes);
     const bool is_tried = !std::has_single_bit(candidates) && !trials.have_ended();
+    const bool is_of_row = row.begun != 0 && size_class(trials.row_bytes) == size_class(bytes);
     if (trial.winner() != base::Trial::open) {
         one.calls_to_check = one.between_checks;
         one.last_winner = static_cast<uint8_t>(trial.winner());
         const unsigned rivals = is_tried ? one.rivals(candidates) : 0;
-        if (std::popcount(rivals) > 1) trial.begin_rematch(rivals);
+        if (std::popcount(rivals) > 1) {
+            trial.begin_rematch(rivals);
+            one.pace = Pace::unknown;
+        } else if (is_tried && !(is_of_row && row.is_check)) {
+            one.calls_to_check = 1;  // the next call shows what this one took
+        }
     } else if (!trial.has_begun()) {
         trial.admit(candidates, bytes < long_bytes ? base::Trial::Calls::are_short
                                                    : base::Trial::Calls::are_long);
     }
-    const auto by_default = [&]() noexcept -> unsigned {
-        if (trial.winner() != base::Trial::open) return trial.winner();
-        return one.last_winner != base::Trial::open ? one.last_winner : 0u;
-    };
-    if (!is_tried) return call_by(by_default(), staged);
+    if (!is_tried) return call_by(default_of(one, candidates), staged);
     const bool is_check = trial.winner() != base::Trial::open;
-    const TurnRow& row = trials.row;
-    const bool goes_on = !is_check && row.calls != 0 && row.calls < calls_in_row(bytes) &&
-                         size_class(trials.row_bytes) == size_class(bytes);
-    if (!goes_on && !begin_row(collective, bytes)) return call_by(by_default(), staged);
-    const unsigned candidate = is_check ? trial.winner() : row.candidate;
-    const TimedTurn turn{this, bytes, monotonic_ns(), collective, is_check};
-    if (static_cast<Transport>(candidate) == Transport::library) {
-        librarys_turn = turn;
-        return call_by(candidate, staged);
+    const bool ends_check = is_check && is_of_row && row.is_check;
+    const bool goes_on = !is_check && is_of_row && !row.is_check && !row.is_full();
+    if (!goes_on) {
+        const bool has_begun = begin_row(collective, bytes, is_check);
+        if (ends_check) row = {};
+        if (!has_begun || ends_check) return call_by(default_of(one, candidates), staged);
     }
-    return {this, staged, static_cast<Transport>(candidate), Turn(turn)};
+    row.begin_call();
+    const TimedTurn turn{this, monotonic_ns(), node_sites_epoch(), collective};
+    const auto by = static_cast<Transport>(row.candidate);
+    if (by == Transport::library) {
+        librarys_turn = turn;
+        return call_by(row.candidate, staged);
+    }
+    return {this, staged, by, Turn(turn)};
 }
 
 RowTimes NodeComm::slowest_of_all(const RowTimes& own) noexcept {
@@ -146,12 +162,26 @@ RowTimes NodeComm::slowest_of_all(const RowTimes& own) noexcept {
 void NodeComm::end_row(Collective collective) noexcept {
     Trials& trials = turns_[static_cast<size_t>(collective)];
     const TurnRow row = std::exchange(trials.row, {});
-    const RowTimes all = slowest_of_all(row.times);  // even of none: the board's next turn is free
-    if (row.calls == 0) return;
+    const RowTimes all =
+        slowest_of_all(row.times());  // even of none: the board's next turn is free
+    if (row.begun == 0) return;
     const size_t bytes = trials.row_bytes;
     NodeTrial& one = trials_.of(collective, bytes);
-    if (one.pace == Pace::unknown) one.pace = pace_of(all, row.counted);
-    const TimeOfCall call = time_of(all, row.counted, one.pace);
+    if (row.is_check) {
+        if (all.missing == 0) count(Counter::trials_again, one.check(all.first_ns));
+        return;
+    }
+    const Pace seen = pace_of(all, row.counted);
+    const Pace pace = one.pace == Pace::unknown ? seen : one.pace;
+    const TimeOfCall call = time_of(all, row.counted, pace);
+    if (call.memory == base::Trial::Memory::warm) {
+        one.pace = pace;
+        // What was found so far is the time of something else.
+        if (pace == Pace::without_gaps && seen == Pace::with_gaps) {
+            one.pace = Pace::with_gaps;
+            return one.trial.reopen();
+        }
+    }
     if (!one.trial.note(row.candidate, call.ns, call.memory)) return;
     const base::Trial::Times times = one.trial.least();
     one.trial.judge(times);
@@ -160,28 +190,24 @@ void NodeComm::end_row(Collective collective) noexcept {
     const bool is_new = winner != one.last_winner;
     one.decided();
     count(Counter::trials);
-    count(Counter::trials_cost_ns, one.trial.cost(times) * calls_in_row(bytes));
+    count(Counter::trials_cost_ns, one.trial.cost(times) * row.length);
     if (!is_new) return;
     remember_transport(ranks(), collective, bytes, winner);
     if (rank() == 0) show_trial({collective, bytes, times, winner});
 }
 
+// Tells nobody: an error handler may have left the call before.
 void NodeComm::end_turn(const TimedTurn& turn) noexcept {
-    const uint64_t ended_ns = monotonic_ns();
-    if (turn.is_check) {
-        NodeTrial& one = trials_.of(turn.collective, turn.bytes);
-        const RowTimes all = slowest_of_all({.first_ns = ended_ns - turn.begun_ns});
-        return count(Counter::trials_again, one.check(all.first_ns));
-    }
     TurnRow& row = turns_[static_cast<size_t>(turn.collective)].row;
-    row.end_call(turn.begun_ns, ended_ns, calls_in_row(turn.bytes));
-    if (row.calls != 1 && row.calls != calls_in_row(turn.bytes)) return;
-    row.times.faults = faults_of_thread() - row.faults_before;
-    if (row.calls == 1) row.times.first_faults = row.times.faults;
+    row.end_call(turn.begun_ns, monotonic_ns());
+    if (row.needs_faults()) row.note_faults(faults_of_thread());
 }
 
 thread_local constinit TimedTurn librarys_turn __attribute__((tls_model("initial-exec")));
 
-void end_turn(const TimedTurn& turn) noexcept { turn.node->end_turn(turn); }
+// A handler of the program may have freed the communicator.
+void end_turn(const TimedTurn& turn) noexcept {
+    if (turn.epoch == node_sites_epoch()) turn.node->end_turn(turn);
+}
 
 }  // namespace vecmpi::pipeline::node

@@ -18,21 +18,47 @@ base::Trial::Memory memory_of(uint64_t faults, uint64_t ns) noexcept {
 }  // namespace
 
 RowTimes slowest(const RowTimes& a, const RowTimes& b) noexcept {
-    return {std::max(a.first_ns, b.first_ns), std::max(a.rest_ns, b.rest_ns),
-            std::max(a.gaps_ns, b.gaps_ns), std::max(a.first_faults, b.first_faults),
-            std::max(a.faults, b.faults)};
+    return {std::max(a.first_ns, b.first_ns), std::max(a.second_ns, b.second_ns),
+            std::max(a.has_gaps, b.has_gaps), std::max(a.first_faults, b.first_faults),
+            std::max(a.faults, b.faults),     std::max(a.missing, b.missing)};
+}
+
+void TurnRow::begin_call() noexcept {
+    if (begun != 0 && begun >= length / 2) ++counted;
+    ++begun;
+}
+
+void TurnRow::end_call(uint64_t begun_ns, uint64_t ended_ns) noexcept {
+    if (begun == 1) {
+        first_ns = ended_ns - begun_ns;
+    } else if (begun > length / 2) {
+        second_ns += ended_ns - last_end_ns;
+        gaps_ns += begun_ns - last_end_ns;
+    }
+    last_end_ns = ended_ns;
+    ++ended;
+}
+
+// Counted by thread: another one may have begun the row.
+void TurnRow::note_faults(uint64_t faults_now) noexcept {
+    faults = faults_now - std::min(faults_now, faults_before);
+    if (ended == 1) first_faults = faults;
+}
+
+RowTimes TurnRow::times() const noexcept {
+    const bool has_gaps = 2 * gaps_ns > second_ns;
+    return {first_ns, second_ns, has_gaps, first_faults, faults, uint64_t{begun} - ended};
 }
 
 Pace pace_of(const RowTimes& row, unsigned counted) noexcept {
-    return counted != 0 && row.gaps_ns <= row.rest_ns ? Pace::without_gaps : Pace::with_gaps;
+    return counted != 0 && row.has_gaps == 0 ? Pace::without_gaps : Pace::with_gaps;
 }
 
 TimeOfCall time_of(const RowTimes& row, unsigned counted, Pace pace) noexcept {
-    if (pace != Pace::without_gaps)
+    if (row.missing != 0) return {row.first_ns, base::Trial::Memory::cold};
+    if (pace != Pace::without_gaps || counted == 0)
         return {row.first_ns, memory_of(row.first_faults, row.first_ns)};
-    if (counted == 0) return {row.first_ns, base::Trial::Memory::cold};  // cut short: shows nothing
-    return {(row.rest_ns + row.gaps_ns) / counted,
-            memory_of(row.faults, row.first_ns + row.rest_ns)};
+    return {row.second_ns / counted, memory_of(row.faults, row.first_ns + row.second_ns)};
 }
 
 }  // namespace vecmpi::pipeline::node

@@ -14,41 +14,42 @@ enum class Pace : uint8_t { unknown, with_gaps, without_gaps };
 
 // What a rank has seen of a row, or, field by field, the most that any rank has: ns, page faults.
 struct RowTimes {
-    uint64_t first_ns = 0;              // of the first call, which all ranks begin together
-    uint64_t rest_ns = 0, gaps_ns = 0;  // of calls of the second half, and before each
+    uint64_t first_ns = 0;   // of the first call, which all ranks begin together
+    uint64_t second_ns = 0;  // of the second half, from end to end
+    uint64_t has_gaps = 0;   // before calls of the second half there was more time than in them
     uint64_t first_faults = 0, faults = 0;
+    uint64_t missing = 0;  // calls without a time
 };
 RowTimes slowest(const RowTimes& a, const RowTimes& b) noexcept;
 
-// The calls of one row that are done, on this rank.
+// The calls of one row so far, on this rank. What is counted at their begin is equal on all ranks.
+// The end of a call may be missing: an error handler of the program has left it by longjmp.
 struct TurnRow {
-    uint8_t candidate = 0, calls = 0, counted = 0;  // counted: of the second half
-    uint64_t faults_before = 0, last_end_ns = 0;
-    RowTimes times;
+    uint8_t candidate = 0, length = 0, begun = 0;
+    uint8_t counted = 0;    // begun in the second half
+    bool is_check = false;  // of a winner: is it as fast as it was?
+    uint8_t ended = 0;
+    uint64_t faults_before = 0, last_end_ns = 0, second_ns = 0, gaps_ns = 0, first_ns = 0;
+    uint64_t first_faults = 0, faults = 0;
 
-    // length: calls of a whole row.
-    void end_call(uint64_t begun_ns, uint64_t ended_ns, unsigned length) noexcept {
-        if (calls == 0) {
-            times.first_ns = ended_ns - begun_ns;
-        } else if (calls >= length / 2) {
-            ++counted;
-            times.rest_ns += ended_ns - begun_ns;
-            times.gaps_ns += begun_ns - last_end_ns;
-        }
-        last_end_ns = ended_ns;
-        ++calls;
-    }
+    bool is_full() const noexcept { return begun == length; }
+    void begin_call() noexcept;
+    void end_call(uint64_t begun_ns, uint64_t ended_ns) noexcept;
+    bool needs_faults() const noexcept { return ended == 1 || ended == length; }
+    void note_faults(uint64_t faults_now) noexcept;
+    RowTimes times() const noexcept;
 };
 
-// What a row shows: the time of a call. counted: equal on all ranks.
+// What a row shows: the time of a call. counted: as of TurnRow.
 struct TimeOfCall {
     uint64_t ns;
     base::Trial::Memory memory;
 };
+// A row of one call says nothing against gaps.
 Pace pace_of(const RowTimes& row, unsigned counted) noexcept;
 // Without gaps calls follow each other, and a rank may be in the next one while others are in this:
-// the mean of the second half, from end to end. Else the first, into which nothing of other calls
-// falls.
+// the mean of the second half. Else the first, into which nothing of other calls falls. Cold too
+// where a time is missing.
 TimeOfCall time_of(const RowTimes& row, unsigned counted, Pace pace) noexcept;
 
 }  // namespace vecmpi::pipeline::node

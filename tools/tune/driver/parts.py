@@ -147,7 +147,7 @@ def tried_transports(messages):
 def run_node(bench, mpirun, what):
     environment = {"LD_PRELOAD": bench.programs.library, "VECMPI_PROFILE": "off", "VECMPI_LOG": "info"}
     sizes = ",".join(str(size << 10) for size in SIZES)
-    options = ["--seconds", "0.05", "--sizes", sizes, "--ops", "sum", "--calls", CALLS]
+    options = ["--seconds", "0.15", "--sizes", sizes, "--ops", "sum", "--calls", CALLS]
     lines, messages = bench.step(what, ranks_command(bench, mpirun, "allreduce", environment, options))
     return header_of(records_of(lines)), list(tried_transports(messages))
 

@@ -12,11 +12,9 @@ namespace vecmpi::pipeline::node {
 
 // From the choice of its transport to the end of the call.
 struct TimedTurn {
-    class NodeComm* node = nullptr;  // null: not timed
-    size_t bytes = 0;
-    uint64_t begun_ns = 0;
+    class NodeComm* node = nullptr;    // null: not timed
+    uint64_t begun_ns = 0, epoch = 0;  // of the table of communicators
     Collective collective = Collective::allreduce;
-    bool is_check = false;  // of a winner: is it as fast as it was?
 };
 void end_turn(const TimedTurn& turn) noexcept;
 
