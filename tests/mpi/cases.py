@@ -12,6 +12,7 @@ class Case:
     aborts: bool = False  # expected to end the job
     schedules: bool = False  # also where every collective is a schedule of ours
     rounds: bool = False  # its sums are rounded: not where segments have the order of other algorithms
+    uncut: bool = False  # not where segments cut its calls: their parts wait for all ranks
     says: str = ""  # what standard error then contains, where the launcher still passes it on
     # Beginnings of names of events, or "path " and one of the report's paths: the report must have counted some of
     # each, where a path of ours is used from the first call on.
@@ -121,8 +122,8 @@ CASES = [
     Case("node_blocks", "ahead", ranks=MANY, **STAGED),
     Case("node_blocks", "empty", ranks=(2, 3, 5), **STAGED),
     Case("node_blocks", "refused", ranks=(2, 3, 4, 5), **STAGED),
-    Case("left_calls", ranks=(2, 3), **LINES),
-    Case("late_roots", ranks=(2, 4), **LINES),
+    Case("left_calls", ranks=(2, 3), uncut=True, **LINES),
+    Case("late_roots", ranks=(2, 4), uncut=True, **LINES),
     Case("same_bits", schedules=True),
     Case("reduce_bits"),
     Case("reduce_bits", "avx2", ranks=(1,)),
@@ -173,8 +174,8 @@ AREAS = {
     "derived_collectives": ("datatype", *COLLECTIVES), "derived_probes": ("datatype",),
     "derived_truncation": ("datatype",), "packed_collectives": ("datatype", *COLLECTIVES), "packing": ("datatype",),
     "progress": ("offload", "pipeline"), "schedules": ("pipeline",), "small_collectives": NODE,
-    "node_collectives": NODE, "node_blocks": NODE, "late_roots": NODE, "left_calls": ("intercept", "node"), "same_bits": ("kernels", *COLLECTIVES),
-    "reduce_bits": ("kernels", "offload"),
+    "node_collectives": NODE, "node_blocks": NODE, "late_roots": NODE, "left_calls": ("intercept", "node"),
+    "same_bits": ("kernels", *COLLECTIVES), "reduce_bits": ("kernels", "offload"),
     "user_op": ("pipeline",), "rounding": ("kernels", "pipeline"), "large_count": ("intercept", *COLLECTIVES),
     "waits": ("base", "library", "offload", "node"),
     "threads_messages": MESSAGES, "threads_one_request": MESSAGES, "threads_comms": ("offload", *COLLECTIVES),
