@@ -12,7 +12,7 @@ class Case:
     aborts: bool = False  # expected to end the job
     schedules: bool = False  # also where every collective is a schedule of ours
     rounds: bool = False  # its sums are rounded: not where segments have the order of other algorithms
-    uncut: bool = False  # not where segments cut its calls: their parts wait for all ranks
+    not_in: tuple = ()  # modes in which it may fail
     says: str = ""  # what standard error then contains, where the launcher still passes it on
     # Beginnings of names of events, or "path " and one of the report's paths: the report must have counted some of
     # each, where a path of ours is used from the first call on.
@@ -122,8 +122,10 @@ CASES = [
     Case("node_blocks", "ahead", ranks=MANY, **STAGED),
     Case("node_blocks", "empty", ranks=(2, 3, 5), **STAGED),
     Case("node_blocks", "refused", ranks=(2, 3, 4, 5), **STAGED),
-    Case("left_calls", ranks=(2, 3), uncut=True, **LINES),
-    Case("late_roots", ranks=(2, 4), uncut=True, **LINES),
+    # Without traits MPICH's lock stays held in a call that a handler has left.
+    Case("left_calls", ranks=(2, 3), not_in=("segments", "bytes", "traitless-on"), **LINES),
+    # All ranks wait for each other in the parts of a call that is cut.
+    Case("late_roots", ranks=(2, 4), not_in=("segments", "bytes"), **LINES),
     Case("same_bits", schedules=True),
     Case("reduce_bits"),
     Case("reduce_bits", "avx2", ranks=(1,)),

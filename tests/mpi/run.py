@@ -319,7 +319,7 @@ def run_preloaded(options, tally, case, mode, ranks, seed, plain):
 
 def rank_numbers(options, case, mode, seed):
     """The numbers of ranks that a case takes in a mode."""
-    if mode in SCHEDULES and not case.schedules or mode in SEGMENTED_MODES and (case.rounds or case.uncut):
+    if mode in SCHEDULES and not case.schedules or mode in SEGMENTED_MODES and case.rounds or mode in case.not_in:
         return []
     if options.ranks:
         wanted = [int(number) for number in options.ranks.split(",")]
