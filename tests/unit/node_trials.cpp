@@ -151,7 +151,7 @@ TEST_CASE("a row shows the first call where the program has work between, else t
     CHECK(time_of(all, 0, Pace::with_gaps).memory == base::Trial::Memory::warm);
 }
 
-TEST_CASE("a row whose call was left by longjmp is as long, and shows nothing", "[node]") {
+TEST_CASE("a row whose call was left by longjmp is as long, and says so", "[node]") {
     TurnRow row;
     row.length = 2;
     row.begin_call();
@@ -160,7 +160,17 @@ TEST_CASE("a row whose call was left by longjmp is as long, and shows nothing", 
     CHECK(row.is_full());
     CHECK(row.counted == 1);
     CHECK(row.times().missing == 1);
-    CHECK(time_of(row.times(), 1, Pace::with_gaps).memory == base::Trial::Memory::cold);
+}
+
+TEST_CASE("cold rows count once they have taken long", "[node]") {
+    NodeTrial one;
+    TimeOfCall call{1'000'000, base::Trial::Memory::cold};
+    for (int rows = 0; rows < 2; ++rows) {
+        one.note_cold(call, 4);
+        CHECK(call.memory == base::Trial::Memory::cold);
+    }
+    one.note_cold(call, 4);
+    CHECK(call.memory == base::Trial::Memory::warm);
 }
 
 TEST_CASE("page faults count where they fell", "[node]") {

@@ -77,6 +77,14 @@ unsigned NodeTrial::rivals(unsigned candidates) const noexcept {
     return rivals & candidates;
 }
 
+void NodeTrial::note_cold(TimeOfCall& call, unsigned calls) noexcept {
+    constexpr uint64_t most_ns = 8'000'000;
+    if (cold_ns >= most_ns)
+        call.memory = Trial::Memory::warm;
+    else
+        cold_ns += call.ns * calls;
+}
+
 void NodeTrial::decided() noexcept {
     const auto winner = static_cast<uint8_t>(trial.winner());
     between_checks = winner == std::exchange(last_winner, winner)

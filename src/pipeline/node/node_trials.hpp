@@ -41,6 +41,7 @@ struct NodeTrial {
     Pace pace = Pace::unknown;  // by the trial's first row
     uint32_t calls_to_check = first_check, between_checks = first_check;
     uint64_t winner_ns = 0;  // 0: no check has shown it yet
+    uint64_t cold_ns = 0;    // of cold rows that did not count
     unsigned slow_checks = 0;
     uint8_t last_winner = base::Trial::open;
 
@@ -50,6 +51,9 @@ struct NodeTrial {
     // winner, if nobody did.
     unsigned rivals(unsigned candidates) const noexcept;
     void decided() noexcept;
+    // A row of so many calls was cold. It counts after all where cold rows have taken long: some
+    // libraries take fresh memory in every call.
+    void note_cold(TimeOfCall& call, unsigned calls) noexcept;
     // Without rivals. The slowest rank's time of a call by the winner. True where the trial begins
     // anew: two checks in a row were much slower. (Sizes of a class differ by up to 2.)
     bool check(uint64_t ns) noexcept;

@@ -164,7 +164,7 @@ void NodeComm::end_row(Collective collective) noexcept {
     const TurnRow row = std::exchange(trials.row, {});
     const RowTimes all =
         slowest_of_all(row.times());  // even of none: the board's next turn is free
-    if (row.begun == 0) return;
+    if (row.begun == 0 || (all.missing != 0 && !row.is_check)) return;
     const size_t bytes = trials.row_bytes;
     NodeTrial& one = trials_.of(collective, bytes);
     if (row.is_check) {
@@ -173,7 +173,8 @@ void NodeComm::end_row(Collective collective) noexcept {
     }
     const Pace seen = pace_of(all, row.counted);
     const Pace pace = one.pace == Pace::unknown ? seen : one.pace;
-    const TimeOfCall call = time_of(all, row.counted, pace);
+    TimeOfCall call = time_of(all, row.counted, pace);
+    if (call.memory == base::Trial::Memory::cold) one.note_cold(call, row.begun);
     if (call.memory == base::Trial::Memory::warm) {
         one.pace = pace;
         // What was found so far is the time of something else.

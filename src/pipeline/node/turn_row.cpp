@@ -55,7 +55,6 @@ Pace pace_of(const RowTimes& row, unsigned counted) noexcept {
 }
 
 TimeOfCall time_of(const RowTimes& row, unsigned counted, Pace pace) noexcept {
-    if (row.missing != 0) return {row.first_ns, base::Trial::Memory::cold};
     if (pace != Pace::without_gaps || counted == 0)
         return {row.first_ns, memory_of(row.first_faults, row.first_ns)};
     return {row.second_ns / counted, memory_of(row.faults, row.first_ns + row.second_ns)};

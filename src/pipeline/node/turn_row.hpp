@@ -48,8 +48,8 @@ struct TimeOfCall {
 // A row of one call says nothing against gaps.
 Pace pace_of(const RowTimes& row, unsigned counted) noexcept;
 // Without gaps calls follow each other, and a rank may be in the next one while others are in this:
-// the mean of the second half. Else the first, into which nothing of other calls falls. Cold too
-// where a time is missing.
+// the mean of the second half. Else the first, into which nothing of other calls falls. No time may
+// be missing.
 TimeOfCall time_of(const RowTimes& row, unsigned counted, Pace pace) noexcept;
 
 }  // namespace vecmpi::pipeline::node
