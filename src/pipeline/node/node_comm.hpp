@@ -101,7 +101,7 @@ class NodeComm {
     NodeCall call_by(unsigned transport, StagedCollectives* staged) noexcept;
     RowTimes slowest_of_all(const RowTimes& own) noexcept;
     void end_row(Collective collective) noexcept;
-    bool begin_row(Collective collective, size_t bytes, bool is_check) noexcept;
+    bool meet(Collective collective, size_t bytes) noexcept;
     static unsigned default_of(const NodeTrial& one, unsigned candidates) noexcept;
     uint64_t begin(OneWay kind) noexcept;
     void end(OneWay kind) noexcept;

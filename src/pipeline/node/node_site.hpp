@@ -14,7 +14,7 @@ struct NodeSite {
     bool declined() const noexcept { return node == nullptr && !undecided; }
 };
 NodeSite node_site(MPI_Comm comm) noexcept;
-// Changes whenever a communicator comes or goes.
+// While it stays the same, no communicator that had an entry was given up.
 uint64_t node_sites_epoch() noexcept;
 // For a call that can run on the node and that the library would not refuse: all ranks ask for the
 // same calls. The first calls_before_sharing() of them only count, one with much data for many. The

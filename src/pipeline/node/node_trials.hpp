@@ -38,7 +38,7 @@ struct NodeTrial {
     static constexpr uint32_t first_check = 1021, most_between_checks = 16 * first_check;
 
     base::Trial trial;
-    Pace pace = Pace::unknown;  // by the trial's first row
+    Pace pace = Pace::unknown;  // with gaps from the first warm row that has some
     uint32_t calls_to_check = first_check, between_checks = first_check;
     uint64_t winner_ns = 0;  // 0: no check has shown it yet
     uint64_t cold_ns = 0;    // of cold rows that did not count

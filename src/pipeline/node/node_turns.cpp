@@ -71,23 +71,14 @@ bool NodeComm::all_take_turn(Collective collective, unsigned what) noexcept {
 }
 
 // Ranks meet before the first call of a row only, and bring the times of the row before together.
-// False: there is none for this call.
-bool NodeComm::begin_row(Collective collective, size_t bytes, bool is_check) noexcept {
-    Trials& trials = turns_[static_cast<size_t>(collective)];
-    base::Trial& trial = trials_.of(collective, bytes).trial;
-    if (!all_take_turn(collective, size_class(bytes))) {
-        trials.row = {};
-        return false;
+// False: that one shows nothing, and there is none for this call.
+bool NodeComm::meet(Collective collective, size_t bytes) noexcept {
+    if (all_take_turn(collective, size_class(bytes))) {
+        end_row(collective);
+        return true;
     }
-    end_row(collective);
-    // The row before may have decided, or have shown that all must begin anew.
-    if (is_check != (trial.winner() != base::Trial::open)) return false;
-    trials.row.is_check = is_check;
-    trials.row.candidate = static_cast<uint8_t>(is_check ? trial.winner() : trial.next());
-    trials.row.length = static_cast<uint8_t>(is_check ? 1 : calls_in_row(bytes));
-    trials.row.faults_before = faults_of_thread();
-    trials.row_bytes = bytes;
-    return true;
+    turns_[static_cast<size_t>(collective)].row = {};
+    return false;
 }
 
 // What a call takes that is not tried, and not decided.
@@ -126,9 +117,16 @@ NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
     const bool ends_check = is_check && is_of_row && row.is_check;
     const bool goes_on = !is_check && is_of_row && !row.is_check && !row.is_full();
     if (!goes_on) {
-        const bool has_begun = begin_row(collective, bytes, is_check);
-        if (ends_check) row = {};
-        if (!has_begun || ends_check) return call_by(default_of(one, candidates), staged);
+        const bool have_met = meet(collective, bytes);
+        // The row before may have decided, or have shown that all must begin anew.
+        const bool is_decided = trial.winner() != base::Trial::open;
+        if (!have_met || ends_check || is_check != is_decided)
+            return call_by(default_of(one, candidates), staged);
+        row.is_check = is_check;
+        row.candidate = static_cast<uint8_t>(is_check ? trial.winner() : trial.next());
+        row.length = static_cast<uint8_t>(is_check ? 1 : calls_in_row(bytes));
+        row.faults_before = faults_of_thread();
+        trials.row_bytes = bytes;
     }
     row.begin_call();
     const TimedTurn turn{this, monotonic_ns(), node_sites_epoch(), collective};
