@@ -164,13 +164,6 @@ bool may_be_scheduled_at_some_size(Collective collective, bool several_nodes,
            !settings.paths_of(collective).ranges.empty();
 }
 
-bool is_schedule_thinkable(bool several_nodes, const Settings& settings) noexcept {
-    if (several_nodes) return true;
-    for (size_t c = 0; c < number_of_settable_collectives; ++c)
-        if (may_be_scheduled_at_some_size(static_cast<Collective>(c), false, settings)) return true;
-    return false;
-}
-
 Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept {
     Choice choice;
     choice.library_us = library_cost(facts, network_constants(settings.network)).us *

@@ -44,9 +44,6 @@ bool may_be_scheduled(Collective collective, uint64_t bytes, bool several_nodes,
 bool may_be_scheduled_at_some_size(Collective collective, bool several_nodes,
                                    const Settings& settings) noexcept;
 
-// The same of all collectives.
-bool is_schedule_thinkable(bool several_nodes, const Settings& settings) noexcept;
-
 // Segments that the algorithm would get: from the settings, else the model's best.
 unsigned segments_for(CollectivePath algorithm, const ChoiceFacts& facts,
                       const Settings& settings) noexcept;

@@ -2,6 +2,7 @@
 // The collectives that the pipeline may serve: which paths are asked, one after the other. Only a
 // schedule serves a nonblocking or persistent form.
 #include "hierarchical_collectives.hpp"
+#include "pipeline/schedules/offer.hpp"
 #include "pipeline/schedules/scheduled_collectives.hpp"
 #include "pipeline/segments/segmented_collectives.hpp"
 
@@ -12,11 +13,10 @@ bool is_blocking(const CollectiveForm& form) noexcept {
     return form.kind == CollectiveForm::Kind::blocking;
 }
 
-// On one node, where nothing is set, only the library is left. So its calls cost no more questions.
-bool only_library_is_left(Decline& decline) noexcept {
-    if (is_schedule_thinkable(!offload::agreement().one_node, settings())) return false;
-    decline.note(Counter::decline_layout);
-    return true;
+// Where no schedule serves the collective, no segments do. A blocking call may still have to make
+// the private communicator that a nonblocking one wanted.
+bool only_library_is_left(Collective collective, Decline& decline) noexcept {
+    return !is_served_at_some_size(collective, decline) && !private_comms_are_wanted();
 }
 }  // namespace
 
@@ -28,7 +28,8 @@ std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, vo
                              MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                              MPI_Comm comm) noexcept {
     Decline decline;
-    if (!is_user_op(op) && only_library_is_left(decline)) return decline.count_unless({});
+    if (!is_user_op(op) && only_library_is_left(Collective::allreduce, decline))
+        return decline.count_unless({});
     std::optional<int> rc;
     if (is_blocking(form))
         rc = small_allreduce_over_nodes(form.call, sendbuf, recvbuf, count, datatype, op, comm);
@@ -44,7 +45,7 @@ std::optional<int> reduce(const CollectiveForm& form, const void* sendbuf, void*
                           MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
                           MPI_Comm comm) noexcept {
     Decline decline;
-    if (only_library_is_left(decline)) return decline.count_unless({});
+    if (only_library_is_left(Collective::reduce, decline)) return decline.count_unless({});
     auto rc = scheduled_reduce(form, sendbuf, recvbuf, count, datatype, op, root, comm, decline);
     if (!rc && is_blocking(form))
         rc = segmented_reduce(sendbuf, recvbuf, count, datatype, op, root, comm, decline);
@@ -56,7 +57,7 @@ std::optional<int> reduce_scatter(const CollectiveForm& form, const void* sendbu
                                   MPI_Comm comm) noexcept {
     Decline decline;
     if (recvcounts.missing()) return std::nullopt;
-    if (only_library_is_left(decline)) return decline.count_unless({});
+    if (only_library_is_left(Collective::reduce_scatter, decline)) return decline.count_unless({});
     const RankCounts counts(recvcounts);
     auto rc = scheduled_reduce_scatter(form, sendbuf, recvbuf, counts, datatype, op, comm, decline);
     if (!rc && is_blocking(form) && recvcounts.as_ints() != nullptr)
@@ -68,7 +69,7 @@ std::optional<int> reduce_scatter_block(const CollectiveForm& form, const void* 
                                         void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
                                         MPI_Op op, MPI_Comm comm) noexcept {
     Decline decline;
-    if (only_library_is_left(decline)) return decline.count_unless({});
+    if (only_library_is_left(Collective::reduce_scatter, decline)) return decline.count_unless({});
     const RankCounts counts(recvcount);
     auto rc = scheduled_reduce_scatter(form, sendbuf, recvbuf, counts, datatype, op, comm, decline);
     if (!rc && is_blocking(form))
@@ -79,7 +80,7 @@ std::optional<int> reduce_scatter_block(const CollectiveForm& form, const void* 
 std::optional<int> bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
                          MPI_Datatype datatype, int root, MPI_Comm comm) noexcept {
     Decline decline;
-    if (only_library_is_left(decline)) return decline.count_unless({});
+    if (only_library_is_left(Collective::bcast, decline)) return decline.count_unless({});
     auto rc = scheduled_bcast(form, buffer, count, datatype, root, comm, decline);
     if (!rc && is_blocking(form))
         rc = segmented_bcast(buffer, count, datatype, root, comm, decline);
@@ -90,7 +91,7 @@ std::optional<int> allgather(const CollectiveForm& form, const void* sendbuf, MP
                              MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                              MPI_Datatype recvtype, MPI_Comm comm) noexcept {
     Decline decline;
-    if (only_library_is_left(decline)) return decline.count_unless({});
+    if (only_library_is_left(Collective::allgather, decline)) return decline.count_unless({});
     auto rc = scheduled_allgather(form, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                   comm, decline);
     if (!rc && is_blocking(form))
@@ -104,7 +105,7 @@ std::optional<int> allgatherv(const CollectiveForm& form, const void* sendbuf, M
                               offload::RankArray displs, MPI_Datatype recvtype,
                               MPI_Comm comm) noexcept {
     Decline decline;
-    if (only_library_is_left(decline)) return decline.count_unless({});
+    if (only_library_is_left(Collective::allgather, decline)) return decline.count_unless({});
     return decline.count_unless(scheduled_allgatherv(form, sendbuf, sendcount, sendtype, recvbuf,
                                                      recvcounts, displs, recvtype, comm, decline));
 }

@@ -145,14 +145,14 @@ std::optional<int> make_persistent(const CollectiveForm& form,
     return std::nullopt;
 }
 
+}  // namespace
+
 bool is_served_at_some_size(Collective collective, Decline& decline) noexcept {
     if (may_be_scheduled_at_some_size(collective, !offload::agreement().one_node, settings()))
         return true;
     decline.note(Counter::decline_layout);
     return false;
 }
-
-}  // namespace
 
 bool is_worth_a_look(Collective collective, uint64_t bytes, Decline& decline) noexcept {
     Counter why{};

@@ -31,6 +31,8 @@ std::optional<offload::CommTraits> traits_to_schedule(const CollectiveForm& form
                                                       Collective collective, MPI_Comm comm,
                                                       MPI_Datatype type, MPI_Count count,
                                                       Decline& decline) noexcept;
+// Does one on some communicator, by nodes and settings alone? That is asked first of all.
+bool is_served_at_some_size(Collective collective, Decline& decline) noexcept;
 // The second: does some schedule serve this size, on some communicator?
 bool is_worth_a_look(Collective collective, uint64_t bytes, Decline& decline) noexcept;
 
