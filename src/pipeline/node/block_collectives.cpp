@@ -89,7 +89,7 @@ std::optional<int> gather(Call call, const void* sendbuf, MPI_Count sendcount,
                           MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                           MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept {
     const NodeSite site = node_site(comm);
-    if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
+    if (site.declined() || !site.has(root)) return std::nullopt;
     const bool is_root = site.rank == root;
     BlockCall what{call, Collective::gather, {Flow::to_root, root}, {}, {}};
     what.given = {sendbuf, sendcount, sendtype, 1};
@@ -108,7 +108,7 @@ std::optional<int> scatter(Call call, const void* sendbuf, MPI_Count sendcount,
                            MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                            MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept {
     const NodeSite site = node_site(comm);
-    if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
+    if (site.declined() || !site.has(root)) return std::nullopt;
     const bool is_root = site.rank == root;
     BlockCall what{call, Collective::scatter, {Flow::from_root, root}, {}, {}};
     if (is_root) what.given = {sendbuf, sendcount, sendtype, site.ranks};

@@ -44,8 +44,7 @@ std::optional<int> bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype 
     const size_t bytes = bytes_of(data);
     if (!is_ours_or_line(Collective::bcast, bytes)) return std::nullopt;
     const NodeSite site = node_site(comm);
-    if (site.declined() || root < 0 || root >= site.ranks ||
-        offload::is_refused_output(buffer, count, datatype) ||
+    if (site.declined() || !site.has(root) || offload::is_refused_output(buffer, count, datatype) ||
         !offload::is_committed(datatype, comm))
         return std::nullopt;
     const NodeCall use = node_call(site, call, comm, Collective::bcast, bytes);

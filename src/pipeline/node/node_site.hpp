@@ -12,6 +12,7 @@ struct NodeSite {
     bool undecided = false;  // no NodeComm yet, but perhaps from some call on
     int rank = 0, ranks = 0;
     bool declined() const noexcept { return node == nullptr && !undecided; }
+    bool has(int root) const noexcept { return root >= 0 && root < ranks; }
 };
 NodeSite node_site(MPI_Comm comm) noexcept;
 // While it stays the same, no communicator that had an entry was given up.

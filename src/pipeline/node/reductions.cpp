@@ -197,7 +197,7 @@ std::optional<int> reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Cou
     const size_t bytes = bytes_of_reduction(count, element);
     if (!is_ours_or_line(Collective::reduce, bytes)) return std::nullopt;
     const NodeSite site = node_site(comm);
-    if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
+    if (site.declined() || !site.has(root)) return std::nullopt;
     const bool is_root = site.rank == root;
     if (are_refused_in_reduce(sendbuf, recvbuf, count, datatype, is_root)) return std::nullopt;
     Operands what = operands(sendbuf, recvbuf, count, datatype, op, element);

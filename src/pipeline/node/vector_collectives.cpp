@@ -71,7 +71,7 @@ std::optional<int> gatherv(Call call, const void* sendbuf, MPI_Count sendcount,
                            offload::RankArray displs, MPI_Datatype recvtype, int root,
                            MPI_Comm comm) noexcept {
     const NodeSite site = node_site(comm);
-    if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
+    if (site.declined() || !site.has(root)) return std::nullopt;
     VectorCall what{call, Collective::gatherv, {Flow::to_root, root}, {}, {}};
     what.given = RankBlocks::of_one(sendbuf, sendcount, sendtype, root);
     if (site.rank != root) {
@@ -93,7 +93,7 @@ std::optional<int> scatterv(Call call, const void* sendbuf, offload::RankArray s
                             MPI_Count recvcount, MPI_Datatype recvtype, int root,
                             MPI_Comm comm) noexcept {
     const NodeSite site = node_site(comm);
-    if (site.declined() || root < 0 || root >= site.ranks) return std::nullopt;
+    if (site.declined() || !site.has(root)) return std::nullopt;
     VectorCall what{call, Collective::scatterv, {Flow::from_root, root}, {}, {}};
     if (site.rank != root || recvbuf != MPI_IN_PLACE) {
         what.taken = RankBlocks::of_one(recvbuf, recvcount, recvtype, root);
