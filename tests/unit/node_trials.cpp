@@ -26,17 +26,24 @@ TEST_CASE("sizes share a trial up to the next power of two, not with what a line
 TEST_CASE("what a trial has found serves communicators of as many ranks", "[node]") {
     remember_transport(77, Collective::bcast, 5000, 2);
     remember_transport(77, Collective::barrier, 0, 0);
-    const FoundTransports found = found_transports(77), others = found_transports(78);
-    const auto of = [](const FoundTransports& in, Collective collective, size_t bytes) {
-        return in[static_cast<size_t>(collective)][size_class(bytes)];
+    remember_called_off(77, Collective::reduce, 2);
+    const FoundOnNode found = found_on_node(77), others = found_on_node(78);
+    const auto of = [](const FoundOnNode& in, Collective collective, size_t bytes) {
+        return in.transports[static_cast<size_t>(collective)][size_class(bytes)];
     };
+    const auto called_off = [](const FoundOnNode& in, Collective collective) {
+        return in.called_off[static_cast<size_t>(collective)];
+    };
+    CHECK(called_off(found, Collective::reduce) == 2);
+    CHECK(called_off(found, Collective::bcast) == 0);
+    CHECK(called_off(others, Collective::reduce) == 0);
     CHECK(of(found, Collective::bcast, 4096) == 2);
     CHECK(of(found, Collective::barrier, 0) == 0);
     CHECK(of(found, Collective::bcast, 9000) == base::Trial::open);
     CHECK(of(found, Collective::reduce, 5000) == base::Trial::open);
     CHECK(of(others, Collective::bcast, 5000) == base::Trial::open);
     NodeTrials trials;
-    trials.adopt(found);
+    trials.adopt(found.transports);
     CHECK(trials.of(Collective::bcast, 6000).trial.winner() == 2);
     CHECK(trials.of(Collective::bcast, 60000).trial.winner() == base::Trial::open);
 }

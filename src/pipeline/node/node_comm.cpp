@@ -75,7 +75,7 @@ std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
     std::unique_ptr<NodeComm> made;
     if (map_all(addresses, rank, own, mailboxes)) made = make_of(rank, std::move(mailboxes));
     if (offload::all_can(comm, made != nullptr)) {
-        FoundTransports found = found_transports(ranks);  // the first rank's, on all
+        FoundOnNode found = found_on_node(ranks);  // the first rank's, on all
         real.Bcast(&found, sizeof found, MPI_BYTE, 0, comm);
         made->adopt(found);
         return made;

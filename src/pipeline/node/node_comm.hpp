@@ -58,7 +58,7 @@ class NodeComm {
     NodeCall begin_call(Call call, MPI_Comm comm, Collective collective, size_t bytes) noexcept;
     // At the end of a call that takes part in a trial.
     void end_turn(const TimedTurn& turn) noexcept;
-    void adopt(const FoundTransports& found) noexcept { trials_.adopt(found); }
+    void adopt(const FoundOnNode& found) noexcept;
 
     // Makes the staging buffers, the first time; inside a DirectCall. Null on all ranks where one
     // has none.
@@ -91,11 +91,16 @@ class NodeComm {
     struct Trials {
         uint64_t turns = 0;
         unsigned called_off = 0;
+        unsigned unfinished = 0;  // rows of which a call has no time
+        // Both limits are of what a program does again and again.
+        static constexpr unsigned most_called_off = 3, most_unfinished = 64;
         // Not empty: its ranks' times are not brought together yet.
         TurnRow row;
         size_t row_bytes = 0;
-        // Too often some rank did not come.
-        bool have_ended() const noexcept { return called_off >= 3; }
+        // Too often some rank did not come, or left a call by longjmp.
+        bool have_ended() const noexcept {
+            return called_off >= most_called_off || unfinished >= most_unfinished;
+        }
     };
     bool all_take_turn(Collective collective, unsigned what) noexcept;
     NodeCall call_by(unsigned transport, StagedCollectives* staged) noexcept;

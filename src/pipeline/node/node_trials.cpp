@@ -20,24 +20,24 @@ namespace {
 using base::Trial;
 
 // By number of ranks: more of them share the memory, and what they wait for.
-using FoundByRanks = std::map<int, FoundTransports>;
+using FoundByRanks = std::map<int, FoundOnNode>;
 std::mutex finding;
 FoundByRanks& found_by_ranks() {
     static auto* const found = new FoundByRanks;  // outlives all callers
     return *found;
 }
 
-FoundTransports nothing_found() noexcept {
-    FoundTransports found;
-    for (auto& of_collective : found) of_collective.fill(Trial::open);
+FoundOnNode nothing_found() noexcept {
+    FoundOnNode found;
+    for (auto& of_collective : found.transports) of_collective.fill(Trial::open);
     return found;
 }
 
 // The profile's three sizes, each of which stands for what lies between it and the next.
-FoundTransports measured_before(int ranks) noexcept {
+FoundOnNode measured_before(int ranks) noexcept {
     constexpr size_t measured_bytes[number_of_node_sizes] = {size_t{64} << 10, size_t{256} << 10,
                                                              size_t{1} << 20};
-    FoundTransports found = nothing_found();
+    FoundOnNode found = nothing_found();
     if (!offload::agreement().profile) return found;
     const bool may_be_library = settings().intranode == IntranodeMode::automatic;
     for (size_t c = 0; c < number_of_settable_collectives; ++c) {
@@ -46,9 +46,9 @@ FoundTransports measured_before(int ranks) noexcept {
         if (measured == nullptr) continue;
         for (size_t i = 0; i < measured->size(); ++i)
             for (unsigned of = size_class(measured_bytes[i]); of < size_classes; ++of)
-                found[c][of] = (*measured)[i] == Transport::library && !may_be_library
-                                   ? uint8_t{Trial::open}
-                                   : static_cast<uint8_t>((*measured)[i]);
+                found.transports[c][of] = (*measured)[i] == Transport::library && !may_be_library
+                                              ? uint8_t{Trial::open}
+                                              : static_cast<uint8_t>((*measured)[i]);
     }
     return found;
 }
@@ -111,22 +111,38 @@ void NodeTrials::adopt(const FoundTransports& found) noexcept {
             if (found[c][of] != Trial::open) trials_[c][of].trial.award(found[c][of]);
 }
 
-FoundTransports found_transports(int ranks) noexcept {
+namespace {
+// note(found): of communicators of so many ranks.
+template <class Note>
+void remember(int ranks, const Note& note) noexcept {
+    const std::lock_guard lock(finding);
+    try {
+        const auto [found, is_new] = found_by_ranks().try_emplace(ranks);
+        if (is_new) found->second = measured_before(ranks);
+        note(found->second);
+    } catch (const std::bad_alloc&) {
+        // The next communicator tries again.
+    }
+}
+}  // namespace
+
+FoundOnNode found_on_node(int ranks) noexcept {
     const std::lock_guard lock(finding);
     const auto found = found_by_ranks().find(ranks);
     return found == found_by_ranks().end() ? measured_before(ranks) : found->second;
 }
 
 void remember_transport(int ranks, Collective collective, size_t bytes, unsigned winner) noexcept {
-    const std::lock_guard lock(finding);
-    try {
-        const auto [found, is_new] = found_by_ranks().try_emplace(ranks);
-        if (is_new) found->second = measured_before(ranks);
-        found->second[static_cast<size_t>(collective)][size_class(bytes)] =
+    remember(ranks, [=](FoundOnNode& found) noexcept {
+        found.transports[static_cast<size_t>(collective)][size_class(bytes)] =
             static_cast<uint8_t>(winner);
-    } catch (const std::bad_alloc&) {
-        // The next communicator tries again.
-    }
+    });
+}
+
+void remember_called_off(int ranks, Collective collective, unsigned turns) noexcept {
+    remember(ranks, [=](FoundOnNode& found) noexcept {
+        found.called_off[static_cast<size_t>(collective)] = static_cast<uint8_t>(turns);
+    });
 }
 
 void show_trial(const ShownTrial& trial) noexcept {

@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "base/api/profile.hpp"
 #include "base/api/trial.hpp"
@@ -32,6 +33,12 @@ static_assert(size_class(kernels::line_data_bytes) < size_class(kernels::line_da
 
 // By collective and class: the winner, or Trial::open.
 using FoundTransports = std::array<std::array<uint8_t, size_classes>, number_of_collectives>;
+// What earlier communicators leave to a new one.
+struct FoundOnNode {
+    FoundTransports transports;
+    std::array<uint8_t, number_of_collectives> called_off{};  // turns, as of NodeComm
+};
+static_assert(std::is_trivially_copyable_v<FoundOnNode>);
 
 struct NodeTrial {
     // Calls from a decision to its first check, and from check to check: fewer of a new choice.
@@ -73,7 +80,8 @@ class NodeTrials {
 
 // What this process has found on communicators of so many ranks of its node, and what the host's
 // profile says.
-FoundTransports found_transports(int ranks) noexcept;
+FoundOnNode found_on_node(int ranks) noexcept;
+void remember_called_off(int ranks, Collective collective, unsigned turns) noexcept;
 void remember_transport(int ranks, Collective collective, size_t bytes, unsigned winner) noexcept;
 
 // For the log.

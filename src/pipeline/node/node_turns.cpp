@@ -66,8 +66,16 @@ bool NodeComm::all_take_turn(Collective collective, unsigned what) noexcept {
         return meeting != Meeting::open;
     });
     if (meeting == Meeting::complete) return true;
-    ++trials.called_off;
+    remember_called_off(ranks(), collective, ++trials.called_off);
     return false;
+}
+
+// A turn called off takes a quarter of a second. Where that was so on another communicator, one
+// more ends the trials.
+void NodeComm::adopt(const FoundOnNode& found) noexcept {
+    trials_.adopt(found.transports);
+    for (size_t c = 0; c < number_of_collectives; ++c)
+        turns_[c].called_off = std::min<unsigned>(found.called_off[c], Trials::most_called_off - 1);
 }
 
 // Ranks meet before the first call of a row only, and bring the times of the row before together.
@@ -162,11 +170,15 @@ void NodeComm::end_row(Collective collective) noexcept {
     const TurnRow row = std::exchange(trials.row, {});
     const RowTimes all =
         slowest_of_all(row.times());  // even of none: the board's next turn is free
-    if (row.begun == 0 || (all.missing != 0 && !row.is_check)) return;
+    if (row.begun == 0) return;
+    if (all.missing != 0) {
+        ++trials.unfinished;
+        return;
+    }
     const size_t bytes = trials.row_bytes;
     NodeTrial& one = trials_.of(collective, bytes);
     if (row.is_check) {
-        if (all.missing == 0) count(Counter::trials_again, one.check(all.first_ns));
+        count(Counter::trials_again, one.check(all.first_ns));
         return;
     }
     const Pace seen = pace_of(all, row.counted);
