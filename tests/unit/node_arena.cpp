@@ -104,7 +104,7 @@ TEST_CASE("an arena is found by its address, and by no other", "[node]") {
 
 TEST_CASE("staging buffers get pages when they are taken, and come back with their mailbox",
           "[node]") {
-    REQUIRE(take_staging_buffer() == no_staging_buffer);  // there is no arena yet
+    REQUIRE(take_staging_buffer(RingWidth::wide) == no_staging_buffer);  // there is no arena yet
     ArenaAddress address;
     REQUIRE(own_arena(&address));
     const Taken mine = take();
@@ -112,28 +112,30 @@ TEST_CASE("staging buffers get pages when they are taken, and come back with the
     std::set<uint32_t> buffers;
     uint32_t last = no_staging_buffer;
     for (uint32_t i = 0; i < staging_buffers_per_arena; ++i) {
-        last = take_staging_buffer();
+        last = take_staging_buffer(RingWidth::wide);
         REQUIRE(last < staging_buffers_per_arena);
         buffers.insert(last);
         StagingBuffer* const here = staging_buffer_of(mine.mailbox, last);
         StagingBuffer* const there = staging_buffer_of(seen, last);
         REQUIRE((here != nullptr && there != nullptr && here != there));
-        here->large[3][100] = static_cast<unsigned char>(i + 1);
-        REQUIRE(there->large[3][100] == i + 1);
+        REQUIRE((width_of_staging_buffer(last) == RingWidth::wide) == (i < wide_staging_buffers));
+        const size_t end = large_ring(width_of_staging_buffer(last), 2).bytes() - 1;
+        here->large()[end] = static_cast<unsigned char>(i + 1);
+        REQUIRE(there->large()[end] == i + 1);
         here->signals[1][2].round = 9;
     }
     REQUIRE(buffers.size() == staging_buffers_per_arena);
-    REQUIRE(take_staging_buffer() == no_staging_buffer);
+    REQUIRE(take_staging_buffer(RingWidth::wide) == no_staging_buffer);
     REQUIRE(staging_buffer_of(mine.mailbox, staging_buffers_per_arena) == nullptr);
     REQUIRE(staging_buffer_of(nullptr, 0) == nullptr);
     Peer closes(11);
     retire_mailbox(mine.mailbox, last, {{mine.mailbox, mine.token}, closes.entry()});
-    REQUIRE(take_staging_buffer() == no_staging_buffer);
+    REQUIRE(take_staging_buffer(RingWidth::wide) == no_staging_buffer);
     closes.mailbox.closed = 1;
-    REQUIRE(take_staging_buffer() == last);
+    REQUIRE(take_staging_buffer(RingWidth::wide) == last);
     REQUIRE(staging_buffer_of(mine.mailbox, last)->signals[1][2].round == 0);
     return_staging_buffer(3);
-    REQUIRE(take_staging_buffer() == 3);
+    REQUIRE(take_staging_buffer(RingWidth::wide) == 3);
     release_arenas();
-    REQUIRE(take_staging_buffer() == no_staging_buffer);
+    REQUIRE(take_staging_buffer(RingWidth::wide) == no_staging_buffer);
 }

@@ -30,7 +30,7 @@ int add_ints(const void* in, void* inout, int count, MPI_Datatype, MPI_Op) {
 
 // What one rank has done of a list of calls that all ranks make.
 struct Rank {
-    std::unique_ptr<StagingBuffer> buffer = std::make_unique<StagingBuffer>();
+    std::vector<StagingBuffer> buffer;  // the first one, and memory for its large ring
     std::unique_ptr<StagedCollectives> staged;
     std::vector<std::vector<int>> in, out;
     std::optional<AllreduceRun> run;
@@ -55,27 +55,32 @@ struct Rank {
 
 const Doors nobody;
 
-std::vector<Rank> ranks_with_buffers(int p) {
+std::vector<Rank> ranks_with_buffers(int p, const RingShape& large) {
     std::vector<Rank> ranks(static_cast<size_t>(p));
     std::vector<StagingBuffer*> all;
-    for (Rank& rank : ranks) all.push_back(rank.buffer.get());
+    for (Rank& rank : ranks) {
+        rank.buffer = std::vector<StagingBuffer>(1 + large.bytes() / sizeof(StagingBuffer) + 1);
+        all.push_back(rank.buffer.data());
+    }
     for (int r = 0; r < p; ++r)
-        ranks[static_cast<size_t>(r)].staged = std::make_unique<StagedCollectives>(r, all, nobody);
+        ranks[static_cast<size_t>(r)].staged =
+            std::make_unique<StagedCollectives>(r, all, large, nobody);
     return ranks;
 }
 
 // One piece, one round, several rounds, more rounds than slots.
-constexpr size_t lengths[] = {1, 14, 1000, 1024, 1025, 5000, 12288, 100000, 3, 400000, 7, 30000};
+constexpr size_t lengths[] = {1, 14, 1000, 1024, 1025, 5000, 12288, 100000, 3, 1200000, 7, 30000};
 
 }  // namespace
 
 TEST_CASE("reductions go on look by look, whichever rank looks") {
     const auto reduce_local = std::exchange(real.Reduce_local, add_ints);
     const int p = GENERATE(2, 3, 4, 5, 9);
+    const RingWidth width = GENERATE(RingWidth::wide, RingWidth::narrow);
     const unsigned seed = std::random_device()();
-    CAPTURE(p, seed);
+    CAPTURE(p, seed, width);
     std::mt19937 random(seed);
-    std::vector<Rank> ranks = ranks_with_buffers(p);
+    std::vector<Rank> ranks = ranks_with_buffers(p, large_ring(width, p));
     std::vector<std::vector<int>> sums;
     for (const size_t length : lengths) {
         std::vector<int> sum(length);
@@ -100,7 +105,7 @@ TEST_CASE("reductions go on look by look, whichever rank looks") {
 
 TEST_CASE("a rank that is alone so far has nothing to do, and says so") {
     const auto reduce_local = std::exchange(real.Reduce_local, add_ints);
-    std::vector<Rank> ranks = ranks_with_buffers(3);
+    std::vector<Rank> ranks = ranks_with_buffers(3, wide_ring_of_few);
     for (Rank& rank : ranks) {
         rank.in.emplace_back(20000, 1);
         rank.out.emplace_back(20000, -1);

@@ -37,7 +37,8 @@ struct State {
     ArenaAddress address;
     std::vector<uint32_t> free;          // mailboxes
     std::vector<uint32_t> free_buffers;  // with room for all
-    uint32_t buffers_with_pages = 0;     // the first ones
+    // Of each width: the first ones of it.
+    uint32_t buffers_with_pages[2] = {};
     std::vector<Retired> retired;
     std::vector<Mapped> mapped;
 };
@@ -48,10 +49,6 @@ State& state() noexcept {
 
 Mailbox* mailbox_at(char* arena, uint32_t index) noexcept {
     return reinterpret_cast<Mailbox*>(arena + door_bytes + size_t{index} * mailbox_bytes);
-}
-
-constexpr size_t staging_buffer_offset(uint32_t index) noexcept {
-    return mailboxes_bytes + index * staging_buffer_bytes;
 }
 
 StagingBuffer* staging_buffer_at(char* arena, uint32_t index) noexcept {
@@ -138,15 +135,29 @@ void clear(StagingBuffer* buffer) noexcept {
         for (StagingBuffer::SignalLine& line : ring) line.round.store(0, std::memory_order_relaxed);
 }
 
-// The next one that was never used. The program may have closed the descriptor.
-bool make_staging_buffer(State& own) {
-    if (own.buffers_with_pages == staging_buffers_per_arena) return false;
-    if (!own.file.is_there()) return false;
-    if (!give_pages(own.address.descriptor, staging_buffer_offset(own.buffers_with_pages),
-                    staging_buffer_bytes))
+// The next one of this width that was never used. The program may have closed the descriptor.
+bool make_staging_buffer(State& own, RingWidth width) {
+    const bool is_wide = width == RingWidth::wide;
+    const uint32_t first = is_wide ? 0 : wide_staging_buffers;
+    const uint32_t end = is_wide ? wide_staging_buffers : staging_buffers_per_arena;
+    uint32_t& made = own.buffers_with_pages[static_cast<size_t>(width)];
+    if (first + made == end || !own.file.is_there()) return false;
+    if (!give_pages(own.address.descriptor, staging_buffer_offset(first + made),
+                    staging_buffer_bytes(width)))
         return false;
-    own.free_buffers.push_back(own.buffers_with_pages++);
+    own.free_buffers.push_back(first + made++);
     return true;
+}
+
+// Returns no_staging_buffer where none of this width is free.
+uint32_t take_free_buffer(State& own, RingWidth width) noexcept {
+    const auto found = std::find_if(
+        own.free_buffers.begin(), own.free_buffers.end(),
+        [=](uint32_t index) noexcept { return width_of_staging_buffer(index) == width; });
+    if (found == own.free_buffers.end()) return no_staging_buffer;
+    const uint32_t index = *found;
+    own.free_buffers.erase(found);
+    return index;
 }
 
 void clear(Mailbox* mailbox) noexcept {
@@ -205,15 +216,20 @@ void return_mailbox(Mailbox* own_mailbox) noexcept {
     }
 }
 
-uint32_t take_staging_buffer() noexcept {
+uint32_t take_staging_buffer(RingWidth wanted) noexcept {
     State& own = state();
     const std::lock_guard lock(own.mutex);
     if (own.memory == nullptr) return no_staging_buffer;
-    if (own.free_buffers.empty()) reclaim(own);
-    if (own.free_buffers.empty() && !make_staging_buffer(own)) return no_staging_buffer;
-    const uint32_t index = own.free_buffers.back();
-    own.free_buffers.pop_back();
-    clear(staging_buffer_at(own.memory, index));
+    reclaim(own);
+    const RingWidth other = wanted == RingWidth::wide ? RingWidth::narrow : RingWidth::wide;
+    uint32_t index = no_staging_buffer;
+    for (const RingWidth width : {wanted, other}) {
+        index = take_free_buffer(own, width);
+        if (index == no_staging_buffer && make_staging_buffer(own, width))
+            index = take_free_buffer(own, width);
+        if (index != no_staging_buffer) break;
+    }
+    if (index != no_staging_buffer) clear(staging_buffer_at(own.memory, index));
     return index;
 }
 
@@ -295,7 +311,7 @@ void release_arenas() noexcept {
     own.retired.clear();
     own.free.clear();
     own.free_buffers.clear();
-    own.buffers_with_pages = 0;
+    std::fill(std::begin(own.buffers_with_pages), std::end(own.buffers_with_pages), 0);
     if (own.memory != nullptr) {
         close_door();
         munmap(own.memory, arena_bytes);

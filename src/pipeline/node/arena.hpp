@@ -9,6 +9,7 @@
 //   staging buffer  another part, for a communicator with larger data (staging_buffer.hpp)
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -24,11 +25,20 @@ constexpr uint32_t mailboxes_per_arena = 256;
 constexpr size_t door_bytes = 4096;
 constexpr size_t mailboxes_bytes =
     door_bytes + mailbox_bytes * mailboxes_per_arena;  // and the door
-constexpr uint32_t staging_buffers_per_arena = 13;
+// The first ones have room for a wide ring.
+constexpr uint32_t staging_buffers_per_arena = 13, wide_staging_buffers = 4;
 constexpr uint32_t no_staging_buffer = UINT32_MAX;
-// Mapped as a whole. The file grows with the staging buffers that were ever taken.
-constexpr size_t arena_bytes = mailboxes_bytes + staging_buffer_bytes * staging_buffers_per_arena;
-static_assert(arena_bytes <= size_t{4} << 20);
+constexpr RingWidth width_of_staging_buffer(uint32_t index) noexcept {
+    return index < wide_staging_buffers ? RingWidth::wide : RingWidth::narrow;
+}
+constexpr size_t staging_buffer_offset(uint32_t index) noexcept {
+    const uint32_t wide = std::min(index, wide_staging_buffers);
+    return mailboxes_bytes + wide * staging_buffer_bytes(RingWidth::wide) +
+           (index - wide) * staging_buffer_bytes(RingWidth::narrow);
+}
+// Mapped as a whole. The file has pages for the staging buffers that were ever taken.
+constexpr size_t arena_bytes = staging_buffer_offset(staging_buffers_per_arena);
+static_assert(arena_bytes <= size_t{12} << 20);
 
 // Calls in which not every rank hears of every other one.
 enum class OneWay : unsigned { reduce, bcast };
@@ -75,9 +85,9 @@ bool own_arena(ArenaAddress* address) noexcept;
 Mailbox* take_mailbox(uint32_t* index, uint64_t* token) noexcept;
 // A mailbox that was not used, since not all ranks could.
 void return_mailbox(Mailbox* own) noexcept;
-// A staging buffer of the own arena, clear; no_staging_buffer where all are in use or the system
-// has no pages for it.
-uint32_t take_staging_buffer() noexcept;
+// A staging buffer of the own arena, clear, of the width that is wanted if there is one left;
+// no_staging_buffer where all are in use or the system has no pages for it.
+uint32_t take_staging_buffer(RingWidth wanted) noexcept;
 void return_staging_buffer(uint32_t own) noexcept;  // one that was not used
 // A staging buffer of the arena that this mailbox lies in.
 StagingBuffer* staging_buffer_of(const Mailbox* mailbox, uint32_t index) noexcept;

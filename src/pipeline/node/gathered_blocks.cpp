@@ -18,7 +18,7 @@ struct GiverSays {
     uint64_t bytes, address;  // of the block
     uint64_t given;           // rounds so far
 };
-constexpr size_t first_bytes = shape_of(SlotSize::small).slot_bytes - sizeof(GiverSays);
+constexpr size_t first_bytes = small_ring.slot_bytes - sizeof(GiverSays);
 
 // In the root's slot, for those who have more to give.
 struct RootSays {

@@ -187,21 +187,27 @@ void NodeComm::make_staged(MPI_Comm comm) noexcept {
     } catch (const std::bad_alloc&) {
     }
     if (!offload::all_can(comm, found.size() == p && !offload::gpu_runtime_is_loaded())) return;
-    own_buffer_ = take_staging_buffer();
+    const bool are_few = ranks() <= most_ranks_of_wide_ring;
+    own_buffer_ = take_staging_buffer(are_few ? RingWidth::wide : RingWidth::narrow);
     const StagingAddress mine{this_process(), own_buffer_};
     real.Allgather(&mine, sizeof mine, MPI_BYTE, addresses.data(), sizeof mine, MPI_BYTE, comm);
+    RingWidth width = RingWidth::wide;
+    for (const StagingAddress& one : addresses)
+        if (width_of_staging_buffer(one.buffer) == RingWidth::narrow) width = RingWidth::narrow;
+    const RingShape large = large_ring(width, ranks());
     bool all_found = true, all_readable = settings().single_copy != SIZE_MAX;
     for (size_t r = 0; r < p; ++r) {
         processes[r] = addresses[r].process;
         found[r] = staging_buffer_of(mailboxes_[r].mailbox, addresses[r].buffer);
         all_found = all_found && found[r] != nullptr;
         if (found[r] != nullptr)
-            map_slots(*found[r], static_cast<int>(r) == rank() ? Touch::writes : Touch::reads);
+            map_slots(*found[r], large,
+                      static_cast<int>(r) == rank() ? Touch::writes : Touch::reads);
         all_readable = all_readable && is_readable(processes[r]);
     }
     try {
         if (all_found)
-            staged_ = std::make_unique<StagedCollectives>(rank(), std::move(found), doors_);
+            staged_ = std::make_unique<StagedCollectives>(rank(), std::move(found), large, doors_);
     } catch (const std::bad_alloc&) {
     }
     if (!offload::all_can(comm, staged_ != nullptr)) {

@@ -25,11 +25,12 @@ bool StagedCollectives::leaves_slice_in_place(size_t bytes) noexcept {
 }
 
 StagedCollectives::StagedCollectives(int rank, std::vector<StagingBuffer*> buffers,
-                                     const Doors& doors)
+                                     const RingShape& large, const Doors& doors)
     : buffers_(std::move(buffers)),
       given_blocks_(buffers_.size()),
       taken_blocks_(buffers_.size()),
-      rings_{{SlotSize::small, rank, buffers_, doors}, {SlotSize::large, rank, buffers_, doors}},
+      rings_{{SlotSize::small, small_ring, rank, buffers_, doors},
+             {SlotSize::large, large, rank, buffers_, doors}},
       slices_(buffers_.size()),
       kept_(new unsigned char[values_kept_for(ranks()) * remote_piece_bytes]),
       doubling_(order_of_doubling(ranks())),
@@ -60,7 +61,7 @@ void StagedCollectives::cut(int64_t elements, int slices) noexcept {
 
 namespace {
 bool is_direct(size_t bytes, int ranks) noexcept {
-    return bytes <= shape_of(SlotSize::small).slot_bytes &&
+    return bytes <= small_ring.slot_bytes &&
            bytes * static_cast<size_t>(ranks - 1) <= most_read_directly;
 }
 }  // namespace

@@ -26,8 +26,10 @@ class StagedCollectives {
   public:
     // A slice of a slot must hold the largest element.
     static constexpr int most_ranks = 512;
-    // buffers: by rank, at most most_ranks. doors: outlive this. Throws std::bad_alloc.
-    StagedCollectives(int rank, std::vector<StagingBuffer*> buffers, const Doors& doors);
+    // buffers: by rank, at most most_ranks, each with pages for such a large ring. doors: outlive
+    // this. Throws std::bad_alloc.
+    StagedCollectives(int rank, std::vector<StagingBuffer*> buffers, const RingShape& large,
+                      const Doors& doors);
     StagedCollectives(const StagedCollectives&) = delete;
     StagedCollectives& operator=(const StagedCollectives&) = delete;
 
@@ -132,7 +134,7 @@ class StagedCollectives {
     int after(int rank) const noexcept { return rank + 1 == ranks() ? 0 : rank + 1; }
     static void copy_own_block(const MovedBlock& given, const MovedBlock& taken) noexcept;
     SlotRing& ring_for(size_t bytes) noexcept {
-        return rings_[bytes <= shape_of(SlotSize::small).slot_bytes ? 0 : 1];
+        return rings_[bytes <= small_ring.slot_bytes ? 0 : 1];
     }
     SlotRing& ring_for_slices(size_t bytes) noexcept;
     int me() const noexcept { return rings_[0].rank(); }

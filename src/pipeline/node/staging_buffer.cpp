@@ -8,37 +8,35 @@
 
 namespace vecmpi::pipeline::node {
 
-void map_slots(StagingBuffer& buffer, Touch touch) noexcept {
+void map_slots(StagingBuffer& buffer, const RingShape& large, Touch touch) noexcept {
     constexpr size_t page_bytes = 4096;
-    const auto map = [touch](auto& slot) noexcept {
-        for (size_t at = 0; at < sizeof slot; at += page_bytes) {
-            const std::atomic_ref byte(slot[at]);
+    const auto map = [touch](unsigned char* memory, size_t bytes) noexcept {
+        for (size_t at = 0; at < bytes; at += page_bytes) {
+            const std::atomic_ref byte(memory[at]);
             if (touch == Touch::writes)
                 byte.store(0, std::memory_order_relaxed);
             else
                 byte.load(std::memory_order_relaxed);
         }
     };
-    for (auto& slot : buffer.small) map(slot);
-    for (auto& slot : buffer.large) map(slot);
+    map(buffer.small, sizeof buffer.small);
+    map(buffer.large(), large.bytes());
 }
 
 bool SlotRing::is_free(uint64_t round) noexcept {
-    const uint64_t slots = shape_of(kind_).slots;
-    if (round <= all_read_ + slots) return true;
+    if (round <= all_read_ + slots()) return true;
     uint64_t least = UINT64_MAX;
     for (int rank = 0; rank < ranks(); ++rank)
         least = std::min(least, last_published(Signal::read, rank));
     all_read_ = least;
-    return round <= all_read_ + slots;
+    return round <= all_read_ + slots();
 }
 
 void SlotRing::await_free(uint64_t round) noexcept {
-    const uint64_t slots = shape_of(kind_).slots;
-    if (round <= all_read_ + slots) return;
+    if (round <= all_read_ + slots()) return;
     uint64_t least = UINT64_MAX;
     for (int rank = 0; rank < ranks(); ++rank)
-        least = std::min(least, await(Signal::read, rank, round - slots));
+        least = std::min(least, await(Signal::read, rank, round - slots()));
     all_read_ = least;
 }
 

@@ -11,6 +11,7 @@
 //   signal          the number of the last round of which a rank has done something
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -24,20 +25,32 @@ namespace vecmpi::pipeline::node {
 enum class SlotSize : uint8_t { small, large };
 constexpr size_t number_of_rings = 2;
 
-// Powers of two many slots. A small call is one round, so that a stream of them stays in the first
-// cache; large data go in rounds that stay in the second.
-struct RingShape {
-    size_t slot_bytes;
-    uint64_t slots;
-};
 // Of rounds in which the reader cannot know how much comes.
 constexpr size_t slot_header_bytes = 64;
-constexpr RingShape ring_shapes[number_of_rings] = {
-    {(size_t{4} << 10) + slot_header_bytes, 8},
-    {(size_t{48} << 10) + slot_header_bytes, 4},
+
+struct RingShape {
+    size_t slot_bytes;
+    uint64_t slots;  // a power of two
+    constexpr size_t bytes() const noexcept { return slot_bytes * slots; }
+    bool operator==(const RingShape&) const = default;
 };
-constexpr RingShape shape_of(SlotSize kind) noexcept {
-    return ring_shapes[static_cast<size_t>(kind)];
+constexpr RingShape ring_shape(size_t slot_data_bytes, uint64_t slots) noexcept {
+    return {slot_data_bytes + slot_header_bytes, slots};
+}
+// A small call is one round, so that a stream of them stays in the first cache.
+constexpr RingShape small_ring = ring_shape(size_t{4} << 10, 8);
+// Large data go in rounds. A wide ring is larger than a core's second cache: when a slot is written
+// again, its readers' caches have forgotten it, and nobody must be asked to (docs/intranode.md has
+// figures). Many ranks have a part of each slot each, so theirs are longer. A narrow one takes
+// little memory.
+enum class RingWidth : uint8_t { wide, narrow };
+constexpr RingShape wide_ring_of_few = ring_shape(size_t{16} << 10, 128);
+constexpr RingShape wide_ring = ring_shape(size_t{48} << 10, 32);
+constexpr RingShape narrow_ring = ring_shape(size_t{48} << 10, 4);
+constexpr int few_ranks = 4, most_ranks_of_wide_ring = 16;
+constexpr RingShape large_ring(RingWidth width, int ranks) noexcept {
+    if (width == RingWidth::narrow || ranks > most_ranks_of_wide_ring) return narrow_ring;
+    return ranks <= few_ranks ? wide_ring_of_few : wide_ring;
 }
 
 // filled: others may read what this rank has put into its slot. reduced: they may read its part of
@@ -46,20 +59,26 @@ constexpr RingShape shape_of(SlotSize kind) noexcept {
 enum class Signal : uint8_t { filled, reduced, read, given, fetched };
 constexpr size_t number_of_signals = 5;
 
-// A rank writes its own only. All zeros at first.
+// A rank writes its own only. All zeros at first. The large ring's slots lie behind it.
 struct StagingBuffer {
     struct alignas(64) SignalLine {
         std::atomic<uint64_t> round;  // released by the owner
     };
     SignalLine signals[number_of_rings][number_of_signals];
-    unsigned char small[shape_of(SlotSize::small).slots][shape_of(SlotSize::small).slot_bytes];
-    unsigned char large[shape_of(SlotSize::large).slots][shape_of(SlotSize::large).slot_bytes];
+    unsigned char small[small_ring.bytes()];
+    unsigned char* large() noexcept { return reinterpret_cast<unsigned char*>(this + 1); }
 };
+static_assert(sizeof(StagingBuffer) % 64 == 0);
+constexpr size_t staging_buffer_bytes(RingWidth width) noexcept {
+    const size_t large = width == RingWidth::narrow
+                             ? narrow_ring.bytes()
+                             : std::max(wide_ring.bytes(), wide_ring_of_few.bytes());
+    return (sizeof(StagingBuffer) + large + 4095) / 4096 * 4096;
+}
 // Touches a buffer's slots, so that no small call meets a page that is not mapped yet. There
 // are more of them than calls that a trial would forgive.
 enum class Touch : uint8_t { reads, writes };  // a peer's, the own one before it is used
-void map_slots(StagingBuffer& buffer, Touch touch) noexcept;
-constexpr size_t staging_buffer_bytes = (sizeof(StagingBuffer) + 4095) / 4096 * 4096;
+void map_slots(StagingBuffer& buffer, const RingShape& large, Touch touch) noexcept;
 
 // The doors of a communicator's ranks. Whoever has written what a rank may wait for rings there.
 // Empty where nobody sleeps.
@@ -81,14 +100,14 @@ class Doors {
 // The rings of one kind of all ranks, and this rank's rounds on them. One thread at a time.
 class SlotRing {
   public:
-    SlotRing(SlotSize kind, int rank, const std::vector<StagingBuffer*>& buffers,
-             const Doors& doors) noexcept
-        : buffers_(buffers), doors_(doors), me_(rank), kind_(kind) {}
+    SlotRing(SlotSize kind, const RingShape& shape, int rank,
+             const std::vector<StagingBuffer*>& buffers, const Doors& doors) noexcept
+        : buffers_(buffers), doors_(doors), shape_(shape), me_(rank), kind_(kind) {}
 
     int rank() const noexcept { return me_; }
     int ranks() const noexcept { return static_cast<int>(buffers_.size()); }
-    size_t slot_bytes() const noexcept { return shape_of(kind_).slot_bytes; }
-    uint64_t slots() const noexcept { return shape_of(kind_).slots; }
+    size_t slot_bytes() const noexcept { return shape_.slot_bytes; }
+    uint64_t slots() const noexcept { return shape_.slots; }
 
     // The number of the first of so many rounds, which this rank takes part in from now on.
     uint64_t begin(uint64_t rounds) noexcept {
@@ -98,8 +117,8 @@ class SlotRing {
     }
     unsigned char* slot(int rank, uint64_t round) const noexcept {
         StagingBuffer& buffer = *buffers_[static_cast<size_t>(rank)];
-        const uint64_t at = round % shape_of(kind_).slots;
-        return kind_ == SlotSize::small ? buffer.small[at] : buffer.large[at];
+        unsigned char* const first = kind_ == SlotSize::small ? buffer.small : buffer.large();
+        return first + (round & (shape_.slots - 1)) * shape_.slot_bytes;
     }
     // The own slot may be written: all have read what was in it.
     bool is_free(uint64_t round) noexcept;
@@ -120,6 +139,7 @@ class SlotRing {
     }
     const std::vector<StagingBuffer*>& buffers_;  // by rank
     const Doors& doors_;
+    const RingShape shape_;
     int me_;
     SlotSize kind_;
     uint64_t last_ = 0;
