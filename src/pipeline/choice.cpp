@@ -38,10 +38,15 @@ uint64_t settled_segments(uint64_t bytes, const Settings& settings) noexcept {
     return bytes / settings.segment_bytes + (bytes % settings.segment_bytes != 0);
 }
 
+// What is cut into segments: the vector, or the largest block.
+uint64_t bytes_to_cut(const ChoiceFacts& facts) noexcept {
+    return std::max(facts.bytes, facts.largest_bytes);
+}
+
 // A segment that is cut further has pieces worth a message, and the schedule stays short.
 bool is_sensible(CollectivePath algorithm, const ChoiceFacts& facts, unsigned segments) noexcept {
     const auto blocks = static_cast<uint64_t>(blocks_of_segment(algorithm, facts));
-    const uint64_t bytes = facts.bytes / segments;
+    const uint64_t bytes = bytes_to_cut(facts) / segments;
     return bytes >= least_segment_bytes && bytes / blocks >= least_block_bytes &&
            segments * blocks <= most_blocks;
 }
@@ -59,7 +64,7 @@ Best best_segments(CollectivePath algorithm, const ChoiceFacts& facts,
         return predicted_us(algorithm, facts, {segments, facts.lanes}, network);
     };
     const auto elements = static_cast<uint64_t>(std::max<int64_t>(1, facts.elements));
-    if (const uint64_t settled = settled_segments(facts.bytes, settings); settled != 0) {
+    if (const uint64_t settled = settled_segments(bytes_to_cut(facts), settings); settled != 0) {
         const auto segments = static_cast<unsigned>(std::min({settled, elements, most_segments}));
         return {algorithm, segments, us(segments)};
     }

@@ -205,6 +205,48 @@ TEST_CASE("choose: segments", "[pipeline][choice]") {
     CHECK(choose(over(16, 16, 64 * mib, Collective::bcast), with(chain)).segments == 16);
 }
 
+TEST_CASE("choose: blocks of an Allgatherv", "[pipeline][choice]") {
+    const auto of = [](uint64_t mean, uint64_t largest, int ranks = 4) {
+        ChoiceFacts facts = over(ranks, ranks, mean, Collective::allgather);
+        facts.largest_bytes = largest;
+        facts.elements = static_cast<int64_t>(largest);
+        return facts;
+    };
+    const auto us = [&](const ChoiceFacts& facts, CollectivePath path, unsigned segments) {
+        return predicted_us(path, facts, {segments, 2}, {});
+    };
+    struct Blocks {
+        std::string what;
+        ChoiceFacts facts;
+        unsigned least_segments, most_segments;  // of 16 that are tried
+        CollectivePath path;
+    };
+    for (const Blocks& row : std::vector<Blocks>{
+             {"even", of(mib, mib), 2, 16, ring},
+             {"even, 7 ranks", of(mib, mib, 7), 2, 16, ring},
+             {"one rank gives all", of(mib, 4 * mib), 16, 16, ring},
+             {"one rank gives all, 7 ranks", of(mib, 7 * mib, 7), 16, 16, ring},
+             {"one rank gives half", of(4 * mib, 8 * mib), 2, 16, ring},
+             {"one rank gives all, of a size that is not cut", of(4 * kib, 28 * kib, 7), 1, 1, mpi},
+         }) {
+        INFO(row.what);
+        const Choice choice = choose(row.facts, {});
+        CHECK(std::string(name_of(choice.path)) == name_of(row.path));
+        CHECK(choice.segments >= row.least_segments);
+        CHECK(choice.segments <= row.most_segments);
+    }
+    // In one piece a block that is all goes over each link by itself, one after the other.
+    const ChoiceFacts even = of(mib, mib), all = of(mib, 4 * mib);
+    CHECK(us(all, ring, 1) > 3.9 * us(even, ring, 1));
+    CHECK(us(all, ring, 16) < 1.6 * us(even, ring, 1));
+    CHECK(us(all, bruck, 1) > 2.6 * us(even, bruck, 1));
+    CHECK(us(of(mib, mib), ring, 4) == us(of(mib, 0), ring, 4));
+    CHECK(library_cost(all, {}).us > 1.3 * library_cost(even, {}).us);
+    Settings of_256k;
+    of_256k.segment_bytes = 256 * kib;
+    CHECK(choose(all, of_256k).segments == 16);
+}
+
 TEST_CASE("choose: the names of settings are the algorithms that there are", "[pipeline][choice]") {
     const char* variables[] = {"VECMPI_ALLREDUCE=", "VECMPI_REDUCE=", "VECMPI_REDUCE_SCATTER=",
                                "VECMPI_BCAST=", "VECMPI_ALLGATHER="};

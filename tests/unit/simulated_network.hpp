@@ -222,6 +222,22 @@ inline pipeline::NodeLayout layout_of(const pipeline::CostFacts& facts) {
     return pipeline::NodeLayout(node_of_rank);
 }
 
+// Of floats. The largest one of uneven blocks is a rank's in the middle of the first node.
+inline pipeline::Blocks blocks_of(const pipeline::CostFacts& facts) {
+    const auto count = static_cast<int64_t>(facts.bytes / 4);
+    if (facts.collective != Collective::allgather)
+        return pipeline::equal_blocks({0, count}, facts.ranks);
+    const int64_t all = count * facts.ranks;
+    if (facts.largest_bytes == 0) return pipeline::equal_blocks({0, all}, facts.ranks);
+    const auto largest = static_cast<int64_t>(facts.largest_bytes / 4);
+    pipeline::Blocks blocks = pipeline::equal_blocks({0, all - largest}, facts.ranks - 1);
+    const auto place = blocks.begin() + facts.most_ranks_on_a_node / 2;
+    for (auto block = place; block != blocks.end(); ++block) block->first += largest;
+    const int64_t first = place == blocks.end() ? all - largest : place->first - largest;
+    blocks.insert(place, {first, largest});
+    return blocks;
+}
+
 // Floats; the root is rank 0.
 inline double simulated_us(CollectivePath algorithm, const pipeline::CostFacts& facts,
                            const pipeline::Pipelining& pipelining,
@@ -229,8 +245,7 @@ inline double simulated_us(CollectivePath algorithm, const pipeline::CostFacts& 
     const pipeline::NodeLayout layout = layout_of(facts);
     const auto count = static_cast<int64_t>(facts.bytes / 4);
     const bool gathers = facts.collective == Collective::allgather;
-    const pipeline::Blocks blocks =
-        pipeline::equal_blocks({0, gathers ? count * facts.ranks : count}, facts.ranks);
+    const pipeline::Blocks blocks = blocks_of(facts);
     std::vector<pipeline::Schedule> schedules;
     for (int rank = 0; rank < facts.ranks; ++rank) {
         pipeline::ScheduleRequest request;

@@ -15,5 +15,6 @@ constexpr size_t library_exchanges_pairs_from = size_t{512} << 10;  // Reduce_sc
 constexpr size_t library_broadcasts_by_tree_up_to = 12288;
 constexpr int library_broadcasts_by_tree_below_ranks = 8;
 constexpr size_t library_allgathers_by_doubling_up_to = 81920;
+constexpr size_t library_pieces_of_allgatherv = size_t{32} << 10;  // round the ring, at least
 
 }  // namespace vecmpi::library

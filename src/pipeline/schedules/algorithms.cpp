@@ -145,6 +145,9 @@ struct Algorithm {
     Collective collective;
     CollectivePath name;
     void (*append)(Track& track, const Part& part);
+    // Of all segments before the next round, not only of those that have a lane. Without scratch
+    // memory only: a large block follows itself round the ring while others are short.
+    bool goes_by_rounds = false;
 };
 
 constexpr Algorithm algorithms[] = {
@@ -169,7 +172,7 @@ constexpr Algorithm algorithms[] = {
     {Collective::bcast, CollectivePath::binomial,
      [](Track& t, const Part& p) { binomial_bcast(t, p.team, p.root, p.vector, output); }},
     {Collective::bcast, CollectivePath::scatter_allgather, scatter_allgather_bcast},
-    {Collective::allgather, CollectivePath::ring, ring_of_allgather},
+    {Collective::allgather, CollectivePath::ring, ring_of_allgather, true},
     {Collective::allgather, CollectivePath::bruck, bruck_of_allgather},
 };
 
@@ -231,7 +234,8 @@ Schedule build_schedule(const ScheduleRequest& request) {
         const Segment& own = blocks[static_cast<size_t>(team.me)];
         last.copy(output + own.first, output, own.count);
     }
-    return make_schedule(tracks, last, request.lanes, {request.in_place, offset_of_input(request)});
+    const unsigned lanes = algorithm.goes_by_rounds ? request.segments : request.lanes;
+    return make_schedule(tracks, last, lanes, {request.in_place, offset_of_input(request)});
 }
 
 }  // namespace vecmpi::pipeline

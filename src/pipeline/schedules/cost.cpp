@@ -90,9 +90,7 @@ constexpr Row rows[] = {
          return with_root(m, bytes) + ring(m, m.ranks, bytes, false, Needs::nothing);
      }},
     {Collective::allgather, CollectivePath::ring, Cut::once,
-     [](const Model& m, double bytes) noexcept {
-         return ring(m, m.ranks, bytes * m.ranks, false, Needs::nothing);
-     }},
+     [](const Model& m, double bytes) noexcept { return ring_of_blocks(m, bytes); }},
     {Collective::allgather, CollectivePath::bruck, Cut::once,
      [](const Model& m, double bytes) noexcept {
          return circulant(m, m.ranks, bytes * m.ranks, 0, false, Needs::nothing, m.segments > 1);

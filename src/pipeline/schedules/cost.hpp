@@ -37,6 +37,8 @@ struct CostFacts {
     int most_ranks_on_a_node = 1;
     bool uniform = true;   // all nodes have as many
     bool user_op = false;  // of the program's own
+    // allgather: what one rank gives at most; `bytes` are the mean then. 0: all give as many.
+    uint64_t largest_bytes = 0;
     bool operator==(const CostFacts&) const = default;
 };
 

@@ -4,10 +4,10 @@
 
 namespace vecmpi::pipeline::cost {
 
-// Patarasuk, Yuan, JPDC 69, 2009: p-1 rounds of n/p bytes. Ranks of a node are neighbours, so one
-// message leaves it in each round; the slowest rank sets the pace, or the way of a block around.
-double ring(const Model& m, int ranks, double bytes, bool reduces, Needs memory) noexcept {
-    const double block = bytes / ranks, reduced = reduces ? block : 0;
+namespace {
+// Ranks of a node are neighbours, so one message leaves it in each round. chain: the mean of the
+// edges that a block passes.
+Round round_of_ring(const Model& m, int ranks, double block, double reduced) noexcept {
     const Round over = m.one(block, 1, reduced), inside = m.one(block, 0, reduced);
     const double edges = m.nodes > 1 ? m.nodes : 0;
     Round mean = inside;
@@ -16,8 +16,28 @@ double ring(const Model& m, int ranks, double bytes, bool reduces, Needs memory)
     if (m.nodes > 1)
         mean.busy =
             m.on_node == 1 ? over.busy : std::max(m.wire(block), (over.busy + inside.busy) / 2);
-    mean.chain = std::max(mean.chain, mean.busy);
-    return m.first(mean, memory) + (ranks - 2.0) * m.all(mean, memory);
+    return mean;
+}
+// The slowest rank sets the pace, or the way of a block around.
+Round at_pace(Round round) noexcept { return {std::max(round.chain, round.busy), round.busy}; }
+}  // namespace
+
+// Patarasuk, Yuan, JPDC 69, 2009: p-1 rounds of n/p bytes.
+double ring(const Model& m, int ranks, double bytes, bool reduces, Needs memory) noexcept {
+    const double block = bytes / ranks;
+    const Round round = at_pace(round_of_ring(m, ranks, block, reduces ? block : 0));
+    return m.first(round, memory) + (ranks - 2.0) * m.all(round, memory);
+}
+
+// The largest block passes p-1 ranks, its segments one behind the other; and each rank passes on
+// the others' blocks, too.
+double ring_of_blocks(const Model& m, double mean) noexcept {
+    const double largest = m.blocks(mean, 1), other = m.blocks(mean, 2) - largest;
+    const Round large = round_of_ring(m, m.ranks, largest, 0),
+                small = at_pace(round_of_ring(m, m.ranks, other, 0));
+    const double way = (m.ranks - 1.0) * large.chain + (m.segments - 1) * large.busy;
+    const double others = other >= 1 ? (m.ranks - 2.0) * m.all(small, Needs::nothing) : 0;
+    return std::max(way, m.first(at_pace(large), Needs::nothing) + others);
 }
 
 // Träff, arXiv 2410.14234: ceil(log2 p) rounds, of half of the vector, a quarter, ... What a round
@@ -37,7 +57,7 @@ double circulant(const Model& m, int ranks, double bytes, int sharing, bool redu
         double ready = 0;
         for (int j = 0; j < k; ++j)
             if (rounds[j].number > skip) ready = rounds[j].done;
-        const double part = bytes * static_cast<double>(number) / ranks;
+        const double part = m.blocks(bytes / ranks, static_cast<double>(number));
         const int crossing = sharing > 0 ? sharing : m.crossing(skip);
         const double messages = blocks_are_cut ? static_cast<double>(number) : 1;
         Round round = m.one(part, crossing, reduces ? part : 0, messages);
@@ -67,7 +87,7 @@ double halving(const Model& m, int core, double bytes, bool reduces, Needs memor
                bool are_leaders) noexcept {
     double us = 0;
     for (int distance = core / 2; distance > 0; distance /= 2) {
-        const double part = bytes * distance / core;
+        const double part = m.blocks(bytes / core, distance);
         const int crossing = are_leaders ? 1 : m.crossing_of_pairs(distance);
         const Round round = m.one(part, crossing, reduces ? part : 0);
         us += distance == 1 ? m.first(round, memory) : m.all(round, memory);

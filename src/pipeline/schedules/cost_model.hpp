@@ -38,6 +38,7 @@ class Model {
           on_node(std::max(1, facts.most_ranks_on_a_node)),
           uniform(facts.uniform),
           user_op(facts.user_op),
+          largest(largest_in_means(facts)),
           segments(std::max(1u, pipelining.segments)),
           // NOLINTNEXTLINE(bugprone-integer-division): whole groups
           groups((std::max(1u, pipelining.segments) - 1) / std::max(1u, pipelining.lanes) + 1),
@@ -89,17 +90,31 @@ class Model {
         return crossing(distance);
     }
 
+    // So many neighbouring blocks of `mean` bytes, the largest one among them.
+    double blocks(double mean, double number) const noexcept {
+        const double other = ranks > 1 ? (ranks - largest) / (ranks - 1) : 1;
+        return mean * (largest + (number - 1) * other);
+    }
+
     int ranks, nodes, on_node;
     bool uniform, user_op;
+    double largest;  // block of an Allgather, in mean blocks; 1: all are equal
     double segments, groups;
 
   private:
+    static double largest_in_means(const CostFacts& facts) noexcept {
+        if (facts.bytes == 0 || facts.largest_bytes <= facts.bytes) return 1;
+        return std::min(static_cast<double>(facts.ranks), static_cast<double>(facts.largest_bytes) /
+                                                              static_cast<double>(facts.bytes));
+    }
     NetworkConstants net_;
 };
 
 // ---- phases: `bytes` are the vector's, all that one segment has ---------------------------------
 
 double ring(const Model& m, int ranks, double bytes, bool reduces, Needs memory) noexcept;
+// An Allgather's, of blocks of `mean` bytes that may be uneven.
+double ring_of_blocks(const Model& m, double mean) noexcept;
 // sharing: ranks of a node whose messages cross its link at once; 0: those that the distance says.
 // blocks_are_cut: they lie apart, so that each is a message of its own.
 double circulant(const Model& m, int ranks, double bytes, int sharing, bool reduces, Needs memory,

@@ -15,6 +15,7 @@ using LibraryRule = LibraryCost (*)(const Model& m, double bytes) noexcept;
 constexpr double short_reduction{library::library_reduces_by_tree_up_to};
 constexpr double short_bcast{library::library_broadcasts_by_tree_up_to};
 constexpr double long_message{library::library_exchanges_pairs_from};
+constexpr double least_piece{library::library_pieces_of_allgatherv};
 constexpr double short_allgather{library::library_allgathers_by_doubling_up_to};
 constexpr int few_ranks = library::library_broadcasts_by_tree_below_ranks;
 
@@ -80,12 +81,22 @@ LibraryCost library_bcast(const Model& m, double bytes) noexcept {
             "scatter and ring"};
 }
 
+// The ring of uneven blocks goes in pieces, each rank's one after the other: as long as the
+// smallest block, which we take the others to be, and not shorter than 32 KiB.
+double ring_in_pieces(const Model& m, double mean) noexcept {
+    const double largest = m.blocks(mean, 1), other = m.blocks(mean, 2) - largest;
+    const double piece = std::max(least_piece, other);
+    return ring(m, m.ranks, piece * m.ranks, false, Needs::nothing) / (m.ranks - 1.0) *
+           (largest / piece + m.ranks - 2.0);
+}
+
 LibraryCost library_allgather(const Model& m, double bytes) noexcept {
     const double total = bytes * m.ranks;
     if (total < long_message && floor_power_of_two(m.ranks) == m.ranks)
         return {halving(m, m.ranks, total, false, Needs::nothing), "recursive doubling"};
     if (total < short_allgather)
         return {circulant(m, m.ranks, total, 0, false, Needs::nothing), "Bruck"};
+    if (m.largest > 1) return {ring_in_pieces(m, bytes), "ring in pieces"};
     return {ring(m, m.ranks, total, false, Needs::nothing), "ring"};
 }
 

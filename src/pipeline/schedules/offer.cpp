@@ -35,6 +35,9 @@ ChoiceFacts facts_of(const CollectiveForm& form, const Asked& asked,
     facts.collective = asked.collective;
     facts.bytes = asked.bytes;
     facts.elements = asked.elements;
+    // Its elements are bytes.
+    if (asked.collective == Collective::allgather)
+        facts.largest_bytes = static_cast<uint64_t>(asked.elements);
     facts.ranks = layout.ranks();
     facts.nodes = layout.nodes();
     facts.most_ranks_on_a_node = layout.most_ranks_on_a_node();
