@@ -11,7 +11,7 @@ namespace {
 
 // The collectives that know a path by this name, in the order of enum CollectivePath.
 enum : unsigned { of_allreduce = 1, of_reduce = 2, of_reduce_scatter = 4, of_bcast = 8 };
-constexpr unsigned of_allgather = 16, of_all = 31;
+constexpr unsigned of_allgather = 16, of_alltoall = 32, of_all = 63;
 
 struct PathWord {
     const char* text;
@@ -21,16 +21,17 @@ struct PathWord {
 constexpr PathWord path_words[] = {
     {"auto", CollectivePath::automatic, of_all},
     {"mpi", CollectivePath::mpi, of_all},
-    {"segmented", CollectivePath::segmented, of_all},
+    {"segmented", CollectivePath::segmented, of_all & ~of_alltoall},
     {"ring", CollectivePath::ring, of_allreduce | of_reduce_scatter | of_allgather},
     {"rabenseifner", CollectivePath::rabenseifner, of_allreduce | of_reduce},
     {"recursive_doubling", CollectivePath::recursive_doubling, of_allreduce},
     {"recursive_halving", CollectivePath::recursive_halving, of_allreduce | of_reduce_scatter},
-    {"hierarchical", CollectivePath::hierarchical, of_allreduce},
+    {"hierarchical", CollectivePath::hierarchical, of_allreduce | of_alltoall},
     {"chain", CollectivePath::chain, of_reduce | of_bcast},
     {"binomial", CollectivePath::binomial, of_reduce | of_bcast},
     {"scatter_allgather", CollectivePath::scatter_allgather, of_bcast},
-    {"bruck", CollectivePath::bruck, of_allgather},
+    {"bruck", CollectivePath::bruck, of_allgather | of_alltoall},
+    {"pairwise", CollectivePath::pairwise, of_alltoall},
 };
 
 bool read_path(std::string_view text, unsigned collective, CollectivePath& path) {
@@ -82,6 +83,9 @@ bool read_bcast(std::string_view text, PathRanges& value) {
 }
 bool read_allgather(std::string_view text, PathRanges& value) {
     return read_ranges(text, of_allgather, value);
+}
+bool read_alltoall(std::string_view text, PathRanges& value) {
+    return read_ranges(text, of_alltoall, value);
 }
 
 CollectivePath PathRanges::at(size_t bytes) const noexcept {

@@ -20,8 +20,8 @@ constexpr std::string_view block_words[] = {"1", "2", "4", "8", "16", "32", "lon
 constexpr std::string_view distance_words[] = {"dense", "open", "sparse", "far"};
 constexpr std::string_view verdict_words[] = {"", "yes", "no"};
 constexpr std::string_view family_words[] = {"arithmetic", "half", "logical", "complex", "pairs"};
-constexpr std::string_view collective_words[] = {"allreduce", "reduce", "reduce_scatter", "bcast",
-                                                 "allgather"};
+constexpr std::string_view collective_words[] = {"allreduce", "reduce",    "reduce_scatter",
+                                                 "bcast",     "allgather", "alltoall"};
 constexpr std::string_view transport_words[] = {"rounds", "copy", "library"};
 static_assert(std::size(kernel_words) == number_of_pack_kernels);
 static_assert(std::size(block_words) == number_of_block_classes);
@@ -95,7 +95,7 @@ const char* read_node_row(std::string_view key, std::string_view value, Profile&
         row.ranks > most_ranks || key != "node" || !find_word(name, collective_words, collective) ||
         profile.transports.size() == most_node_rows)
         return "accepted are node., the number of ranks, and .allreduce, .reduce, .reduce_scatter, "
-               ".bcast or .allgather";
+               ".bcast, .allgather or .alltoall";
     row.collective = static_cast<Collective>(collective);
     if (!read_transports(value, row.at))
         return "accepted are three of rounds, copy, library: from 64K, 256K and 1M on";

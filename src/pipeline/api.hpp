@@ -59,6 +59,10 @@ std::optional<int> allgatherv(const CollectiveForm& form, const void* sendbuf, M
                               offload::RankArray displs, MPI_Datatype recvtype,
                               MPI_Comm comm) noexcept;
 
+std::optional<int> alltoall(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
+                            MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                            MPI_Datatype recvtype, MPI_Comm comm) noexcept;
+
 struct PrivateCommEntry;
 }  // namespace vecmpi::pipeline
 

@@ -18,7 +18,7 @@ constexpr uint64_t never = UINT64_MAX;
 
 // In the order of enum Collective.
 constexpr Rule rules[] = {
-    {4096, 4 << 20}, {4096, 4 << 20}, {4096, never}, {4096, never}, {1024, never},
+    {4096, 4 << 20}, {4096, 4 << 20}, {4096, never}, {4096, never}, {1024, never}, {32768, never},
 };
 static_assert(sizeof(rules) / sizeof(rules[0]) == number_of_settable_collectives);
 
@@ -45,6 +45,7 @@ uint64_t bytes_to_cut(const ChoiceFacts& facts) noexcept {
 
 // A segment that is cut further has pieces worth a message, and the schedule stays short.
 bool is_sensible(CollectivePath algorithm, const ChoiceFacts& facts, unsigned segments) noexcept {
+    if (algorithm == CollectivePath::pairwise) return false;  // nobody waits for a part of a block
     const auto blocks = static_cast<uint64_t>(blocks_of_segment(algorithm, facts));
     const uint64_t bytes = bytes_to_cut(facts) / segments;
     return bytes >= least_segment_bytes && bytes / blocks >= least_block_bytes &&
@@ -90,7 +91,7 @@ bool keeps_partners(CollectivePath path) noexcept {
 }
 
 uint64_t bytes_of_vector(const ChoiceFacts& facts) noexcept {
-    return facts.collective == Collective::allgather
+    return facts.collective == Collective::allgather || facts.collective == Collective::alltoall
                ? facts.bytes * static_cast<uint64_t>(facts.ranks)
                : facts.bytes;
 }
@@ -98,7 +99,9 @@ uint64_t bytes_of_vector(const ChoiceFacts& facts) noexcept {
 double handicap(CollectivePath path, const ChoiceFacts& facts) noexcept {
     const uint64_t bytes = bytes_of_vector(facts);
     if (path == CollectivePath::mpi) return bytes < library_from_bytes ? 1 : library;
-    const bool shows = bytes >= changing_partners_from_bytes && !facts.nonblocking;
+    // The partners of an Alltoall change whatever the way.
+    const bool shows = bytes >= changing_partners_from_bytes && !facts.nonblocking &&
+                       facts.collective != Collective::alltoall;
     return shows && !keeps_partners(path) ? changing_partners : 1;
 }
 
@@ -112,14 +115,22 @@ CollectivePath algorithm_in_order(CollectivePath named, const ChoiceFacts& facts
 }
 
 uint64_t auto_from_bytes(const ChoiceFacts& facts) noexcept {
+    // MPICH's MPI_Ialltoall fills the link better than its MPI_Alltoall, and than ours.
+    if (facts.collective == Collective::alltoall && facts.nonblocking) return never;
     const Rule& rule = rules[static_cast<size_t>(facts.collective)];
     return facts.ranks == 2 ? rule.two_ranks_from_bytes : rule.auto_from_bytes;
+}
+
+// An Alltoall has nothing to bundle unless each node has several ranks: it would be pairwise.
+bool has_a_point(CollectivePath path, const ChoiceFacts& facts) noexcept {
+    return path != CollectivePath::hierarchical || facts.collective != Collective::alltoall ||
+           (facts.uniform && facts.most_ranks_on_a_node > 1);
 }
 
 Best best_algorithm(const ChoiceFacts& facts, const Settings& settings) noexcept {
     Best best;
     for (CollectivePath path : schedule_paths) {
-        if (!is_algorithm_of(facts.collective, path)) continue;
+        if (!is_algorithm_of(facts.collective, path) || !has_a_point(path, facts)) continue;
         Best other = best_segments(path, facts, settings);
         other.us *= handicap(path, facts);
         if (best.path == CollectivePath::mpi || other.us < best.us) best = other;

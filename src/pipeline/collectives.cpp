@@ -110,4 +110,13 @@ std::optional<int> allgatherv(const CollectiveForm& form, const void* sendbuf, M
                                                      recvcounts, displs, recvtype, comm, decline));
 }
 
+std::optional<int> alltoall(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
+                            MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                            MPI_Datatype recvtype, MPI_Comm comm) noexcept {
+    Decline decline;
+    if (only_library_is_left(Collective::alltoall, decline)) return decline.count_unless({});
+    return decline.count_unless(scheduled_alltoall(form, sendbuf, sendcount, sendtype, recvbuf,
+                                                   recvcount, recvtype, comm, decline));
+}
+
 }  // namespace vecmpi::pipeline

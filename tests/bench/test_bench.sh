@@ -299,12 +299,12 @@ C
 
 # All collectives on two and three ranks, blocking and not; sides by --set; what a stand-in spoils is no figure.
 check_allreduce() {
-    local all=allreduce,bcast,reduce,reduce_scatter,allgather
+    local all=allreduce,bcast,reduce,reduce_scatter,allgather,alltoall
     check_measurement allreduce "Allreduce SUM FLOAT,Allreduce user float16 sum,Bcast,Reduce SUM FLOAT,\
-Reduce user float16 sum,Reduce_scatter_block SUM FLOAT,Reduce_scatter_block user float16 sum,Allgather" \
+Reduce user float16 sum,Reduce_scatter_block SUM FLOAT,Reduce_scatter_block user float16 sum,Allgather,Alltoall" \
         --ranks 3 --sizes 8,40K --collectives $all --ops sum,user
     check_measurement allreduce "Iallreduce user float16 sum,Ibcast,Ireduce user float16 sum,\
-Ireduce_scatter_block user float16 sum,Iallgather" --sizes 64 --collectives $all --ops user --nonblocking
+Ireduce_scatter_block user float16 sum,Iallgather,Ialltoall" --sizes 64 --collectives $all --ops user --nonblocking
     timeout 100 "$bench" allreduce --quick --sizes 8 --library "$work/stand_in.so" --set VECMPI_ALLREDUCE=ring \
         --set "VECMPI_ALLREDUCE=mpi A=b=c" --json "$work/out.json" > "$work/text" 2> "$work/err" ||
         fail "allreduce --set: $(tail -n 1 "$work/err")"

@@ -266,6 +266,10 @@ std::optional<int> allgatherv(const pipeline::CollectiveForm& form, const void*,
                               MPI_Datatype, MPI_Comm) noexcept {
     return asked_in(form);
 }
+std::optional<int> alltoall(const pipeline::CollectiveForm& form, const void*, MPI_Count,
+                            MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm) noexcept {
+    return asked_in(form);
+}
 
 // Datatypes: nothing is wanted.
 

@@ -29,10 +29,10 @@ SEGMENTED = {
 }
 
 
-def schedules(offload, allreduce, reduce, reduce_scatter, bcast, allgather, **more):
+def schedules(offload, allreduce, reduce, reduce_scatter, bcast, allgather, alltoall, **more):
     """Settings that send every collective through these algorithms, at every size."""
-    names = ("ALLREDUCE", "REDUCE", "REDUCE_SCATTER", "BCAST", "ALLGATHER")
-    chosen = (allreduce, reduce, reduce_scatter, bcast, allgather)
+    names = ("ALLREDUCE", "REDUCE", "REDUCE_SCATTER", "BCAST", "ALLGATHER", "ALLTOALL")
+    chosen = (allreduce, reduce, reduce_scatter, bcast, allgather, alltoall)
     settings = {f"VECMPI_{name}": algorithm for name, algorithm in zip(names, chosen)}
     return {"VECMPI_OFFLOAD": offload, **settings, **more}
 
@@ -56,15 +56,16 @@ MODES = {
 SEGMENTED_MODES = ("segments", "bytes")
 # Every collective is a schedule of ours, by each algorithm: only for cases that have to do with them.
 SCHEDULES = {
-    "ring": schedules("off", "ring", "chain", "ring", "chain", "ring", VECMPI_SEGMENTS="3", VECMPI_PACK="on"),
-    "ring-on": schedules("on", "ring", "chain", "ring", "chain", "ring"),
+    "ring": schedules("off", "ring", "chain", "ring", "chain", "ring", "pairwise", VECMPI_SEGMENTS="3",
+                      VECMPI_PACK="on"),
+    "ring-on": schedules("on", "ring", "chain", "ring", "chain", "ring", "pairwise"),
     "halving": schedules("off", "rabenseifner", "rabenseifner", "recursive_halving",
-                         "scatter_allgather", "bruck"),
+                         "scatter_allgather", "bruck", "bruck"),
     "halving-on": schedules("on", "recursive_halving", "rabenseifner", "recursive_halving",
-                            "scatter_allgather", "bruck", VECMPI_SEGMENT_BYTES="32K", VECMPI_PACK="on"),
+                            "scatter_allgather", "bruck", "bruck", VECMPI_SEGMENT_BYTES="32K", VECMPI_PACK="on"),
     "trees": schedules("off", "recursive_doubling", "binomial", "recursive_halving", "binomial",
-                       "bruck", VECMPI_SEGMENTS="2"),
-    "hierarchical-on": schedules("on", "hierarchical", "binomial", "ring", "binomial", "ring"),
+                       "bruck", "hierarchical", VECMPI_SEGMENTS="2"),
+    "hierarchical-on": schedules("on", "hierarchical", "binomial", "ring", "binomial", "ring", "hierarchical"),
     "reproducible": {"VECMPI_OFFLOAD": "off", "VECMPI_REPRODUCIBLE": "on"},
 }
 MODES = MODES | SCHEDULES

@@ -34,6 +34,7 @@ struct Reader {
     bool (*read)(std::string_view text, PathRanges& value);
     PathRanges Settings::*paths;
     std::vector<CollectivePath> algorithms;
+    bool has_segments = true;
 };
 
 const std::vector<Reader>& readers() {
@@ -50,6 +51,11 @@ const std::vector<Reader>& readers() {
          {ring, recursive_halving}},
         {"VECMPI_BCAST", read_bcast, &Settings::bcast, {chain, binomial, scatter_allgather}},
         {"VECMPI_ALLGATHER", read_allgather, &Settings::allgather, {ring, bruck}},
+        {"VECMPI_ALLTOALL",
+         read_alltoall,
+         &Settings::alltoall,
+         {hierarchical, bruck, pairwise},
+         false},
     };
     return all;
 }
@@ -126,10 +132,11 @@ TEST_CASE("PathRanges: inclusive start, exclusive end, last range wins", "[base]
 
 TEST_CASE("Each collective takes its own algorithms and no others", "[base][settings]") {
     for (const Reader& reader : readers())
-        for (int number = 0; number <= static_cast<int>(CollectivePath::bruck); ++number) {
+        for (int number = 0; number <= static_cast<int>(CollectivePath::pairwise); ++number) {
             const auto path = static_cast<CollectivePath>(number);
             INFO(reader.name << " " << name_of(path));
-            const bool is_common = path <= CollectivePath::segmented;
+            const bool is_common = path < CollectivePath::segmented ||
+                                   (path == CollectivePath::segmented && reader.has_segments);
             const bool is_known = is_common || std::count(reader.algorithms.begin(),
                                                           reader.algorithms.end(), path) == 1;
             PathRanges ranges;
@@ -354,8 +361,8 @@ TEST_CASE("The agreement hash sees meanings, and only what ranks must share", "[
     for (const char* entry :
          {"VECMPI=off", "VECMPI_SEGMENTS=4", "VECMPI_SEGMENT_BYTES=4K", "VECMPI_ALLREDUCE=mpi",
           "VECMPI_BCAST=mpi", "VECMPI_REDUCE=mpi", "VECMPI_REDUCE_SCATTER=mpi",
-          "VECMPI_ALLGATHER=mpi", "VECMPI_REPRODUCIBLE=on", "VECMPI_REPORT=summary",
-          "VECMPI_NETWORK=latency=1us", "VECMPI_ALLREDUCE=ring"}) {
+          "VECMPI_ALLGATHER=mpi", "VECMPI_ALLTOALL=mpi", "VECMPI_REPRODUCIBLE=on",
+          "VECMPI_REPORT=summary", "VECMPI_NETWORK=latency=1us", "VECMPI_ALLREDUCE=ring"}) {
         CAPTURE(entry);
         CHECK(hash(entry) != plain);
     }

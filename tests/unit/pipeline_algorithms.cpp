@@ -27,7 +27,7 @@ struct Row {
 std::vector<Row> all_rows() {
     std::vector<Row> rows;
     for (size_t c = 0; c < number_of_settable_collectives; ++c)
-        for (int a = 0; a <= static_cast<int>(CollectivePath::bruck); ++a)
+        for (int a = 0; a <= static_cast<int>(CollectivePath::pairwise); ++a)
             if (is_algorithm_of(static_cast<Collective>(c), static_cast<CollectivePath>(a)))
                 rows.push_back({static_cast<Collective>(c), static_cast<CollectivePath>(a)});
     return rows;
@@ -39,6 +39,7 @@ bool works_on_blocks(Collective collective) {
 
 // Its schedules have a number of steps that grows with the ranks, not with their logarithm.
 bool is_linear(const Row& row, bool uniform) {
+    if (row.collective == Collective::alltoall) return true;
     if (row.algorithm == CollectivePath::hierarchical) return uniform;
     return row.algorithm == CollectivePath::ring ||
            row.algorithm == CollectivePath::scatter_allgather;
@@ -47,7 +48,7 @@ bool is_linear(const Row& row, bool uniform) {
 struct Case {
     Row row;
     int root = 0;
-    int64_t count = 0;  // elements of the vector
+    int64_t count = 0;  // elements of the vector; alltoall: all blocks of a rank
     Blocks blocks;
     unsigned segments = 1, lanes = 2;
     bool in_place = false;
@@ -82,7 +83,7 @@ std::vector<Schedule> schedules_of(const Case& c) {
         request.algorithm = c.row.algorithm;
         request.rank = rank;
         request.root = c.root;
-        request.count = c.count;
+        request.count = c.row.collective == Collective::alltoall ? c.count / c.ranks() : c.count;
         request.blocks = &c.blocks;
         request.segments = c.segments;
         request.lanes = c.lanes;
@@ -149,8 +150,19 @@ std::vector<Element> expected_vector(const Case& c) {
     return result;
 }
 
+// Block i of the result is what rank i has for this one.
+bool is_exchanged(const Case& c, int rank, const std::vector<Element>& output) {
+    const int64_t block = c.count / c.ranks();
+    for (int64_t i = 0; i < c.count; ++i)
+        if (output[static_cast<size_t>(i)] !=
+            any_input(static_cast<int>(i / block), rank * block + i % block))
+            return false;
+    return true;
+}
+
 bool is_right(const Case& c, int rank, const std::vector<Element>& output,
               const std::vector<Element>& expected) {
+    if (c.row.collective == Collective::alltoall) return is_exchanged(c, rank, output);
     if (c.row.collective == Collective::reduce && rank != c.root) return output.empty();
     const bool scatters = c.row.collective == Collective::reduce_scatter;
     const Segment part = scatters ? c.block(rank) : Segment{0, c.count};
@@ -238,10 +250,16 @@ int64_t any_count(int ranks, Random& random) {
     return counts[random.below(std::size(counts))];
 }
 
+// Of alltoall each rank has a block for each: memory grows with the square of the ranks.
+int64_t whole_blocks(const Row& row, int ranks, int64_t count) {
+    constexpr int64_t most = 40;
+    return row.collective == Collective::alltoall ? ranks * std::min(count, most) : count;
+}
+
 Case any_case(const Row& row, int ranks, Random& random) {
     Case c{row, 0, 0, {}, 1, 2, false, any_layout(ranks, random), {}};
     c.root = static_cast<int>(random.below(static_cast<uint64_t>(ranks)));
-    c.count = any_count(ranks, random);
+    c.count = whole_blocks(row, ranks, any_count(ranks, random));
     if (works_on_blocks(row.collective)) {
         c.blocks = any_blocks(row.collective, ranks, c.count, random);
         c.count = end_of(c.blocks);
@@ -275,7 +293,8 @@ TEST_CASE("schedules: all algorithms, few ranks, all segments, lanes, counts and
                         Case c = any_case(row, ranks, random);
                         c.segments = segments;
                         c.lanes = lanes;
-                        if (!works_on_blocks(row.collective)) c.count = count;
+                        if (!works_on_blocks(row.collective))
+                            c.count = whole_blocks(row, ranks, count);
                         const bool rooted = row.collective == Collective::bcast ||
                                             row.collective == Collective::reduce;
                         for (c.root = 0; c.root < (rooted ? ranks : 1); ++c.root)
@@ -520,6 +539,12 @@ Case whole(const Row& row, int ranks, int64_t count) {
 // Elements that each rank sends, and receives, of n; -1: not the same for all ranks.
 int64_t elements_in_theory(const Row& row, int p, int64_t n) {
     const int64_t once = n * (p - 1) / p;
+    if (row.collective == Collective::alltoall) {
+        if (row.algorithm != CollectivePath::bruck) return once;
+        int64_t ways = 0;  // of block i as many as i has bits
+        for (int i = 1; i < p; ++i) ways += std::popcount(static_cast<unsigned>(i));
+        return ways * (n / p);
+    }
     if (works_on_blocks(row.collective)) return once;
     if (row.collective != Collective::allreduce) return -1;
     const bool power_of_two = std::has_single_bit(static_cast<unsigned>(p));
@@ -535,6 +560,8 @@ int rounds_in_theory(const Row& row, int p) {
     const int fold = std::has_single_bit(static_cast<unsigned>(p)) ? 0 : 2;
     const int core_log = std::bit_width(static_cast<unsigned>(p)) - 1;
     const bool there_and_back = row.collective == Collective::allreduce;
+    if (row.collective == Collective::alltoall && row.algorithm != CollectivePath::bruck)
+        return p > 1;  // none waits for another
     switch (row.algorithm) {
         case CollectivePath::ring:
             return (there_and_back ? 2 : 1) * (p - 1);
@@ -605,6 +632,13 @@ TEST_CASE("schedules: messages one behind the other are those of the theory",
         }
 }
 
+namespace {
+int64_t largest_segment(const Case& c) {
+    if (c.row.collective != Collective::alltoall) return segment(c.count, c.segments, 0).count;
+    return c.ranks() * segment(c.count / c.ranks(), c.segments, 0).count;
+}
+}  // namespace
+
 TEST_CASE("schedules: scratch memory is at most the vector's part of each lane",
           "[pipeline][schedules]") {
     Random random(first_seed() + 7);
@@ -612,8 +646,7 @@ TEST_CASE("schedules: scratch memory is at most the vector's part of each lane",
         for (int i = 0; i < 300; ++i) {
             const Case c = any_case(row, 1 + i % 40, random);
             const bool reduce_scatter = row.collective == Collective::reduce_scatter;
-            const int64_t segment_elements =
-                reduce_scatter ? c.count : segment(c.count, c.segments, 0).count;
+            const int64_t segment_elements = reduce_scatter ? c.count : largest_segment(c);
             for (const Schedule& schedule : schedules_of(c))
                 if (schedule.scratch_elements > 3 * segment_elements * c.lanes)
                     FAIL_CHECK(schedule.scratch_elements << " elements -- " << text(c));

@@ -33,10 +33,15 @@ ChoiceFacts not_commuting(ChoiceFacts facts) {
     return facts;
 }
 
+ChoiceFacts computing(ChoiceFacts facts) {
+    facts.nonblocking = true;
+    return facts;
+}
+
 Settings with(CollectivePath path) {
     Settings settings;
     settings.allreduce = settings.reduce = settings.reduce_scatter = settings.bcast =
-        settings.allgather = PathRanges{{{0, SIZE_MAX, path}}};
+        settings.allgather = settings.alltoall = PathRanges{{{0, SIZE_MAX, path}}};
     return settings;
 }
 
@@ -102,6 +107,27 @@ TEST_CASE("choose: auto", "[pipeline][choice]") {
          mpi,
          Counter::decline_small},
         {"few bytes", over(16, 16, 64), {}, mpi, Counter::decline_small},
+        {"few bytes for each",
+         over(16, 16, 32 * kib - 4, Collective::alltoall),
+         {},
+         mpi,
+         Counter::decline_small},
+        {"the library sends all at once, too",
+         over(16, 16, 32 * kib, Collective::alltoall),
+         {},
+         mpi,
+         Counter::decline_slower},
+        {"not in a nonblocking one",
+         computing(over(16, 16, 64 * kib, Collective::alltoall)),
+         {},
+         mpi,
+         Counter::decline_small},
+        {"it sends one by one", over(16, 16, 64 * kib, Collective::alltoall), {}, pairwise},
+        {"the same, long ones", over(4, 4, 4 * mib, Collective::alltoall), {}, pairwise},
+        {"the same over nodes of several ranks",
+         over(16, 4, mib, Collective::alltoall),
+         {},
+         pairwise},
         {"partners that change cost", over(4, 4, 16 * mib), {}, ring},
         {"op that does not commute",
          not_commuting(over(16, 16, mib)),
@@ -123,7 +149,8 @@ TEST_CASE("choose: auto", "[pipeline][choice]") {
                 const bool overlaps_arithmetic = facts.collective == Collective::allreduce ||
                                                  facts.collective == Collective::reduce;
                 const bool left_to_library =
-                    ranks == 2 && (bytes < 4 * mib || !overlaps_arithmetic);
+                    (ranks == 2 && (bytes < 4 * mib || !overlaps_arithmetic)) ||
+                    (facts.collective == Collective::alltoall && bytes < 32 * kib);
                 if (left_to_library) {
                     CHECK(choice.path == mpi);
                     CHECK(choice.why == Counter::decline_small);
@@ -248,8 +275,8 @@ TEST_CASE("choose: blocks of an Allgatherv", "[pipeline][choice]") {
 }
 
 TEST_CASE("choose: the names of settings are the algorithms that there are", "[pipeline][choice]") {
-    const char* variables[] = {"VECMPI_ALLREDUCE=", "VECMPI_REDUCE=", "VECMPI_REDUCE_SCATTER=",
-                               "VECMPI_BCAST=", "VECMPI_ALLGATHER="};
+    const char* variables[] = {"VECMPI_ALLREDUCE=", "VECMPI_REDUCE=",    "VECMPI_REDUCE_SCATTER=",
+                               "VECMPI_BCAST=",     "VECMPI_ALLGATHER=", "VECMPI_ALLTOALL="};
     for (size_t c = 0; c < number_of_settable_collectives; ++c)
         for (CollectivePath path : schedule_paths) {
             const std::string entry = std::string(variables[c]) + name_of(path);

@@ -50,10 +50,11 @@ std::vector<Case> cases_of(Collective collective) {
                 for (unsigned segments : {1u, 2u, 4u, 16u}) {
                     if (segments > 1 && bytes / segments < 16384) continue;
                     if (segments > 4 && ranks > 16) continue;
-                    const bool gathers = collective == Collective::allgather;
-                    cases.push_back(
-                        {facts_of(collective, gathers ? bytes / 16 : bytes, ranks, ranks / on_node),
-                         {segments, 2}});
+                    const bool has_parts =
+                        collective == Collective::allgather || collective == Collective::alltoall;
+                    cases.push_back({facts_of(collective, has_parts ? bytes / 16 : bytes, ranks,
+                                              ranks / on_node),
+                                     {segments, 2}});
                 }
         }
     return cases;
@@ -176,6 +177,11 @@ TEST_CASE("The library's algorithms are MPICH's", "[pipeline][cost]") {
         {allgather, 32768, 16, false, "ring"},
         {allgather, 6826, 12, false, "Bruck"},
         {allgather, 6827, 12, false, "ring"},
+        {alltoall, 256, 8, false, "Bruck"},
+        {alltoall, 256, 7, false, "all pairs at once"},
+        {alltoall, 257, 8, false, "all pairs at once"},
+        {alltoall, 32768, 8, false, "all pairs at once"},
+        {alltoall, 32769, 8, false, "pairwise exchange"},
     };
     for (const Row& row : rows) {
         CostFacts facts = facts_of(row.collective, row.bytes, row.ranks, row.ranks);

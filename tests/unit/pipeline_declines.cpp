@@ -92,6 +92,11 @@ std::vector<Row> blocking_collectives(float* send, float* receive) {
              return pipeline::allgather(form(Call::Allgather), send, n, MPI_FLOAT, receive, n,
                                         MPI_FLOAT, MPI_COMM_WORLD);
          }},
+        {"Alltoall",
+         [=](MPI_Count n) {
+             return pipeline::alltoall(form(Call::Alltoall), send, n, MPI_FLOAT, receive, n,
+                                       MPI_FLOAT, MPI_COMM_WORLD);
+         }},
     };
 }
 

@@ -20,7 +20,8 @@ constexpr Name names[] = {{"allreduce", "MPI_Allreduce", "VECMPI_ALLREDUCE"},
                           {"reduce", "MPI_Reduce", "VECMPI_REDUCE"},
                           {"reduce_scatter", "MPI_Reduce_scatter", "VECMPI_REDUCE_SCATTER"},
                           {"bcast", "MPI_Bcast", "VECMPI_BCAST"},
-                          {"allgather", "MPI_Allgather", "VECMPI_ALLGATHER"}};
+                          {"allgather", "MPI_Allgather", "VECMPI_ALLGATHER"},
+                          {"alltoall", "MPI_Alltoall", "VECMPI_ALLTOALL"}};
 static_assert(std::size(names) == number_of_settable_collectives);
 
 const Name& words_of(Collective collective) { return names[static_cast<size_t>(collective)]; }
@@ -132,10 +133,7 @@ std::string why_text(const pipeline::ChoiceFacts& facts, const pipeline::Choice&
         return "VECMPI_REPRODUCIBLE: its order of summation rests on bytes and ranks only";
     const std::string times =
         printed("%.3g", choice.library_us / choice.predicted_us) + " times as fast as the library";
-    const PathRanges* ranges[] = {&settings.allreduce, &settings.reduce, &settings.reduce_scatter,
-                                  &settings.bcast, &settings.allgather};
-    const bool is_named =
-        ranges[static_cast<size_t>(facts.collective)]->at(facts.bytes) == choice.path;
+    const bool is_named = settings.paths_of(facts.collective).at(facts.bytes) == choice.path;
     return is_named ? std::string("as ") + name.setting + " says, predicted " + times
                     : "predicted " + times;
 }
@@ -161,7 +159,8 @@ std::string json_line(const char* path, unsigned segments, double us) {
 std::string read_explain(const std::vector<std::string>& words, ExplainRequest& request) {
     pipeline::ChoiceFacts& facts = request.facts;
     if (words.empty() || !read_collective(words[0], facts.collective))
-        return "--explain: accepted are allreduce, reduce, reduce_scatter, bcast, allgather";
+        return "--explain: accepted are allreduce, reduce, reduce_scatter, bcast, allgather, "
+               "alltoall";
     facts.bytes = 1 << 20;
     facts.ranks = 16;
     facts.nodes = 0;

@@ -30,7 +30,8 @@ constexpr const char* usage =
     "  FILE: such as libmpi.so.12; by default the one that the loader finds\n"
     "usage: vecmpi-info --explain COLLECTIVE [--bytes 1M] [--ranks 16] [--nodes 16] [--op sum] "
     "[--json]\n"
-    "  allreduce, reduce, reduce_scatter, bcast or allgather: what each algorithm is predicted to\n"
+    "  allreduce, reduce, reduce_scatter, bcast, allgather or alltoall: what each algorithm is "
+    "predicted to\n"
     "  take, which path is chosen under the settings in force, and why; --op: sum, user,\n"
     "  noncommutative\n";
 

@@ -16,7 +16,7 @@ import sys
 RANKS = sorted({2**k for k in range(1, 17)} | {3 * 2**k for k in range(16)} | {100000})
 SIZES = [2**k for k in range(10, 28)]
 CURVES = ((64 << 10, "64 KiB"), (1 << 20, "1 MiB"), (64 << 20, "64 MiB"))
-COLLECTIVES = ("allreduce", "reduce", "reduce_scatter", "bcast", "allgather")
+COLLECTIVES = ("allreduce", "reduce", "reduce_scatter", "bcast", "allgather", "alltoall")
 COLOURS = {
     "mpi": "#b8b8b8",
     "ring": "#1f77b4",
@@ -28,6 +28,7 @@ COLOURS = {
     "binomial": "#8c564b",
     "scatter_allgather": "#e377c2",
     "bruck": "#bcbd22",
+    "pairwise": "#98df8a",
 }
 WIDTH, MARGIN, GAP = 1180, 62, 58
 
@@ -150,7 +151,7 @@ def draw_legend(top):
         words = "mpi (dashed)" if path == "mpi" else path
         parts.append(f'<rect x="{left}" y="{top - 11}" width="14" height="14" fill="{colour}"/>')
         parts.append(text(left + 19, top, words, 12, "start"))
-        left += 34 + 6.7 * len(words)
+        left += 29 + 6.3 * len(words)
     return parts
 
 

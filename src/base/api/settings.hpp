@@ -29,7 +29,8 @@ enum class CollectivePath : uint8_t {
     chain,
     binomial,
     scatter_allgather,
-    bruck
+    bruck,
+    pairwise
 };
 
 // A path of ours serves some form of each. The first ones have settings of their own.
@@ -39,19 +40,22 @@ enum class Collective : uint8_t {
     reduce_scatter,
     bcast,
     allgather,
+    alltoall,
     barrier,
     scan,
     exscan,
     gather,
     scatter,
-    alltoall,
     allgatherv,
     gatherv,
     scatterv,
     alltoallv,
     alltoallw
 };
-constexpr size_t number_of_collectives = 16, number_of_settable_collectives = 5;
+constexpr size_t number_of_collectives = 16, number_of_settable_collectives = 6;
+constexpr bool has_setting(Collective collective) noexcept {
+    return static_cast<size_t>(collective) < number_of_settable_collectives;
+}
 constexpr bool reduces(Collective collective) noexcept {
     return collective <= Collective::reduce_scatter || collective == Collective::scan ||
            collective == Collective::exscan;
@@ -66,7 +70,8 @@ constexpr CollectivePath schedule_paths[] = {CollectivePath::ring,
                                              CollectivePath::chain,
                                              CollectivePath::binomial,
                                              CollectivePath::scatter_allgather,
-                                             CollectivePath::bruck};
+                                             CollectivePath::bruck,
+                                             CollectivePath::pairwise};
 
 // Which path serves a collective of a given size: the last range that holds the size.
 class PathRanges {
@@ -114,7 +119,7 @@ struct Settings {
     size_t segment_bytes = 0;  // 0: auto
     IntranodeMode intranode = IntranodeMode::automatic;
     size_t single_copy = 0;  // 0: auto; SIZE_MAX: off
-    PathRanges allreduce, bcast, reduce, reduce_scatter, allgather;
+    PathRanges allreduce, bcast, reduce, reduce_scatter, allgather, alltoall;
     NetworkSetting network;
     PackMode pack = PackMode::automatic;
     ProfileChoice profile;
@@ -124,9 +129,9 @@ struct Settings {
     LogLevel log = LogLevel::warn;
 
     const PathRanges& paths_of(Collective collective) const noexcept {
-        static constexpr PathRanges Settings::*fields[] = {&Settings::allreduce, &Settings::reduce,
-                                                           &Settings::reduce_scatter,
-                                                           &Settings::bcast, &Settings::allgather};
+        static constexpr PathRanges Settings::*fields[] = {
+            &Settings::allreduce, &Settings::reduce,    &Settings::reduce_scatter,
+            &Settings::bcast,     &Settings::allgather, &Settings::alltoall};
         static_assert(std::size(fields) == number_of_settable_collectives);
         return this->*fields[static_cast<size_t>(collective)];
     }

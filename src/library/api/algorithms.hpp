@@ -16,5 +16,9 @@ constexpr size_t library_broadcasts_by_tree_up_to = 12288;
 constexpr int library_broadcasts_by_tree_below_ranks = 8;
 constexpr size_t library_allgathers_by_doubling_up_to = 81920;
 constexpr size_t library_pieces_of_allgatherv = size_t{32} << 10;  // round the ring, at least
+// Of one block of an Alltoall.
+constexpr size_t library_packs_alltoall_up_to = 256;
+constexpr int library_packs_alltoall_from_ranks = 8;
+constexpr size_t library_sends_alltoall_at_once_up_to = 32768;
 
 }  // namespace vecmpi::library

@@ -67,7 +67,9 @@ std::optional<int> move_blocks(const BlockCall& what, const NodeSite& site,
     PackedBuffer given(what.given.buffer, what.given.elements(), what.given.type, comm);
     PackedBuffer taken(what.taken.buffer, what.taken.elements(), what.taken.type, comm);
     const Side& side = what.given.blocks != 0 ? what.given : what.taken;
-    const size_t bytes = side.block_bytes(), all = bytes * static_cast<size_t>(site.ranks);
+    const size_t bytes = side.block_bytes();
+    if (has_setting(what.collective) && !is_ours(what.collective, bytes)) return std::nullopt;
+    const size_t all = bytes * static_cast<size_t>(site.ranks);
     if ((what.given.blocks != 0 && given.bytes() == 0) ||
         (what.taken.blocks != 0 && (taken.bytes() == 0 || what.taken.block_bytes() != bytes)))
         return std::nullopt;

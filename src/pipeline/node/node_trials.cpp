@@ -147,8 +147,8 @@ void remember_called_off(int ranks, Collective collective, unsigned turns) noexc
 
 void show_trial(const ShownTrial& trial) noexcept {
     constexpr const char* collectives[] = {"Allreduce", "Reduce",   "Reduce_scatter", "Bcast",
-                                           "Allgather", "Barrier",  "Scan",           "Exscan",
-                                           "Gather",    "Scatter",  "Alltoall",       "Allgatherv",
+                                           "Allgather", "Alltoall", "Barrier",        "Scan",
+                                           "Exscan",    "Gather",   "Scatter",        "Allgatherv",
                                            "Gatherv",   "Scatterv", "Alltoallv",      "Alltoallw"};
     static_assert(std::size(collectives) == number_of_collectives);
     constexpr const char* transports[] = {"copy-in copy-out", "single copy", "the library"};

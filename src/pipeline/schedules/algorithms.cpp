@@ -18,11 +18,12 @@ struct Part {
     const Team& team;
     int root;        // position in the team
     Segment vector;  // allreduce, reduce, bcast
-    Blocks blocks;   // reduce_scatter, allgather: in the order of the team
+    Blocks blocks;   // reduce_scatter, allgather, alltoall: in the order of the team
     Place own;       // reduce_scatter: where this rank's block goes; allgather: where it is
     const NodeLayout& layout;
     int rank;
-    int slices;  // ScheduleRequest::slices
+    int slices;     // ScheduleRequest::slices
+    bool in_place;  // alltoall
 };
 
 void ring_allreduce(Track& track, const Part& part) {
@@ -140,6 +141,27 @@ void bruck_of_allgather(Track& track, const Part& part) {
     circulant_allgather(track, part.team, part.blocks, output);
 }
 
+void pairwise_of_alltoall(Track& track, const Part& part) {
+    if (part.in_place)
+        pairwise_alltoall_in_place(track, part.team, part.blocks, output);
+    else
+        pairwise_alltoall(track, part.team, part.blocks, input, output);
+}
+
+// Nodes with the same number of ranks. A node's ranks have nothing to bundle unless they are
+// several.
+void hierarchical_alltoall(Track& track, const Part& part) {
+    const NodeLayout& layout = part.layout;
+    if (!layout.uniform() || layout.nodes() == 1 || layout.most_ranks_on_a_node() == 1)
+        return pairwise_of_alltoall(track, part);
+    const int node = layout.node_of(part.rank), place = layout.place_on_node(part.rank);
+    std::vector<int> neighbours;
+    for (int i = 0; i < layout.ranks_on(node); ++i) neighbours.push_back(layout.rank_on(node, i));
+    const std::vector<int> peers = ranks_at(layout, place);
+    bundled_alltoall(track, {static_cast<int>(neighbours.size()), place, neighbours.data()},
+                     {layout.nodes(), node, peers.data()}, part.blocks, input, output);
+}
+
 // append() adds the rounds of one segment to its track.
 struct Algorithm {
     Collective collective;
@@ -148,6 +170,7 @@ struct Algorithm {
     // Of all segments before the next round, not only of those that have a lane. Without scratch
     // memory only: a large block follows itself round the ring while others are short.
     bool goes_by_rounds = false;
+    bool changes_partners = false;  // Schedule::changes_partners
 };
 
 constexpr Algorithm algorithms[] = {
@@ -174,6 +197,10 @@ constexpr Algorithm algorithms[] = {
     {Collective::bcast, CollectivePath::scatter_allgather, scatter_allgather_bcast},
     {Collective::allgather, CollectivePath::ring, ring_of_allgather, true},
     {Collective::allgather, CollectivePath::bruck, bruck_of_allgather},
+    {Collective::alltoall, CollectivePath::hierarchical, hierarchical_alltoall},
+    {Collective::alltoall, CollectivePath::bruck,
+     [](Track& t, const Part& p) { bruck_alltoall(t, p.team, p.blocks, input, output); }},
+    {Collective::alltoall, CollectivePath::pairwise, pairwise_of_alltoall, false, true},
 };
 
 const Algorithm* find_algorithm(Collective collective, CollectivePath name) noexcept {
@@ -183,7 +210,15 @@ const Algorithm* find_algorithm(Collective collective, CollectivePath name) noex
 }
 
 bool works_on_blocks(Collective collective) noexcept {
-    return collective == Collective::reduce_scatter || collective == Collective::allgather;
+    return collective == Collective::reduce_scatter || collective == Collective::allgather ||
+           collective == Collective::alltoall;
+}
+
+// Of each rank, in the vector.
+Blocks blocks_by_rank(const ScheduleRequest& request) {
+    const int ranks = request.layout->ranks();
+    if (request.collective != Collective::alltoall) return *request.blocks;
+    return equal_blocks({0, request.count * ranks}, ranks);
 }
 
 int64_t offset_of_input(const ScheduleRequest& request) {
@@ -209,14 +244,17 @@ Schedule build_schedule(const ScheduleRequest& request) {
     const Team team{layout.ranks(), position(request.rank),
                     layout.order_is_by_rank() ? nullptr : order.data()};
     Blocks blocks;
-    if (works_on_blocks(request.collective))
-        for (int rank : order) blocks.push_back((*request.blocks)[static_cast<size_t>(rank)]);
+    if (works_on_blocks(request.collective)) {
+        const Blocks by_rank = blocks_by_rank(request);
+        for (int rank : order) blocks.push_back(by_rank[static_cast<size_t>(rank)]);
+    }
     // In place the result stays where this rank's input was, until nothing of the input is needed.
     const bool moves_at_end = request.collective == Collective::reduce_scatter && request.in_place;
 
     std::vector<Track> tracks(request.segments);
     for (unsigned s = 0; s < request.segments; ++s) {
-        Part part{team, position(request.root), {}, {}, {}, layout, request.rank, request.slices};
+        Part part{team,           position(request.root), {}, {}, {}, layout, request.rank,
+                  request.slices, request.in_place};
         if (works_on_blocks(request.collective)) {
             part.blocks = part_of_blocks(blocks, request.segments, s);
             const auto me = static_cast<size_t>(team.me);
@@ -235,7 +273,10 @@ Schedule build_schedule(const ScheduleRequest& request) {
         last.copy(output + own.first, output, own.count);
     }
     const unsigned lanes = algorithm.goes_by_rounds ? request.segments : request.lanes;
-    return make_schedule(tracks, last, lanes, {request.in_place, offset_of_input(request)});
+    Schedule schedule =
+        make_schedule(tracks, last, lanes, {request.in_place, offset_of_input(request)});
+    schedule.changes_partners = algorithm.changes_partners;
+    return schedule;
 }
 
 }  // namespace vecmpi::pipeline

@@ -16,8 +16,8 @@ struct ScheduleRequest {
     Collective collective = Collective::allreduce;
     CollectivePath algorithm = CollectivePath::ring;
     int rank = 0;
-    int root = 0;                    // reduce, bcast
-    int64_t count = 0;               // allreduce, reduce, bcast: elements of the vector
+    int root = 0;       // reduce, bcast
+    int64_t count = 0;  // allreduce, reduce, bcast: elements of the vector; alltoall: of a block
     const Blocks* blocks = nullptr;  // reduce_scatter, allgather: of each rank, in the vector
     unsigned segments = 1;
     unsigned lanes = 2;     // segments under way at once
@@ -36,6 +36,7 @@ bool is_algorithm_of(Collective collective, CollectivePath algorithm) noexcept;
 // same; output on the root only. reduce_scatter: input is the vector, output this rank's block; in
 // place the output begins where the vector does. bcast: output is the vector. allgather: input is
 // this rank's block, output the vector.
+// alltoall: both have a block for each rank.
 Schedule build_schedule(const ScheduleRequest& request);
 
 }  // namespace vecmpi::pipeline

@@ -95,6 +95,9 @@ constexpr Row rows[] = {
      [](const Model& m, double bytes) noexcept {
          return circulant(m, m.ranks, bytes * m.ranks, 0, false, Needs::nothing, m.segments > 1);
      }},
+    {Collective::alltoall, CollectivePath::hierarchical, Cut::once, bundled},
+    {Collective::alltoall, CollectivePath::bruck, Cut::once, bruck_rounds},
+    {Collective::alltoall, CollectivePath::pairwise, Cut::once, all_pairs},
 };
 
 const Row& row_of(Collective collective, CollectivePath algorithm) noexcept {

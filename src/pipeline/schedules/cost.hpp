@@ -31,7 +31,8 @@ NetworkConstants network_constants(const NetworkSetting& setting) noexcept;
 // What a collective's time depends on.
 struct CostFacts {
     Collective collective = Collective::allreduce;
-    uint64_t bytes = 0;  // as the settings count: the vector; allgather: what one rank gives
+    // As the settings count: the vector; allgather: what one rank gives; alltoall: to one other.
+    uint64_t bytes = 0;
     int ranks = 1;
     int nodes = 1;
     int most_ranks_on_a_node = 1;

@@ -139,4 +139,47 @@ double with_root(const Model& m, double bytes) noexcept {
     return m.one(block, 1, 0).chain + m.segments * busy - std::max(m.wire(block), m.overhead());
 }
 
+namespace {
+// So many messages of `bytes` that wait for nothing, `crossing` ranks of a node at once: link and
+// processor carry them all, and one is under way before and after that.
+Round side_by_side(const Model& m, double bytes, double number, double crossing) noexcept {
+    if (number < 1) return {0, 0};
+    const Round all = m.one(number * bytes, crossing, 0, number), one = m.one(bytes, crossing, 0);
+    return {all.busy + one.chain - one.busy, all.busy};
+}
+}  // namespace
+
+double all_pairs(const Model& m, double bytes) noexcept {
+    const double over = m.nodes > 1 ? m.ranks - m.on_node : 0, inside = m.ranks - 1 - over;
+    const Round far = side_by_side(m, bytes, over, m.on_node),
+                near = side_by_side(m, bytes, inside, 0);
+    return std::max(m.first(far, Needs::nothing), m.first(near, Needs::nothing)) +
+           m.segments * m.copied(bytes);
+}
+
+// Blocks are packed for each round and unpacked after it, and rotated before the first and after
+// the last.
+double bruck_rounds(const Model& m, double bytes) noexcept {
+    double us = 2 * m.segments * m.copied(bytes * m.ranks);
+    for (int64_t bit = 1; bit < m.ranks; bit *= 2) {
+        const int64_t whole = m.ranks / (2 * bit) * bit, rest = m.ranks % (2 * bit) - bit;
+        const double part = bytes * static_cast<double>(whole + std::max<int64_t>(0, rest));
+        Round round = m.one(part, m.crossing(bit), 0);
+        round.chain += 2 * m.copied(part);
+        round.busy += 2 * m.copied(part);
+        us += m.all(round, Needs::lane);
+    }
+    return us;
+}
+
+double bundled(const Model& m, double bytes) noexcept {
+    if (!m.uniform || m.nodes == 1 || m.on_node == 1) return all_pairs(m, bytes);
+    const double r = m.on_node;
+    const Round near = side_by_side(m, m.nodes * bytes, r - 1, 0),
+                far = side_by_side(m, r * bytes, m.nodes - 1, r);
+    const double copied = 3 * m.copied(bytes * m.ranks);
+    return m.first({near.chain + far.chain + copied, std::max({near.busy, far.busy, copied})},
+                   Needs::lane);
+}
+
 }  // namespace vecmpi::pipeline::cost

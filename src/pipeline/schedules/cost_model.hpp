@@ -75,6 +75,8 @@ class Model {
     double overhead() const noexcept {
         return nodes > 1 ? net_.overhead_us : net_.node_overhead_us;
     }
+    // To move so many bytes in memory.
+    double copied(double bytes) const noexcept { return bytes / net_.node_bytes_per_us; }
     double wire(double bytes) const noexcept {
         return bytes / (nodes > 1 ? net_.bytes_per_us : net_.node_bytes_per_us);
     }
@@ -126,6 +128,10 @@ double halving(const Model& m, int core, double bytes, bool reduces, Needs memor
                bool are_leaders = false) noexcept;
 double binomial(const Model& m, int ranks, int on_node, double bytes, bool reduces) noexcept;
 double chain(const Model& m, double bytes, bool reduces) noexcept;
+// Alltoall: `bytes` are one block's. All pairs at once: of no pair does a message wait for another.
+double all_pairs(const Model& m, double bytes) noexcept;
+double bruck_rounds(const Model& m, double bytes) noexcept;
+double bundled(const Model& m, double bytes) noexcept;
 // Every other rank's block between it and the root.
 double with_root(const Model& m, double bytes) noexcept;
 

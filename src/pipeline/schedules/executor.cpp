@@ -60,7 +60,9 @@ ScheduleRun::ScheduleRun(PrivateCommPointer comm, std::shared_ptr<const Schedule
       waits_(schedule_->waits),
       sends_{window_for(schedule_->largest_message * operands.extent, looks),
              std::vector<bool>(schedule_->sends), room_for(schedule_->sends)},
-      receives_{sends_.window + 1,  // so that the next one finds its buffer
+      // One more, so that the next one finds its buffer; unless that comes from somebody else, who
+      // would share the link.
+      receives_{sends_.window + (schedule_->changes_partners ? 0 : 1),
                 std::vector<bool>(schedule_->receives), room_for(schedule_->receives)},
       local_(room_for(schedule_->steps.size())) {
     scratch_ = comm_->take_scratch(operands.bytes_of(schedule_->scratch_elements));

@@ -17,6 +17,8 @@ constexpr double short_bcast{library::library_broadcasts_by_tree_up_to};
 constexpr double long_message{library::library_exchanges_pairs_from};
 constexpr double least_piece{library::library_pieces_of_allgatherv};
 constexpr double short_allgather{library::library_allgathers_by_doubling_up_to};
+constexpr double packed_alltoall{library::library_packs_alltoall_up_to};
+constexpr double alltoall_at_once{library::library_sends_alltoall_at_once_up_to};
 constexpr int few_ranks = library::library_broadcasts_by_tree_below_ranks;
 
 // The lowest ranks of the nodes, where these are no power of two.
@@ -100,9 +102,20 @@ LibraryCost library_allgather(const Model& m, double bytes) noexcept {
     return {ring(m, m.ranks, total, false, Needs::nothing), "ring"};
 }
 
+LibraryCost library_alltoall(const Model& m, double bytes) noexcept {
+    if (bytes <= packed_alltoall && m.ranks >= library::library_packs_alltoall_from_ranks)
+        return {bruck_rounds(m, bytes), "Bruck"};
+    if (bytes <= alltoall_at_once) return {all_pairs(m, bytes), "all pairs at once"};
+    const double inside = m.nodes > 1 ? m.on_node - 1.0 : m.ranks - 1.0;
+    return {inside * m.on_a_node(bytes, 0, Needs::nothing) +
+                (m.ranks - 1 - inside) * m.all(m.one(bytes, m.on_node, 0), Needs::nothing),
+            "pairwise exchange"};
+}
+
 // In the order of enum Collective.
-constexpr LibraryRule library_rules[] = {library_allreduce, library_reduce, library_reduce_scatter,
-                                         library_bcast, library_allgather};
+constexpr LibraryRule library_rules[] = {library_allreduce,      library_reduce,
+                                         library_reduce_scatter, library_bcast,
+                                         library_allgather,      library_alltoall};
 static_assert(sizeof(library_rules) / sizeof(library_rules[0]) == number_of_settable_collectives);
 
 }  // namespace

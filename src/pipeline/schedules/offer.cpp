@@ -88,7 +88,8 @@ std::unique_ptr<offload::Job> make_run(
         Buffer<char> packed = allocate<char>(prepared->packed_bytes);
         if (!packed) return nullptr;
         Operands operands = prepared->operands;
-        operands.input = operands.output = packed.get();
+        operands.input = packed.get();
+        operands.output = packed.get() + prepared->packed_output;
         return std::make_unique<PackedRun>(std::move(prepared), std::move(packed), operands);
     } catch (const std::bad_alloc&) {
         return nullptr;
@@ -228,9 +229,9 @@ void count_schedule(const CollectiveForm& form, const Offer& offer, uint64_t byt
     count(static_cast<Counter>(static_cast<unsigned>(Counter::ran_ring) +
                                static_cast<unsigned>(offer.request.algorithm) - first));
 }
-static_assert(static_cast<unsigned>(Counter::ran_bruck) -
+static_assert(static_cast<unsigned>(Counter::ran_pairwise) -
                   static_cast<unsigned>(Counter::ran_ring) ==
-              static_cast<unsigned>(CollectivePath::bruck) -
+              static_cast<unsigned>(CollectivePath::pairwise) -
                   static_cast<unsigned>(CollectivePath::ring));
 
 std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer,

@@ -14,7 +14,8 @@ namespace vecmpi::pipeline {
 // What a call asks for. Its op commutes. Equal on all ranks.
 struct Asked {
     Collective collective;
-    uint64_t bytes = 0;    // as its setting counts them: of the vector; allgather: one rank's part
+    // As its setting counts them: of the vector; allgather: one rank's part; alltoall: a block.
+    uint64_t bytes = 0;
     int64_t elements = 0;  // that the vector may be cut between
     bool user_op = false;
 };
@@ -54,12 +55,13 @@ struct PreparedCollective {
     std::optional<uint32_t> persistent_number;
     bool caller_waits = false;  // in the call itself
 
-    // Where data are packed. Then the schedule's input and output are both the packed memory.
+    // Where data are packed. Then the schedule's input is the packed memory, and its output lies
+    // there, too.
     struct Part {
         datatype::PackedBuffer buffer;
         MPI_Count first;  // where its bytes lie in the packed memory
     };
-    size_t packed_bytes = 0;
+    size_t packed_bytes = 0, packed_output = 0;  // where the output begins
     std::vector<Part> packed_before, unpacked_after;
     // Of the parts' types, unless the call is blocking, whose caller holds these (TypeInUse).
     std::vector<datatype::TypeReference> types;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "block_runs.hpp"
 #include "pipeline/node/api/butterfly_plan.hpp"
 
 namespace vecmpi::pipeline {
@@ -12,28 +13,6 @@ namespace vecmpi::pipeline {
 namespace {
 
 using node::ButterflyPlan;
-
-const Segment& at(const Blocks& blocks, int i) noexcept { return blocks[static_cast<size_t>(i)]; }
-
-int modulo(int value, int p) noexcept { return ((value % p) + p) % p; }
-
-// Blocks first, first+1, ... (modulo p) as runs of elements that lie one behind the other.
-// visit(elements, number of blocks before the run, number of blocks in it)
-template <class Visit>
-void each_run(const Blocks& blocks, int first, int number, Visit visit) {
-    const int p = static_cast<int>(blocks.size());
-    for (int i = 0; i < number;) {
-        Segment run = at(blocks, (first + i) % p);
-        int held = 1;
-        for (; i + held < number; ++held) {
-            const Segment& block = at(blocks, (first + i + held) % p);
-            if (run.first + run.count != block.first) break;
-            run.count += block.count;
-        }
-        visit(run, i, held);
-        i += held;
-    }
-}
 
 // Distances of the circulant graph: p, then half of it rounded up, down to 1.
 std::vector<int> circulant_skips(int p) {

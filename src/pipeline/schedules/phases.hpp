@@ -38,6 +38,22 @@ void circulant_allgather(Track& track, const Team& team, const Blocks& blocks, P
 void doubling_allreduce(Track& track, const Team& team, Segment vector, Place input, Place output);
 void halving_allreduce(Track& track, const Team& team, Segment vector, Place input, Place output);
 
+// ---- alltoall: block i at `input` is for position i; block i at `output` comes from there
+
+// p-1 messages each way, to me+k and from me-k. No message waits for another.
+void pairwise_alltoall(Track& track, const Team& team, const Blocks& blocks, Place input,
+                       Place output);
+// p-1 exchanges between two ranks at a time, all of whose blocks lie at `base`.
+void pairwise_alltoall_in_place(Track& track, const Team& team, const Blocks& blocks, Place base);
+// ceil(log2 p) rounds of up to half of the blocks, which are equal (Bruck et al., IEEE TPDS 8,
+// 1997).
+void bruck_alltoall(Track& track, const Team& team, const Blocks& blocks, Place input,
+                    Place output);
+// On the node each rank collects what all have for ranks at its own place of every node; it sends
+// one message to each of these. `blocks`, equal ones, are node by node.
+void bundled_alltoall(Track& track, const Team& on_node, const Team& over_nodes,
+                      const Blocks& blocks, Place input, Place output);
+
 // ---- rooted
 
 // The team's position `root` gets the reduction of `vector` at `output`. Along the team, so that

@@ -90,6 +90,8 @@ struct Schedule {
     uint32_t sends = 0, receives = 0;
     int64_t largest_message = 0;  // elements
     int64_t scratch_elements = 0;
+    // Each message has another partner, and none waits for another one.
+    bool changes_partners = false;
 };
 
 // Where the input lies in the output, in elements (MPI_IN_PLACE), or nowhere.

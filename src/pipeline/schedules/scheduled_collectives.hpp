@@ -38,4 +38,9 @@ std::optional<int> scheduled_allgatherv(const CollectiveForm& form, const void* 
                                         MPI_Datatype recvtype, MPI_Comm comm,
                                         Decline& decline) noexcept;
 
+std::optional<int> scheduled_alltoall(const CollectiveForm& form, const void* sendbuf,
+                                      MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                      MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+                                      Decline& decline) noexcept;
+
 }  // namespace vecmpi::pipeline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bcast and Allgather as schedules. They move the bytes of the packed vector: only their number is
-// the same on all ranks.
+// Bcast, Allgather and Alltoall as schedules. They move the bytes of the packed vector: only their
+// number is the same on all ranks.
 #include <new>
 
 #include "offer.hpp"
@@ -212,6 +212,82 @@ std::optional<int> scheduled_allgatherv(const CollectiveForm& form, const void* 
     return run_allgather(form, {sendbuf, sendcount, sendtype, sendbuf == MPI_IN_PLACE},
                          {recvbuf, recvtype, shape, counts, displs, std::move(*blocks)}, *traits,
                          comm, decline);
+}
+
+namespace {
+
+// One side of an Alltoall: all its blocks.
+struct Side {
+    void* buffer;
+    MPI_Count count;  // of one block
+    MPI_Datatype type;
+    int ranks;
+
+    MPI_Count elements() const noexcept { return count * ranks; }
+    MPI_Count block_bytes() const noexcept { return count * offload::size_of(type); }
+};
+
+// The library's to refuse, or its error: as many bytes must go to each rank as come from it.
+bool is_refused(const Side& given, const Side& taken, const offload::CommTraits& traits,
+                MPI_Comm comm) noexcept {
+    return given.buffer == taken.buffer || given.count < 0 ||
+           given.count > PTRDIFF_MAX / given.ranks || !library::is_type_handle(given.type) ||
+           offload::is_refused(given.buffer, given.elements(), given.type) ||
+           may_be_refused(traits, given.type, comm) || given.block_bytes() != taken.block_bytes();
+}
+
+// In the packed memory the output lies behind the input. In place they are one.
+void exchange_packed(const CollectiveForm& form, const Offer& offer, const Side* given,
+                     const Side& taken, PreparedCollective& prepared) {
+    const MPI_Count bytes = taken.block_bytes() * taken.ranks;
+    const BuffersOfType received(form, offer, taken.type, prepared);
+    prepared.packed_output = given ? static_cast<size_t>(bytes) : 0;
+    prepared.packed_bytes = prepared.packed_output + static_cast<size_t>(bytes);
+    if (given) {
+        const BuffersOfType sent(form, offer, given->type, prepared);
+        prepared.packed_before.push_back({sent.at(given->buffer, given->elements()), 0});
+    } else {
+        prepared.packed_before.push_back({received.at(taken.buffer, taken.elements()), 0});
+    }
+    prepared.unpacked_after.push_back({received.at(taken.buffer, taken.elements()),
+                                       static_cast<MPI_Count>(prepared.packed_output)});
+}
+
+}  // namespace
+
+std::optional<int> scheduled_alltoall(const CollectiveForm& form, const void* sendbuf,
+                                      MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                      MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+                                      Decline& decline) noexcept {
+    const auto traits =
+        traits_to_schedule(form, Collective::alltoall, comm, recvtype, recvcount, decline);
+    if (!traits || !real.Pack_c || recvcount > PTRDIFF_MAX / traits->size) return std::nullopt;
+    const bool in_place = sendbuf == MPI_IN_PLACE;
+    const Side taken{recvbuf, recvcount, recvtype, traits->size};
+    const Side given{const_cast<void*>(sendbuf), sendcount, sendtype, traits->size};
+    const MPI_Count block = taken.block_bytes(), bytes = block * traits->size;
+    if (!is_worth_a_look(Collective::alltoall, static_cast<uint64_t>(block), decline))
+        return std::nullopt;
+    if (offload::is_refused_output(recvbuf, taken.elements(), recvtype) ||
+        (!in_place && is_refused(given, taken, *traits, comm)))
+        return std::nullopt;
+    auto offer = offer_schedule(form, {Collective::alltoall, static_cast<uint64_t>(block), block},
+                                comm, *traits, decline);
+    if (!offer) return std::nullopt;
+    offer->request.count = block;
+    offer->request.in_place = in_place;
+    const datatype::TypeInUse receive_in_use(recvtype), send_in_use(in_place ? recvtype : sendtype);
+    PreparedCollective prepared;
+    prepared.operands.input = in_place ? recvbuf : sendbuf;
+    prepared.operands.output = recvbuf;
+    try {
+        if (!library::is_builtin_type(recvtype) ||
+            !(in_place || library::is_builtin_type(sendtype)))
+            exchange_packed(form, *offer, in_place ? nullptr : &given, taken, prepared);
+    } catch (const std::bad_alloc&) {
+        return out_of_memory(comm);
+    }
+    return run_offer(form, *offer, std::move(prepared), static_cast<uint64_t>(bytes), comm);
 }
 
 }  // namespace vecmpi::pipeline

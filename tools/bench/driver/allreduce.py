@@ -11,7 +11,7 @@ import values
 from failure import BadArgument
 from launch import Launch
 
-CALLS = ("allreduce", "bcast", "reduce", "reduce_scatter", "allgather")
+CALLS = ("allreduce", "bcast", "reduce", "reduce_scatter", "allgather", "alltoall")
 OPS = ("sum", "user")
 REDUCING = ("allreduce", "reduce", "reduce_scatter")
 LIMITS = {  # bytes on a link each way, in words; the ranks program has the same as functions
@@ -20,6 +20,7 @@ LIMITS = {  # bytes on a link each way, in words; the ranks program has the same
     "reduce": "n",
     "reduce_scatter": "n(p-1)/p",
     "allgather": "n(p-1)/p",
+    "alltoall": "n(p-1)/p",
 }
 BURST_BYTES = 256 << 10  # of the rate limiter in scripts/lab.sh
 DRAIN_BYTES = 2 * BURST_BYTES  # untimed before each sample: what is saved up, and as much again

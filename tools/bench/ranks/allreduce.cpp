@@ -154,6 +154,19 @@ long check_gathered(Args a) {
     return -1;
 }
 
+long check_exchanged(Args a) {
+    const auto block = static_cast<std::size_t>(a.block);
+    const std::size_t mine = block * static_cast<std::size_t>(a.rank);
+    for (int rank = 0; rank < a.ranks; rank++) {
+        const std::size_t begin = block * static_cast<std::size_t>(rank);
+        const long wrong =
+            first_difference(a.out + begin * a.element.bytes, block,
+                             pattern_of_rank(a.element, rank), mine, a.element.bytes);
+        if (wrong >= 0) return static_cast<long>(begin) + wrong;
+    }
+    return -1;
+}
+
 struct Collective {
     const char* call;   // as on the command line
     const char* title;  // in names of figures
@@ -216,6 +229,14 @@ const std::vector<Collective>& collective_table() {
                             r);
          },
          check_gathered},
+        {"alltoall", "Alltoall", false, true, [](double p) { return (p - 1) / p; },
+         [](Args a) {
+             MPI_Alltoall(a.in, a.block, a.element.type, a.out, a.block, a.element.type, world);
+         },
+         [](Args a, MPI_Request* r) {
+             MPI_Ialltoall(a.in, a.block, a.element.type, a.out, a.block, a.element.type, world, r);
+         },
+         check_exchanged},
     };
     return table;
 }
