@@ -41,11 +41,13 @@ bool RankBlocks::are_fine(MPI_Comm comm) const noexcept {
 }
 
 TypesInUse::TypesInUse(const RankBlocks& blocks) noexcept {
-    const int end = blocks.types == nullptr ? std::min(blocks.end, blocks.first + 1) : blocks.end;
+    const auto note = [this](MPI_Datatype type) {
+        if (!library::is_builtin_type(type)) derived_.emplace_back(type);
+    };
     try {
-        for (int rank = blocks.first; rank < end; ++rank)
-            if (blocks.counts[rank] > 0 && !library::is_builtin_type(blocks.type_of(rank)))
-                derived_.emplace_back(blocks.type_of(rank));
+        if (blocks.types == nullptr && !blocks.is_empty()) note(blocks.type);
+        for (int rank = blocks.first; rank < blocks.end && blocks.types != nullptr; ++rank)
+            if (blocks.counts[rank] > 0) note(blocks.types[rank]);
     } catch (const std::bad_alloc&) {  // then the program had better not free it
     }
 }
