@@ -218,6 +218,30 @@ std::optional<int> alltoallw(Call call, const void*, offload::RankArray, offload
                              const MPI_Datatype*, MPI_Comm) noexcept {
     return asked_on_node(call);
 }
+std::optional<int> neighbor_allgather(Call call, const void*, MPI_Count, MPI_Datatype, void*,
+                                      MPI_Count, MPI_Datatype, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> neighbor_allgatherv(Call call, const void*, MPI_Count, MPI_Datatype, void*,
+                                       offload::RankArray, offload::RankArray, MPI_Datatype,
+                                       MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> neighbor_alltoall(Call call, const void*, MPI_Count, MPI_Datatype, void*,
+                                     MPI_Count, MPI_Datatype, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> neighbor_alltoallv(Call call, const void*, offload::RankArray,
+                                      offload::RankArray, MPI_Datatype, void*, offload::RankArray,
+                                      offload::RankArray, MPI_Datatype, MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
+std::optional<int> neighbor_alltoallw(Call call, const void*, offload::RankArray,
+                                      offload::RankArray, const MPI_Datatype*, void*,
+                                      offload::RankArray, offload::RankArray, const MPI_Datatype*,
+                                      MPI_Comm) noexcept {
+    return asked_on_node(call);
+}
 std::optional<int> scan(Call call, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op,
                         MPI_Comm) noexcept {
     return asked_on_node(call);

@@ -41,7 +41,6 @@ TEST_CASE("needs: what blocks comes where blocked calls sleep", "[handlers]") {
     STATIC_REQUIRE(comes_for_sleepers<calls::Mprobe>);
     STATIC_REQUIRE(comes_for_sleepers<calls::Waitall>);
     STATIC_REQUIRE(comes_for_sleepers<calls::Win_flush_all>);
-    STATIC_REQUIRE(comes_for_sleepers<calls::Neighbor_allgather>);
     STATIC_REQUIRE_FALSE(comes_for_sleepers<calls::Irecv>);
     STATIC_REQUIRE_FALSE(comes_for_sleepers<calls::Testall>);
     STATIC_REQUIRE_FALSE(comes_for_sleepers<calls::Put>);
@@ -52,6 +51,7 @@ TEST_CASE("needs: what has a path of ours, or is executed by the library, always
           "[handlers]") {
     STATIC_REQUIRE(when<calls::Bcast> == When::running);
     STATIC_REQUIRE(when<calls::Ibcast_c> == When::running);
+    STATIC_REQUIRE(when<calls::Neighbor_alltoallw> == When::running);
     STATIC_REQUIRE(when<calls::Comm_dup> == When::running);
     STATIC_REQUIRE(when<calls::Send_init> == When::running);
     STATIC_REQUIRE(when<calls::Type_free> == When::running);
@@ -60,9 +60,6 @@ TEST_CASE("needs: what has a path of ours, or is executed by the library, always
 
 TEST_CASE("needs: what has none comes where calls are queued or twins run", "[handlers]") {
     constexpr unsigned seen = Need::counting | Need::error_handlers;
-    STATIC_REQUIRE(when<calls::Neighbor_allgather> == When::needed);
-    STATIC_REQUIRE(needs<calls::Neighbor_allgather> ==
-                   (seen | Need::queue | Need::twins | Need::message_plans | Need::sleepers));
     STATIC_REQUIRE(needs<calls::Put> == (seen | Need::queue));
     STATIC_REQUIRE(needs<calls::Comm_rank> == Need::error_handlers);
 }

@@ -50,9 +50,14 @@ enum class Collective : uint8_t {
     gatherv,
     scatterv,
     alltoallv,
-    alltoallw
+    alltoallw,
+    neighbor_allgather,
+    neighbor_allgatherv,
+    neighbor_alltoall,
+    neighbor_alltoallv,
+    neighbor_alltoallw
 };
-constexpr size_t number_of_collectives = 16, number_of_settable_collectives = 6;
+constexpr size_t number_of_collectives = 21, number_of_settable_collectives = 6;
 constexpr bool has_setting(Collective collective) noexcept {
     return static_cast<size_t>(collective) < number_of_settable_collectives;
 }

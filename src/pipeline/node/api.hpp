@@ -93,6 +93,31 @@ std::optional<int> alltoallw(Call call, const void* sendbuf, offload::RankArray 
                              offload::RankArray rdispls, const MPI_Datatype* recvtypes,
                              MPI_Comm comm) noexcept;
 
+std::optional<int> neighbor_allgather(Call call, const void* sendbuf, MPI_Count sendcount,
+                                      MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                                      MPI_Datatype recvtype, MPI_Comm comm) noexcept;
+
+std::optional<int> neighbor_allgatherv(Call call, const void* sendbuf, MPI_Count sendcount,
+                                       MPI_Datatype sendtype, void* recvbuf,
+                                       offload::RankArray recvcounts, offload::RankArray displs,
+                                       MPI_Datatype recvtype, MPI_Comm comm) noexcept;
+
+std::optional<int> neighbor_alltoall(Call call, const void* sendbuf, MPI_Count sendcount,
+                                     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                                     MPI_Datatype recvtype, MPI_Comm comm) noexcept;
+
+std::optional<int> neighbor_alltoallv(Call call, const void* sendbuf, offload::RankArray sendcounts,
+                                      offload::RankArray sdispls, MPI_Datatype sendtype,
+                                      void* recvbuf, offload::RankArray recvcounts,
+                                      offload::RankArray rdispls, MPI_Datatype recvtype,
+                                      MPI_Comm comm) noexcept;
+
+std::optional<int> neighbor_alltoallw(Call call, const void* sendbuf, offload::RankArray sendcounts,
+                                      offload::RankArray sdispls, const MPI_Datatype* sendtypes,
+                                      void* recvbuf, offload::RankArray recvcounts,
+                                      offload::RankArray rdispls, const MPI_Datatype* recvtypes,
+                                      MPI_Comm comm) noexcept;
+
 // True once after a collective above declined on this thread and has counted why. The paths that
 // are asked next do not count the call again.
 bool take_node_decline() noexcept;

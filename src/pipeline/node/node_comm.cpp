@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "neighbourhood.hpp"
 #include "pipeline/node/api.hpp"
 
 namespace vecmpi::pipeline::node {
@@ -139,6 +140,15 @@ StagedCollectives* NodeComm::obtain_staged(MPI_Comm comm) noexcept {
         count(staged_ ? Counter::node_staging_buffers : Counter::decline_no_staging_buffer);
     }
     return staged_.get();
+}
+
+Neighbourhood* NodeComm::obtain_neighbourhood(Call call, MPI_Comm comm) noexcept {
+    if (!std::exchange(neighbourhood_decided_, true)) {
+        const offload::DirectCall scope(call);
+        neighbourhood_ = learn_neighbourhood(comm);
+        if (!neighbourhood_) count(Counter::decline_topology);
+    }
+    return neighbourhood_.get();
 }
 
 std::shared_ptr<AllreduceQueue> NodeComm::queue() noexcept {

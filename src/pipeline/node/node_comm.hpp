@@ -28,6 +28,7 @@ struct NodeCall {
 };
 
 struct AllreduceQueue;
+struct Neighbourhood;
 
 class NodeComm {
   public:
@@ -63,6 +64,12 @@ class NodeComm {
     // Makes the staging buffers, the first time; inside a DirectCall. Null on all ranks where one
     // has none.
     StagedCollectives* obtain_staged(MPI_Comm comm) noexcept;
+
+    // Learns the communicator's topology, the first time: it has one. Null on all ranks where one
+    // has too many neighbours.
+    Neighbourhood* obtain_neighbourhood(Call call, MPI_Comm comm) noexcept;
+    // Null before.
+    const Neighbourhood* neighbourhood() const noexcept { return neighbourhood_.get(); }
 
     // For nonblocking calls. These may not wait for the others, so the next blocking call makes the
     // queue. Null until then, or for ever.
@@ -129,6 +136,8 @@ class NodeComm {
     bool staged_decided_ = false;
     uint32_t own_buffer_ = no_staging_buffer;
     std::unique_ptr<StagedCollectives> staged_;
+    bool neighbourhood_decided_ = false;
+    std::unique_ptr<Neighbourhood> neighbourhood_;
     NodeTrials trials_;
     Trials turns_[number_of_collectives];
     bool wants_queue_ = false, queue_decided_ = false;

@@ -146,10 +146,28 @@ void remember_called_off(int ranks, Collective collective, unsigned turns) noexc
 }
 
 void show_trial(const ShownTrial& trial) noexcept {
-    constexpr const char* collectives[] = {"Allreduce", "Reduce",   "Reduce_scatter", "Bcast",
-                                           "Allgather", "Alltoall", "Barrier",        "Scan",
-                                           "Exscan",    "Gather",   "Scatter",        "Allgatherv",
-                                           "Gatherv",   "Scatterv", "Alltoallv",      "Alltoallw"};
+    // In the order of enum Collective.
+    constexpr const char* collectives[] = {"Allreduce",
+                                           "Reduce",
+                                           "Reduce_scatter",
+                                           "Bcast",
+                                           "Allgather",
+                                           "Alltoall",
+                                           "Barrier",
+                                           "Scan",
+                                           "Exscan",
+                                           "Gather",
+                                           "Scatter",
+                                           "Allgatherv",
+                                           "Gatherv",
+                                           "Scatterv",
+                                           "Alltoallv",
+                                           "Alltoallw",
+                                           "Neighbor_allgather",
+                                           "Neighbor_allgatherv",
+                                           "Neighbor_alltoall",
+                                           "Neighbor_alltoallv",
+                                           "Neighbor_alltoallw"};
     static_assert(std::size(collectives) == number_of_collectives);
     constexpr const char* transports[] = {"copy-in copy-out", "single copy", "the library"};
     const ShownTime two_copies(trial.times[0]), single_copy(trial.times[1]),

@@ -9,7 +9,8 @@ namespace vecmpi::pipeline::node {
 
 size_t RankBlocks::total_bytes() const noexcept {
     size_t total = 0;
-    for (int rank = first; rank < end; ++rank) total += bytes_of(rank);
+    for (int rank = first; rank < end; ++rank)
+        if (moves(rank)) total += bytes_of(rank);
     return total;
 }
 
@@ -17,6 +18,12 @@ size_t RankBlocks::largest_bytes() const noexcept {
     size_t largest = 0;
     for (int rank = first; rank < end; ++rank) largest = std::max(largest, bytes_of(rank));
     return largest;
+}
+
+bool RankBlocks::is_refused(int rank, MPI_Datatype one) const noexcept {
+    if (may_be_absolute && buffer == nullptr && displs[rank] != 0) return false;
+    return is_written ? offload::is_refused_output(buffer, counts[rank], one)
+                      : offload::is_refused(buffer, counts[rank], one);
 }
 
 // Libraries differ in what they say of the type of an empty block of a w form: it is not looked at.
@@ -33,9 +40,7 @@ bool RankBlocks::are_fine(MPI_Comm comm) const noexcept {
         if (types != nullptr && !is_type(one)) return false;
         ptrdiff_t bytes = 0;
         if (__builtin_mul_overflow(count, offload::size_of(one), &bytes)) return false;
-        if (is_written ? offload::is_refused_output(buffer, count, one)
-                       : offload::is_refused(buffer, count, one))
-            return false;
+        if (is_refused(rank, one)) return false;
     }
     return true;
 }
@@ -56,7 +61,7 @@ PackedBlocks::PackedBlocks(const RankBlocks& program, MovedBlock* blocks, int ra
     : program_(program), blocks_(blocks), unit_(program.unit()) {
     std::fill(blocks, blocks + ranks, MovedBlock{});
     for (int rank = program.first; rank < program.end; ++rank) {
-        if (program.counts[rank] == 0) continue;
+        if (!program.moves(rank)) continue;
         const size_t bytes = program.bytes_of(rank);
         const bool is_dense = library::is_builtin_type(program.type_of(rank));
         blocks[rank] = {
@@ -81,7 +86,7 @@ int PackedBlocks::for_each_packed(MPI_Comm comm, const Move& move) const noexcep
     int error = MPI_SUCCESS;
     for (int rank = program_.first; rank < program_.end; ++rank) {
         const MPI_Datatype type = program_.type_of(rank);
-        if (program_.counts[rank] == 0 || library::is_builtin_type(type)) continue;
+        if (!program_.moves(rank) || library::is_builtin_type(type)) continue;
         const datatype::PackedBuffer buffer(program_.place_of(rank, unit_), program_.counts[rank],
                                             type, comm);
         const int one = move(buffer, blocks_[rank]);

@@ -22,6 +22,10 @@ struct RankBlocks {
     const MPI_Datatype* types = nullptr;  // of each rank; then displs are bytes, not extents
     int first = 0, end = 0;
     bool is_written = false;
+    // Of calls in which a block is an edge's, not a rank's.
+    MPI_Count stride = 0;           // elements from block to block, where displs are missing
+    const int* partners = nullptr;  // by block; nothing moves to or from MPI_PROC_NULL
+    bool may_be_absolute = false;   // null with a displacement: the library takes it for an address
 
     static RankBlocks of_one(const void* buffer, MPI_Count count, MPI_Datatype type,
                              int rank) noexcept {
@@ -38,12 +42,15 @@ struct RankBlocks {
     size_t bytes_of(int rank) const noexcept {
         return static_cast<size_t>(counts[rank] * offload::size_of(type_of(rank)));
     }
+    bool moves(int rank) const noexcept {
+        return counts[rank] != 0 && (partners == nullptr || partners[rank] != MPI_PROC_NULL);
+    }
     // Where the rank's block begins; unit: bytes that displacements count.
     void* place_of(int rank, MPI_Count unit) const noexcept {
-        return advanced(buffer, displs.missing() ? 0 : displs[rank] * unit);
+        return advanced(buffer, (displs.missing() ? rank * stride : displs[rank]) * unit);
     }
     MPI_Count unit() const noexcept {
-        if (types != nullptr || displs.missing()) return 1;
+        if (types != nullptr || (displs.missing() && stride == 0)) return 1;
         return library::is_builtin_type(type) ? offload::size_of(type)
                                               : offload::shape_of(type).extent;
     }
@@ -51,6 +58,9 @@ struct RankBlocks {
     size_t largest_bytes() const noexcept;
     // The library would not refuse them.
     bool are_fine(MPI_Comm comm) const noexcept;
+
+  private:
+    bool is_refused(int rank, MPI_Datatype one) const noexcept;
 };
 
 // While it lives, the program may free their types (datatype::TypeInUse).

@@ -84,6 +84,7 @@ class StagedCollectives {
   private:
     friend class DirectRun;
     friend class SlicedRun;
+    friend class NeighbourRun;
     // Where a rank lets the others read.
     struct ReadableMemory {
         uint64_t input = 0, output = 0;  // addresses
