@@ -122,6 +122,9 @@ CASES = [
     Case("node_blocks", "ahead", ranks=MANY, **STAGED),
     Case("node_blocks", "empty", ranks=(2, 3, 5), **STAGED),
     Case("node_blocks", "refused", ranks=(2, 3, 4, 5), **STAGED),
+    Case("node_neighbours", "random", ranks=MANY, **STAGED),
+    Case("node_neighbours", "ahead", ranks=MANY, **STAGED),
+    Case("node_neighbours", "refused", ranks=(2, 3, 4, 5), **STAGED),
     # Without traits MPICH's lock stays held in a call that a handler has left.
     Case("left_calls", ranks=(2, 3), not_in=("segments", "bytes", "traitless-on"), **LINES),
     # All ranks wait for each other in the parts of a call that is cut.
@@ -176,7 +179,8 @@ AREAS = {
     "derived_collectives": ("datatype", *COLLECTIVES), "derived_probes": ("datatype",),
     "derived_truncation": ("datatype",), "packed_collectives": ("datatype", *COLLECTIVES), "packing": ("datatype",),
     "progress": ("offload", "pipeline"), "schedules": ("pipeline",), "small_collectives": NODE,
-    "node_collectives": NODE, "node_blocks": NODE, "late_roots": NODE, "left_calls": ("intercept", "node"),
+    "node_collectives": NODE, "node_blocks": NODE, "node_neighbours": NODE, "late_roots": NODE,
+    "left_calls": ("intercept", "node"),
     "same_bits": ("kernels", *COLLECTIVES), "reduce_bits": ("kernels", "offload"),
     "user_op": ("pipeline",), "rounding": ("kernels", "pipeline"), "large_count": ("intercept", *COLLECTIVES),
     "waits": ("base", "library", "offload", "node"),
