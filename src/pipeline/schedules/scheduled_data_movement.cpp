@@ -230,8 +230,11 @@ struct Side {
 // The library's to refuse, or its error: as many bytes must go to each rank as come from it.
 bool is_refused(const Side& given, const Side& taken, const offload::CommTraits& traits,
                 MPI_Comm comm) noexcept {
-    return given.buffer == taken.buffer || given.count < 0 ||
-           given.count > PTRDIFF_MAX / given.ranks || !library::is_type_handle(given.type) ||
+    // Types of absolute addresses may lie anywhere behind MPI_BOTTOM.
+    const bool is_aliased =
+        given.buffer == taken.buffer && given.type == taken.type && given.count == taken.count;
+    return is_aliased || given.count < 0 || given.count > PTRDIFF_MAX / given.ranks ||
+           !library::is_type_handle(given.type) ||
            offload::is_refused(given.buffer, given.elements(), given.type) ||
            may_be_refused(traits, given.type, comm) || given.block_bytes() != taken.block_bytes();
 }
