@@ -78,6 +78,7 @@ CASES = [
     Case("packed_collectives", ranks=(2, 3, 4, 5), schedules=True, counts=("plan_buffers",),
          counted=("off", "on", "segments", "ring", "halving-on")),
     Case("packed_collectives", "threads", ranks=(2,), schedules=True),
+    Case("packed_collectives", "alive", ranks=(2, 3), schedules=True),
     Case("packing", ranks=(1, 2, 4), counts=PACKED),
     Case("packing", "block", ranks=(1,), counts=("plans", "packed_by_blocks")),
     Case("packing", "gather", ranks=(1,), counts=PACKED),
