@@ -321,7 +321,7 @@ same_with() { # PROFILE PROGRAM
 check "every kernel where it can" every_entry yes
 check "no kernel but blocks" every_entry no
 
-trial="$build/vecmpi-bench-ranks allreduce --pin none --seconds 0.1 --sizes 1048576 --ops sum --calls allreduce"
+trial="$build/vecmpi-bench-ranks allreduce --pin none --seconds 0.3 --sizes 1048576 --ops sum --calls allreduce"
 allreduces() { # PROFILE OTHER_PROFILE : of the two ranks
     local usual=(-env LD_PRELOAD "$build/libvecmpi.so" -env VECMPI_LOG info)
     # shellcheck disable=SC2086 # several words
