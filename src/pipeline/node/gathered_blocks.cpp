@@ -73,7 +73,7 @@ void StagedCollectives::give_rest(int root, uint64_t round, const MovedBlock& bl
     uint64_t k = 0;
     for (size_t done = 0; done < bytes; done += large.slot_bytes(), ++k) {
         if (k >= large.slots()) large.await(Signal::fetched, root, first + k - large.slots() + 1);
-        std::memcpy(large.slot(me(), k), block.place + first_bytes + done,
+        std::memcpy(large.slot(me(), given_), block.place + first_bytes + done,
                     std::min(large.slot_bytes(), bytes - done));
         large.publish(Signal::given, ++given_);
         offload::make_progress();
@@ -131,7 +131,7 @@ void StagedCollectives::fetch_rest(int root, uint64_t round, size_t longest) noe
             const size_t here =
                 behind_first(block.bytes) - std::min(behind_first(block.bytes), done);
             if (here != 0 && block.place != nullptr)
-                std::memcpy(block.place + first_bytes + done, large.slot(giver, k),
+                std::memcpy(block.place + first_bytes + done, large.slot(giver, given.output + k),
                             std::min(large.slot_bytes(), here));
         }
         large.publish(Signal::fetched, ++fetched_);

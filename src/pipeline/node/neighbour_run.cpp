@@ -181,7 +181,7 @@ void NeighbourRun::give(uint64_t k) noexcept {
     for (size_t number = 0; number < static_cast<size_t>(parts_); ++number)
         if (!has_parts_ || k < hood_.rest_given[number].rounds)
             copy_from(given(number), first_bytes_of(parts_) + k * part_bytes,
-                      large_.slot(me_, k) + number * part_bytes, part_bytes);
+                      large_.slot(me_, staged_.given_) + number * part_bytes, part_bytes);
     large_.publish(Signal::given, ++staged_.given_);
 }
 
@@ -194,7 +194,7 @@ void NeighbourRun::take(uint64_t k) noexcept {
         const int parts = parts_of(edge);
         const size_t part_bytes = next_part_bytes(large_.slot_bytes(), parts);
         copy_to(hood_.taken[l], first_bytes_of(parts) + k * part_bytes,
-                large_.slot(edge.rank, k) + part_of(edge) * part_bytes, part_bytes);
+                large_.slot(edge.rank, rest.base + k) + part_of(edge) * part_bytes, part_bytes);
     }
     large_.publish(Signal::fetched, ++staged_.fetched_);
 }
