@@ -135,18 +135,18 @@ void clear(StagingBuffer* buffer) noexcept {
         for (StagingBuffer::SignalLine& line : ring) line.round.store(0, std::memory_order_relaxed);
 }
 
-// The next one of this width that was never used. The program may have closed the descriptor.
-bool make_staging_buffer(State& own, RingWidth width) {
+// The next one of this width that was never used; no_staging_buffer where there is none. The
+// program may have closed the descriptor.
+uint32_t make_staging_buffer(State& own, RingWidth width) noexcept {
     const bool is_wide = width == RingWidth::wide;
     const uint32_t first = is_wide ? 0 : wide_staging_buffers;
     const uint32_t end = is_wide ? wide_staging_buffers : staging_buffers_per_arena;
     uint32_t& made = own.buffers_with_pages[static_cast<size_t>(width)];
-    if (first + made == end || !own.file.is_there()) return false;
+    if (first + made == end || !own.file.is_there()) return no_staging_buffer;
     if (!give_pages(own.address.descriptor, staging_buffer_offset(first + made),
                     staging_buffer_bytes(width)))
-        return false;
-    own.free_buffers.push_back(first + made++);
-    return true;
+        return no_staging_buffer;
+    return first + made++;
 }
 
 // Returns no_staging_buffer where none of this width is free.
@@ -225,8 +225,7 @@ uint32_t take_staging_buffer(RingWidth wanted) noexcept {
     uint32_t index = no_staging_buffer;
     for (const RingWidth width : {wanted, other}) {
         index = take_free_buffer(own, width);
-        if (index == no_staging_buffer && make_staging_buffer(own, width))
-            index = take_free_buffer(own, width);
+        if (index == no_staging_buffer) index = make_staging_buffer(own, width);
         if (index != no_staging_buffer) break;
     }
     if (index != no_staging_buffer) clear(staging_buffer_at(own.memory, index));

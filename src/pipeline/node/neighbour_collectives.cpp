@@ -90,21 +90,34 @@ std::optional<int> serve_neighbours(NeighbourCall& what, const NodeSite& site,
                   exchange(what, *hood, *use.staged, comm));
 }
 
+// A side without arrays.
+struct EvenSide {
+    const void* buffer;
+    MPI_Count count;
+    MPI_Datatype type;
+};
+
+std::optional<int> serve_even(NeighbourCall what, const EvenSide& given, const EvenSide& taken,
+                              MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(comm);
+    const std::optional<Degrees> degrees = degrees_at(site, comm);
+    if (!degrees) return std::nullopt;
+    what.given =
+        blocks_in_a_row(given.buffer, given.count, given.type, what.has_parts() ? degrees->out : 1);
+    what.taken = blocks_in_a_row(taken.buffer, taken.count, taken.type, degrees->in);
+    what.taken.is_written = true;
+    if (!is_fine(what.given, given.count, comm) || !is_fine(what.taken, taken.count, comm))
+        return std::nullopt;
+    return serve_neighbours(what, site, comm);
+}
+
 }  // namespace
 
 std::optional<int> neighbor_allgather(Call call, const void* sendbuf, MPI_Count sendcount,
                                       MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                                       MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
-    const std::optional<Degrees> degrees = degrees_at(site, comm);
-    if (!degrees) return std::nullopt;
-    NeighbourCall what{call, Collective::neighbor_allgather, {}, {}};
-    what.given = blocks_in_a_row(sendbuf, sendcount, sendtype, 1);
-    what.taken = blocks_in_a_row(recvbuf, recvcount, recvtype, degrees->in);
-    what.taken.is_written = true;
-    if (!is_fine(what.given, sendcount, comm) || !is_fine(what.taken, recvcount, comm))
-        return std::nullopt;
-    return serve_neighbours(what, site, comm);
+    return serve_even({call, Collective::neighbor_allgather, {}, {}},
+                      {sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, comm);
 }
 
 std::optional<int> neighbor_allgatherv(Call call, const void* sendbuf, MPI_Count sendcount,
@@ -126,16 +139,8 @@ std::optional<int> neighbor_allgatherv(Call call, const void* sendbuf, MPI_Count
 std::optional<int> neighbor_alltoall(Call call, const void* sendbuf, MPI_Count sendcount,
                                      MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                                      MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
-    const std::optional<Degrees> degrees = degrees_at(site, comm);
-    if (!degrees) return std::nullopt;
-    NeighbourCall what{call, Collective::neighbor_alltoall, {}, {}};
-    what.given = blocks_in_a_row(sendbuf, sendcount, sendtype, degrees->out);
-    what.taken = blocks_in_a_row(recvbuf, recvcount, recvtype, degrees->in);
-    what.taken.is_written = true;
-    if (!is_fine(what.given, sendcount, comm) || !is_fine(what.taken, recvcount, comm))
-        return std::nullopt;
-    return serve_neighbours(what, site, comm);
+    return serve_even({call, Collective::neighbor_alltoall, {}, {}}, {sendbuf, sendcount, sendtype},
+                      {recvbuf, recvcount, recvtype}, comm);
 }
 
 std::optional<int> neighbor_alltoallv(Call call, const void* sendbuf, offload::RankArray sendcounts,

@@ -32,7 +32,6 @@ struct RingShape {
     size_t slot_bytes;
     uint64_t slots;  // a power of two
     constexpr size_t bytes() const noexcept { return slot_bytes * slots; }
-    bool operator==(const RingShape&) const = default;
 };
 constexpr RingShape ring_shape(size_t slot_data_bytes, uint64_t slots) noexcept {
     return {slot_data_bytes + slot_header_bytes, slots};
