@@ -97,6 +97,33 @@ CollectivePath PathRanges::at(size_t bytes) const noexcept {
     return CollectivePath::automatic;
 }
 
+const char* mpi_name_of(Collective collective) noexcept {
+    // In the order of enum Collective.
+    constexpr const char* names[] = {"Allreduce",
+                                     "Reduce",
+                                     "Reduce_scatter",
+                                     "Bcast",
+                                     "Allgather",
+                                     "Alltoall",
+                                     "Barrier",
+                                     "Scan",
+                                     "Exscan",
+                                     "Gather",
+                                     "Scatter",
+                                     "Allgatherv",
+                                     "Gatherv",
+                                     "Scatterv",
+                                     "Alltoallv",
+                                     "Alltoallw",
+                                     "Neighbor_allgather",
+                                     "Neighbor_allgatherv",
+                                     "Neighbor_alltoall",
+                                     "Neighbor_alltoallv",
+                                     "Neighbor_alltoallw"};
+    static_assert(std::size(names) == number_of_collectives);
+    return names[static_cast<size_t>(collective)];
+}
+
 const char* name_of(CollectivePath path) noexcept {
     return path_words[static_cast<size_t>(path)].text;
 }

@@ -74,6 +74,14 @@ bool read_wait(std::string_view text, WaitMode& value) {
     return read_word(text, words, value);
 }
 
+bool read_trials(std::string_view text, TrialMode& value) {
+    static constexpr Word<TrialMode> words[] = {{"auto", TrialMode::automatic},
+                                                {"off", TrialMode::off},
+                                                {"check", TrialMode::check},
+                                                {"shuffle", TrialMode::shuffle}};
+    return read_word(text, words, value);
+}
+
 bool read_isa(std::string_view text, IsaChoice& value) {
     static constexpr Word<IsaChoice> words[] = {
         {"auto", IsaChoice::automatic}, {"off", IsaChoice::off},   {"scalar", IsaChoice::scalar},
@@ -171,6 +179,8 @@ bool read_traits(std::string_view text, unsigned& value) {
 std::string canonical(uint64_t value) { return std::to_string(value); }
 
 std::string canonical(IntranodeMode value) { return canonical(static_cast<uint64_t>(value)); }
+
+std::string canonical(TrialMode value) { return canonical(static_cast<uint64_t>(value)); }
 
 std::string canonical(const ReportTarget& value) {
     return std::to_string(static_cast<int>(value.kind)) + value.file;

@@ -21,6 +21,7 @@ namespace vecmpi::base {
 // One text for values that mean the same, however the user wrote them: "1M" and "1048576".
 std::string canonical(uint64_t value);
 std::string canonical(IntranodeMode value);
+std::string canonical(TrialMode value);
 std::string canonical(const PathRanges& value);
 std::string canonical(const NetworkSetting& value);
 std::string canonical(const ReportTarget& value);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
+#include <utility>
 
 namespace vecmpi::base {
 
@@ -121,6 +123,51 @@ uint64_t Trial::cost(const Times& least) const noexcept {
         if (winner < most_candidates) cost += sum - std::min(sum, turns * least[winner]);
     }
     return cost;
+}
+
+ShownTime::ShownTime(uint64_t ns) noexcept {
+    if (ns == Trial::untried)
+        std::snprintf(text, sizeof text, "-");
+    else
+        std::snprintf(text, sizeof text, "%.2f us", 1e-3 * static_cast<double>(ns));
+}
+
+unsigned WatchedTrial::rivals(unsigned candidates) const noexcept {
+    constexpr uint64_t near = 2;
+    const unsigned winner = trial.winner();
+    const Trial::Times times = trial.least();
+    if (times[winner] == Trial::untried || between_checks == most_between_checks) return candidates;
+    unsigned rivals = 0;
+    for (unsigned i = 0; i < Trial::most_candidates; ++i)
+        if (times[i] / near <= times[winner]) rivals |= 1u << i;
+    return rivals & candidates;
+}
+
+void WatchedTrial::decided() noexcept {
+    const auto winner = static_cast<uint8_t>(trial.winner());
+    between_checks = winner == std::exchange(last_winner, winner)
+                         ? std::min(4 * between_checks, most_between_checks)
+                         : first_check;
+    calls_to_check = between_checks;
+}
+
+void WatchedTrial::shuffle(unsigned candidates) noexcept {
+    shuffled = 1664525 * shuffled + 1013904223;
+    const unsigned number = shuffled >> 16;
+    trial.award(nth(candidates, number % static_cast<unsigned>(std::popcount(candidates))));
+    between_checks = most_between_checks;  // all take part in the next rematch
+    calls_to_check = 1 + (number >> 8) % 8;
+}
+
+bool WatchedTrial::check(uint64_t ns) noexcept {
+    constexpr uint64_t much_slower = 4;
+    if (winner_ns == 0) winner_ns = ns;
+    slow_checks = ns > much_slower * winner_ns ? slow_checks + 1 : 0;
+    if (slow_checks < 2) return false;
+    slow_checks = 0;
+    winner_ns = 0;
+    trial.reopen();
+    return true;
 }
 
 }  // namespace vecmpi::base

@@ -13,7 +13,7 @@
 #include "offload/api.hpp"
 #include "offload/api/call_operations.hpp"
 #include "pipeline/api.hpp"
-#include "pipeline/node/api/turn.hpp"
+#include "pipeline/api/turn.hpp"
 
 namespace vecmpi::intercept {
 
@@ -208,8 +208,8 @@ struct BlockingCollective : Served<F> {
     [[gnu::always_inline]] static int serve(A... a) {
         if constexpr (is_named<node_path>) {
             if (const auto served = node_path(F::call, a...)) return *served;
-            // It may be timed, as our paths are.
-            const pipeline::node::Turn turn(pipeline::node::take_librarys_turn());
+            // What follows may be timed, as our paths are.
+            const pipeline::Turn turn(pipeline::take_turn_of_others());
             return serve_elsewhere(a...);
         } else {
             return serve_elsewhere(a...);
@@ -224,7 +224,15 @@ struct BlockingCollective : Served<F> {
         if constexpr (is_named<pipeline_path>) {
             const pipeline::CollectiveForm form{F::call, pipeline::CollectiveForm::Kind::blocking};
             if (const auto served = pipeline_path(form, a...)) return *served;
+            const pipeline::Turn turn(pipeline::take_turn_of_others());
+            return serve_by_library(a...);
+        } else {
+            return serve_by_library(a...);
         }
+    }
+
+    template <class... A>
+    [[gnu::always_inline]] static int serve_by_library(A... a) {
         if (!offload::collective_twin_serves(Parameters<Operation>::of(a...).comm)) {
             offload::DirectCall scope{F::call, offload::Reentry::program};
             return (real.*F::real_function)(a...);

@@ -20,6 +20,13 @@ bool is_commutative(MPI_Op op) noexcept {
     return real.Op_commutative(op, &commutes) == MPI_SUCCESS && commutes != 0;
 }
 
+bool spans_world(const offload::CommTraits& traits) noexcept {
+    if (offload::agreement().one_node) return false;
+    int world = 0;
+    real.Comm_size(MPI_COMM_WORLD, &world);
+    return traits.size == world;
+}
+
 bool may_be_refused(const offload::CommTraits& traits, MPI_Datatype type, MPI_Comm comm) noexcept {
     return traits.handler != offload::CommTraits::Handler::fatal &&
            !offload::is_committed(type, comm);

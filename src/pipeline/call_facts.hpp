@@ -26,6 +26,9 @@ class Decline {
     void note(Counter why) noexcept {
         if (why_ == none || why_ == Counter::decline_setting) why_ = why;
     }
+    // The library's own call won, or it is its turn: no path is asked any more.
+    void leave_to_library() noexcept { is_librarys_ = true; }
+    bool is_librarys() const noexcept { return is_librarys_; }
     // At the end. Returns `served`.
     std::optional<int> count_unless(std::optional<int> served) noexcept {
         if (!served && !is_counted_ && why_ != none) count(why_);
@@ -35,6 +38,7 @@ class Decline {
   private:
     static constexpr Counter none = Counter::number_of_counters;
     Counter why_ = none;
+    bool is_librarys_ = false;
     bool is_counted_;  // by the node's collectives, which were asked before
 };
 
@@ -42,6 +46,9 @@ class Decline {
 // path of ours serves it.
 std::optional<offload::CommTraits> traits_to_cut(MPI_Comm comm, MPI_Datatype type, MPI_Count count,
                                                  Decline& decline) noexcept;
+// Is it known to span several nodes? Only a communicator as large as the world is, before its ranks
+// have asked each other.
+bool spans_world(const offload::CommTraits& traits) noexcept;
 // May the library refuse a second type of the call, and the program see that?
 bool may_be_refused(const offload::CommTraits& traits, MPI_Datatype type, MPI_Comm comm) noexcept;
 

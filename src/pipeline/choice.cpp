@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "pipeline/segments/segment_count.hpp"
+
 namespace vecmpi::pipeline {
 
 namespace {
@@ -127,6 +129,21 @@ bool has_a_point(CollectivePath path, const ChoiceFacts& facts) noexcept {
            (facts.uniform && facts.most_ranks_on_a_node > 1);
 }
 
+bool may_be_cut(const ChoiceFacts& facts, const Settings& settings) noexcept {
+    Counter why{};
+    return !facts.nonblocking && number_of_segments({facts.collective, facts.bytes, facts.elements,
+                                                     facts.ranks, facts.spans_world},
+                                                    settings, &why) != 0;
+}
+
+// A trial's first round serves one call by each. What the model is sure of is not tried, unless the
+// loser costs no more than that.
+bool is_open(double ours_us, double library_us) noexcept {
+    constexpr double sure = 2.5, most_lost_us = 5000;
+    const double more = std::max(ours_us, library_us), less = std::min(ours_us, library_us);
+    return more < sure * less || more - less < most_lost_us;
+}
+
 Best best_algorithm(const ChoiceFacts& facts, const Settings& settings) noexcept {
     Best best;
     for (CollectivePath path : schedule_paths) {
@@ -214,6 +231,9 @@ Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept {
     choice.segments = best.segments;
     if (facts.nodes < 2) return decline(Counter::decline_layout);
     if (facts.bytes < auto_from_bytes(facts)) return decline(Counter::decline_small);
+    choice.rival = best.path;
+    choice.may_be_cut = may_be_cut(facts, settings);
+    choice.is_open = is_open(best.us, choice.library_us) && !facts.user_op;
     return best.us * must_gain > choice.library_us ? decline(Counter::decline_slower) : take(best);
 }
 

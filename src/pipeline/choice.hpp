@@ -14,6 +14,7 @@ struct ChoiceFacts : CostFacts {
     int64_t elements = 0;     // that segments may cut between: the vector's, or the largest block's
     bool commutative = true;  // the op
     bool nonblocking = false;  // or persistent: the program computes meanwhile
+    bool spans_world = false;  // as many ranks as MPI_COMM_WORLD, which spans several nodes
     unsigned lanes = 2;        // of the schedule
     bool operator==(const ChoiceFacts&) const = default;
 };
@@ -25,6 +26,11 @@ struct Choice {
     double predicted_us = 0;  // of the schedule; with mpi of the best one that there was
     double library_us = 0;
     Counter why = Counter::number_of_counters;  // with mpi
+    // With nothing set: the best algorithm, which may be worth a trial though the path is mpi.
+    CollectivePath rival = CollectivePath::mpi;
+    // The model may err by as much, or trying costs little: who serves it is decided by a trial.
+    bool is_open = false;
+    bool may_be_cut = false;  // segments take part
 };
 
 // Rules, the first that fits:
@@ -34,6 +40,7 @@ struct Choice {
 // 3. A setting that names a path for this size: that path.
 // 4. One node, few bytes, or no algorithm predicted 5 % faster than the library: mpi.
 // 5. The algorithm and the number of segments with the least predicted time, the first of equals.
+// Rules 4 and 5 are what holds until a trial has shown better (trials_over_nodes.hpp).
 Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept;
 
 // A first look, before anything is known of the communicator: false where choose() takes no

@@ -2,6 +2,7 @@
 // The collectives that the pipeline may serve: which paths are asked, one after the other. Only a
 // schedule serves a nonblocking or persistent form.
 #include "hierarchical_collectives.hpp"
+#include "pipeline/api/turn.hpp"
 #include "pipeline/schedules/offer.hpp"
 #include "pipeline/schedules/scheduled_collectives.hpp"
 #include "pipeline/segments/segmented_collectives.hpp"
@@ -18,10 +19,16 @@ bool is_blocking(const CollectiveForm& form) noexcept {
 bool only_library_is_left(Collective collective, Decline& decline) noexcept {
     return !is_served_at_some_size(collective, decline) && !private_comms_are_wanted();
 }
+
+bool asks_for_segments(const CollectiveForm& form, const std::optional<int>& served,
+                       const Decline& decline) noexcept {
+    return !served && is_blocking(form) && !decline.is_librarys();
+}
 }  // namespace
 
 std::optional<int> barrier(const CollectiveForm& form, MPI_Comm comm) noexcept {
-    return barrier_over_nodes(form.call, comm);
+    Decline decline;
+    return decline.count_unless(barrier_over_nodes(form.call, comm, decline));
 }
 
 std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
@@ -32,12 +39,16 @@ std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, vo
         return decline.count_unless({});
     std::optional<int> rc;
     if (is_blocking(form))
-        rc = small_allreduce_over_nodes(form.call, sendbuf, recvbuf, count, datatype, op, comm);
-    if (!rc) rc = scheduled_allreduce(form, sendbuf, recvbuf, count, datatype, op, comm, decline);
-    if (!rc && is_blocking(form))
+        rc = small_allreduce_over_nodes(form.call, sendbuf, recvbuf, count, datatype, op, comm,
+                                        decline);
+    if (!rc && !decline.is_librarys())
+        rc = scheduled_allreduce(form, sendbuf, recvbuf, count, datatype, op, comm, decline);
+    if (asks_for_segments(form, rc, decline)) {
+        Turn timed(take_turn_of_others());
         rc = scattered_allreduce(sendbuf, recvbuf, count, datatype, op, comm, decline);
-    if (!rc && is_blocking(form))
-        rc = segmented_allreduce(sendbuf, recvbuf, count, datatype, op, comm, decline);
+        if (!rc) rc = segmented_allreduce(sendbuf, recvbuf, count, datatype, op, comm, decline);
+        if (!rc) timed.forget();
+    }
     return decline.count_unless(rc);
 }
 
@@ -47,7 +58,7 @@ std::optional<int> reduce(const CollectiveForm& form, const void* sendbuf, void*
     Decline decline;
     if (only_library_is_left(Collective::reduce, decline)) return decline.count_unless({});
     auto rc = scheduled_reduce(form, sendbuf, recvbuf, count, datatype, op, root, comm, decline);
-    if (!rc && is_blocking(form))
+    if (asks_for_segments(form, rc, decline))
         rc = segmented_reduce(sendbuf, recvbuf, count, datatype, op, root, comm, decline);
     return decline.count_unless(rc);
 }
@@ -60,7 +71,7 @@ std::optional<int> reduce_scatter(const CollectiveForm& form, const void* sendbu
     if (only_library_is_left(Collective::reduce_scatter, decline)) return decline.count_unless({});
     const RankCounts counts(recvcounts);
     auto rc = scheduled_reduce_scatter(form, sendbuf, recvbuf, counts, datatype, op, comm, decline);
-    if (!rc && is_blocking(form) && recvcounts.as_ints() != nullptr)
+    if (asks_for_segments(form, rc, decline) && recvcounts.as_ints() != nullptr)
         rc = segmented_reduce_scatter(sendbuf, recvbuf, counts, datatype, op, comm, decline);
     return decline.count_unless(rc);
 }
@@ -72,7 +83,7 @@ std::optional<int> reduce_scatter_block(const CollectiveForm& form, const void* 
     if (only_library_is_left(Collective::reduce_scatter, decline)) return decline.count_unless({});
     const RankCounts counts(recvcount);
     auto rc = scheduled_reduce_scatter(form, sendbuf, recvbuf, counts, datatype, op, comm, decline);
-    if (!rc && is_blocking(form))
+    if (asks_for_segments(form, rc, decline))
         rc = segmented_reduce_scatter(sendbuf, recvbuf, counts, datatype, op, comm, decline);
     return decline.count_unless(rc);
 }
@@ -82,7 +93,7 @@ std::optional<int> bcast(const CollectiveForm& form, void* buffer, MPI_Count cou
     Decline decline;
     if (only_library_is_left(Collective::bcast, decline)) return decline.count_unless({});
     auto rc = scheduled_bcast(form, buffer, count, datatype, root, comm, decline);
-    if (!rc && is_blocking(form))
+    if (asks_for_segments(form, rc, decline))
         rc = segmented_bcast(buffer, count, datatype, root, comm, decline);
     return decline.count_unless(rc);
 }
@@ -94,7 +105,7 @@ std::optional<int> allgather(const CollectiveForm& form, const void* sendbuf, MP
     if (only_library_is_left(Collective::allgather, decline)) return decline.count_unless({});
     auto rc = scheduled_allgather(form, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
                                   comm, decline);
-    if (!rc && is_blocking(form))
+    if (asks_for_segments(form, rc, decline))
         rc = segmented_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
                                  decline);
     return decline.count_unless(rc);

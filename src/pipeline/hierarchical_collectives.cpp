@@ -43,7 +43,8 @@ PrivateCommPointer comm_of_small_call(Call call, MPI_Comm comm) noexcept {
 
 // Run between the first ranks of the nodes; the others wait for them.
 template <class Between>
-std::optional<int> run_by_leaders(Call call, const Operands& vector, MPI_Comm comm,
+std::optional<int> run_by_leaders(Call call, Collective collective, const Operands& vector,
+                                  MPI_Comm comm, Decline& decline,
                                   const Between& between) noexcept {
     const PrivateCommPointer own = comm_of_small_call(call, comm);
     if (!own) return std::nullopt;
@@ -52,6 +53,17 @@ std::optional<int> run_by_leaders(Call call, const Operands& vector, MPI_Comm co
                                          ? PrivateComm::NodeMemory::lines
                                          : PrivateComm::NodeMemory::staging_buffers);
     if (parts == nullptr) return std::nullopt;
+    TriedCall tried{call, collective, vector.bytes()};
+    tried.ours = "the nodes' memory";
+    if (settings().intranode == IntranodeMode::on || settings().trials == TrialMode::off)
+        tried.candidates = bit_of(Server::ours);
+    const ServedBy by = own->trials().begin_call(tried, own->comm());
+    if (by.server == Server::library) {
+        turn_of_others = by.turn;
+        decline.leave_to_library();
+        return std::nullopt;
+    }
+    const Turn timed(by.turn);
     offload::issue_what_was_posted();
     node::NodeTeam& team = parts->team();
     team.reduce_to_first(vector);
@@ -69,15 +81,15 @@ std::optional<int> run_by_leaders(Call call, const Operands& vector, MPI_Comm co
 
 }  // namespace
 
-std::optional<int> barrier_over_nodes(Call call, MPI_Comm comm) noexcept {
+std::optional<int> barrier_over_nodes(Call call, MPI_Comm comm, Decline& decline) noexcept {
     if (!may_serve_small_calls() || !may_serve_comm(comm)) return std::nullopt;
-    return run_by_leaders(call, {}, comm,
+    return run_by_leaders(call, Collective::barrier, {}, comm, decline,
                           [](MPI_Comm leaders) noexcept { return real.Barrier(leaders); });
 }
 
 std::optional<int> small_allreduce_over_nodes(Call call, const void* sendbuf, void* recvbuf,
                                               MPI_Count count, MPI_Datatype type, MPI_Op op,
-                                              MPI_Comm comm) noexcept {
+                                              MPI_Comm comm, Decline& decline) noexcept {
     if (!may_serve_small_calls() || count <= 0 || !offload::is_reducible(op, type))
         return std::nullopt;
     const offload::TypeShape shape = offload::shape_of(type);
@@ -91,9 +103,11 @@ std::optional<int> small_allreduce_over_nodes(Call call, const void* sendbuf, vo
         return std::nullopt;
     if (are_refused(sendbuf, count, recvbuf, count, type) || !may_serve_comm(comm))
         return std::nullopt;
-    return run_by_leaders(call, vector, comm, [&](MPI_Comm leaders) noexcept {
-        return real.Allreduce(MPI_IN_PLACE, recvbuf, static_cast<int>(count), type, op, leaders);
-    });
+    return run_by_leaders(call, Collective::allreduce, vector, comm, decline,
+                          [&](MPI_Comm leaders) noexcept {
+                              return real.Allreduce(MPI_IN_PLACE, recvbuf, static_cast<int>(count),
+                                                    type, op, leaders);
+                          });
 }
 
 namespace {
@@ -172,6 +186,7 @@ std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Oper
     parts = offer.comm->obtain_node_parts(call, PrivateComm::NodeMemory::staging_buffers);
     if (parts == nullptr) return std::nullopt;
     offload::issue_what_was_posted();
+    const Turn timed(offer.turn);
     return AllreduceBySlices(call, offer, what, comm, *parts).run();
 }
 

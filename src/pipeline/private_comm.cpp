@@ -74,8 +74,17 @@ MPI_Comm create_same_group(MPI_Comm comm) noexcept {
     return created;
 }
 
-// 1. Can all? 2. A communicator without attributes. 3. Who is on which node. 4. Has everyone memory
-// left?
+// Nothing: out of memory.
+std::optional<NodeLayout> layout_of(const int* nodes, int ranks) noexcept {
+    try {
+        return NodeLayout(std::vector<int>(nodes, nodes + ranks));
+    } catch (const std::bad_alloc&) {
+        return std::nullopt;
+    }
+}
+
+// 1. Can all? 2. A communicator without attributes. 3. Who is on which node, and what is known of
+// such communicators. 4. Has everyone memory left?
 PrivateCommPointer create(MPI_Comm comm, int ranks, bool may) noexcept {
     const Buffer<int> nodes = allocate<int>(static_cast<size_t>(ranks));
     if (!offload::all_can(comm, may && nodes != nullptr)) return nullptr;
@@ -86,9 +95,12 @@ PrivateCommPointer create(MPI_Comm comm, int ranks, bool may) noexcept {
     int rank = 0;
     real.Comm_rank(created, &rank);
     PrivateCommPointer result;
+    const auto layout = layout_of(nodes.get(), ranks);
+    FoundOverNodes found{};
+    if (layout) found = found_over_nodes(PrivateComm::shape_of(*layout));
+    real.Bcast(&found, sizeof found, MPI_BYTE, 0, created);
     try {
-        result = std::make_shared<PrivateComm>(
-            created, rank, NodeLayout(std::vector<int>(nodes.get(), nodes.get() + ranks)));
+        if (layout) result = std::make_shared<PrivateComm>(created, rank, *layout, found);
     } catch (const std::bad_alloc&) {
     }
     if (!offload::all_can(comm, result != nullptr)) {
@@ -280,6 +292,8 @@ PrivateCommState private_comm_state(MPI_Comm comm) noexcept {
     if (entry->comm) return PrivateCommState::private_comm;
     return entry->calls != 0 ? PrivateCommState::counting : PrivateCommState::nothing;
 }
+
+uint64_t private_comms_epoch() noexcept { return Table::epoch(); }
 
 bool private_comms_are_wanted() noexcept { return wanted.load(std::memory_order_relaxed) != 0; }
 

@@ -13,6 +13,7 @@
 #include "choice.hpp"
 #include "pipeline/node/api.hpp"
 #include "pipeline/schedules/algorithms.hpp"
+#include "trials_over_nodes.hpp"
 
 namespace vecmpi::pipeline {
 
@@ -54,10 +55,12 @@ struct Scratch {
 class PrivateComm {
   public:
     // Owns comm, which MPI_Comm_create made: no attributes of the program's are on it.
-    PrivateComm(MPI_Comm comm, int rank, NodeLayout layout)
+    // found: by rank 0, on communicators of the same shape.
+    PrivateComm(MPI_Comm comm, int rank, NodeLayout layout, const FoundOverNodes& found)
         : comm_(comm),
           rank_(rank),
           layout_(std::move(layout)),
+          trials_(shape_of(layout_), found),
           flat_layout_(settings().reproducible ? layout_.ranks() : 0) {
         alive_.fetch_add(1, std::memory_order_relaxed);
     }
@@ -76,6 +79,10 @@ class PrivateComm {
     const NodeLayout& layout() const noexcept { return layout_; }
     // As if every rank were on a node of its own; for VECMPI_REPRODUCIBLE, and empty without it.
     const NodeLayout& flat_layout() const noexcept { return flat_layout_; }
+    static ShapeOfComm shape_of(const NodeLayout& layout) noexcept {
+        return {layout.ranks(), layout.nodes(), layout.most_ranks_on_a_node()};
+    }
+    TrialsOverNodes& trials() noexcept { return trials_; }
 
     // Collectives of one communicator begin in the same order on all its ranks, so they have the
     // same sequence numbers everywhere. The tags of so many can be told apart; no more are begun.
@@ -122,6 +129,7 @@ class PrivateComm {
     const MPI_Comm comm_;
     const int rank_;
     const NodeLayout layout_;
+    TrialsOverNodes trials_;
     const NodeLayout flat_layout_;
     bool node_parts_decided_ = false;
     std::unique_ptr<NodeParts> node_parts_;
@@ -158,6 +166,8 @@ bool has_called_often(MPI_Comm comm, uint64_t few) noexcept;
 // counting: has_called_often() was asked before. The same on all ranks.
 enum class PrivateCommState : uint8_t { nothing, counting, private_comm, refused };
 PrivateCommState private_comm_state(MPI_Comm comm) noexcept;
+// While it stays the same, none was given up.
+uint64_t private_comms_epoch() noexcept;
 bool private_comms_are_wanted() noexcept;  // on any communicator
 bool private_comm_is_wanted(MPI_Comm comm) noexcept;
 

@@ -251,9 +251,6 @@ std::optional<int> exscan(Call call, const void*, void*, MPI_Count, MPI_Datatype
     return asked_on_node(call);
 }
 
-thread_local constinit TimedTurn librarys_turn = {};
-void end_turn(const TimedTurn& turn) noexcept { fake.ended_turn_of = turn.collective; }
-
 }  // namespace pipeline::node
 
 namespace pipeline {

@@ -10,8 +10,8 @@
 
 #include "offload/api.hpp"
 #include "pipeline/api.hpp"
+#include "pipeline/api/turn.hpp"
 #include "pipeline/node/api.hpp"
-#include "pipeline/node/api/turn.hpp"
 
 namespace vecmpi::test {
 

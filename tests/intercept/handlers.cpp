@@ -291,13 +291,14 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         CHECK_FALSE(fake.ended_turn_of);
     }
     SECTION("the library's turn in a trial ends with its call") {
-        char node = 0;
-        pipeline::node::librarys_turn.node = reinterpret_cast<pipeline::node::NodeComm*>(&node);
-        pipeline::node::librarys_turn.collective = Collective::bcast;
+        pipeline::turn_of_others.end = [](const pipeline::TimedTurn& turn) noexcept {
+            fake.ended_turn_of = turn.collective;
+        };
+        pipeline::turn_of_others.collective = Collective::bcast;
         fake.pipeline = 31;
         CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 31);
         CHECK(fake.ended_turn_of == Collective::bcast);
-        CHECK(pipeline::node::librarys_turn.node == nullptr);
+        CHECK(pipeline::turn_of_others.end == nullptr);
         fake.ended_turn_of.reset();
         CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 31);
         CHECK_FALSE(fake.ended_turn_of);

@@ -50,6 +50,8 @@ MODES = {
     # Blocked calls sleep until a message or another rank wakes them.
     "sleep": {"VECMPI_WAIT": "sleep", "VECMPI_OFFLOAD": "off", "VECMPI_INTRANODE": "on"},
     "sleep-on": {"VECMPI_WAIT": "sleep", "VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on"},
+    # Who serves a collective is left to chance, time and again, and compared.
+    "shuffle": {"VECMPI_TRIALS": "shuffle", "VECMPI_OFFLOAD": "off"},
     # Every call comes by its timed entry.
     "report": {"VECMPI_OFFLOAD": "on", "VECMPI_INTRANODE": "on", "VECMPI_REPORT": "json:/dev/null"},
 }
@@ -84,6 +86,7 @@ FEW_RANKS = {
     "report": (2,),
     "traitless": (2, 3), "traitless-on": (2, 4),
     "sleep": (2, 3), "sleep-on": (2, 4),
+    "shuffle": (2, 4),
 }
 
 

@@ -126,7 +126,10 @@ std::string time_text(double us) {
 std::string why_text(const pipeline::ChoiceFacts& facts, const pipeline::Choice& choice,
                      const Settings& settings) {
     const Name& name = words_of(facts.collective);
-    if (choice.path == CollectivePath::mpi) return text_of(choice.why).text;
+    const std::string tried = choice.is_open && settings.trials != TrialMode::off
+                                  ? "; blocking calls try it and the library"
+                                  : "";
+    if (choice.path == CollectivePath::mpi) return text_of(choice.why).text + tried;
     if (choice.path == CollectivePath::segmented)
         return std::string("as ") + name.setting + " says";
     if (reduces(facts.collective) && settings.reproducible)
@@ -135,7 +138,7 @@ std::string why_text(const pipeline::ChoiceFacts& facts, const pipeline::Choice&
         printed("%.3g", choice.library_us / choice.predicted_us) + " times as fast as the library";
     const bool is_named = settings.paths_of(facts.collective).at(facts.bytes) == choice.path;
     return is_named ? std::string("as ") + name.setting + " says, predicted " + times
-                    : "predicted " + times;
+                    : "predicted " + times + tried;
 }
 
 std::string padded(std::string text, size_t width) {

@@ -12,6 +12,8 @@ namespace vecmpi::base {
 
 enum class OffloadMode : uint8_t { automatic, on, off };
 enum class IntranodeMode : uint8_t { automatic, on, off };
+enum class TrialMode : uint8_t { automatic, off, check, shuffle };
+constexpr bool is_checked(TrialMode mode) noexcept { return mode >= TrialMode::check; }
 enum class WaitMode : uint8_t { automatic, spin, yield, sleep };
 enum class IsaChoice : uint8_t { automatic, off, scalar, sse4, avx2, avx512, neon, sve };
 enum class PackMode : uint8_t { automatic, off, on, block, permute, gather };
@@ -65,6 +67,8 @@ constexpr bool reduces(Collective collective) noexcept {
     return collective <= Collective::reduce_scatter || collective == Collective::scan ||
            collective == Collective::exscan;
 }
+
+const char* mpi_name_of(Collective collective) noexcept;  // without MPI_
 
 const char* name_of(CollectivePath path) noexcept;
 constexpr CollectivePath schedule_paths[] = {CollectivePath::ring,
@@ -123,6 +127,7 @@ struct Settings {
     unsigned segments = 0;     // 0: auto
     size_t segment_bytes = 0;  // 0: auto
     IntranodeMode intranode = IntranodeMode::automatic;
+    TrialMode trials = TrialMode::automatic;
     size_t single_copy = 0;  // 0: auto; SIZE_MAX: off
     PathRanges allreduce, bcast, reduce, reduce_scatter, allgather, alltoall;
     NetworkSetting network;

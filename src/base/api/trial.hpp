@@ -73,4 +73,35 @@ class Trial {
     Side sides_[most_candidates];
 };
 
+// A time for the log: "4.21 us", or "-" where there is none.
+struct ShownTime {
+    explicit ShownTime(uint64_t ns) noexcept;
+    char text[24];
+};
+
+// A trial whose winner is looked at again. Equal on all ranks that judge alike.
+struct WatchedTrial {
+    // Calls from a decision to its first check, and from check to check: fewer of a new choice.
+    static constexpr uint32_t first_check = 1021, most_between_checks = 16 * first_check;
+
+    Trial trial;
+    uint32_t calls_to_check = first_check, between_checks = first_check;
+    uint64_t winner_ns = 0;  // 0: no check has shown it yet
+    unsigned slow_checks = 0;
+    uint8_t last_winner = Trial::open;
+    uint32_t shuffled = 1;
+
+    bool is_check_due() noexcept { return --calls_to_check == 0; }
+    // A check is due. Which of the candidates came so near that a rematch is worth their calls, the
+    // winner among them. All, if the winner was adopted or has won again and again; only the
+    // winner, if nobody did.
+    unsigned rivals(unsigned candidates) const noexcept;
+    void decided() noexcept;
+    // For tests: another one has won, by chance, and not for long. The same on all ranks.
+    void shuffle(unsigned candidates) noexcept;
+    // Without rivals. The slowest rank's time of a call by the winner. True where the trial begins
+    // anew: two checks in a row were much slower. (Sizes of a class differ by up to 2.)
+    bool check(uint64_t ns) noexcept;
+};
+
 }  // namespace vecmpi::base

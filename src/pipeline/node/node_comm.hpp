@@ -12,8 +12,8 @@
 #include "arena.hpp"
 #include "node_trials.hpp"
 #include "offload/api.hpp"
+#include "pipeline/api/turn.hpp"
 #include "pipeline/node/api/butterfly.hpp"
-#include "pipeline/node/api/turn.hpp"
 #include "pipeline/operands.hpp"
 #include "staged_collectives.hpp"
 
@@ -92,6 +92,7 @@ class NodeComm {
                (collective == Collective::allreduce || collective == Collective::reduce ||
                 collective == Collective::bcast || collective == Collective::barrier);
     }
+    void compare_choice(Collective collective, unsigned winner) noexcept;
     NodeCall begin_turn(StagedCollectives* staged, Collective collective, size_t bytes) noexcept;
     // Trials of one collective. A call that the library refuses on one rank is as if not made, so
     // what follows from calls of other collectives may not matter.

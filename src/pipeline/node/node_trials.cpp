@@ -3,8 +3,6 @@
 #include "node_trials.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
@@ -53,29 +51,7 @@ FoundOnNode measured_before(int ranks) noexcept {
     return found;
 }
 
-// "4.21 us", or "-" where it was not tried.
-struct ShownTime {
-    explicit ShownTime(uint64_t ns) noexcept {
-        if (ns == Trial::untried)
-            std::snprintf(text, sizeof text, "-");
-        else
-            std::snprintf(text, sizeof text, "%.2f us", 1e-3 * static_cast<double>(ns));
-    }
-    char text[24];
-};
-
 }  // namespace
-
-unsigned NodeTrial::rivals(unsigned candidates) const noexcept {
-    constexpr uint64_t near = 2;
-    const unsigned winner = trial.winner();
-    const Trial::Times times = trial.least();
-    if (times[winner] == Trial::untried || between_checks == most_between_checks) return candidates;
-    unsigned rivals = 0;
-    for (unsigned i = 0; i < Trial::most_candidates; ++i)
-        if (times[i] / near <= times[winner]) rivals |= 1u << i;
-    return rivals & candidates;
-}
 
 void NodeTrial::note_cold(TimeOfCall& call, unsigned calls) noexcept {
     constexpr uint64_t most_ns = 8'000'000;
@@ -83,26 +59,6 @@ void NodeTrial::note_cold(TimeOfCall& call, unsigned calls) noexcept {
         call.memory = Trial::Memory::warm;
     else
         cold_ns += call.ns * calls;
-}
-
-void NodeTrial::decided() noexcept {
-    const auto winner = static_cast<uint8_t>(trial.winner());
-    between_checks = winner == std::exchange(last_winner, winner)
-                         ? std::min(4 * between_checks, most_between_checks)
-                         : first_check;
-    calls_to_check = between_checks;
-}
-
-bool NodeTrial::check(uint64_t ns) noexcept {
-    constexpr uint64_t much_slower = 4;
-    if (winner_ns == 0) winner_ns = ns;
-    slow_checks = ns > much_slower * winner_ns ? slow_checks + 1 : 0;
-    if (slow_checks < 2) return false;
-    slow_checks = 0;
-    winner_ns = 0;
-    pace = Pace::unknown;
-    trial.reopen();
-    return true;
 }
 
 void NodeTrials::adopt(const FoundTransports& found) noexcept {
@@ -146,29 +102,6 @@ void remember_called_off(int ranks, Collective collective, unsigned turns) noexc
 }
 
 void show_trial(const ShownTrial& trial) noexcept {
-    // In the order of enum Collective.
-    constexpr const char* collectives[] = {"Allreduce",
-                                           "Reduce",
-                                           "Reduce_scatter",
-                                           "Bcast",
-                                           "Allgather",
-                                           "Alltoall",
-                                           "Barrier",
-                                           "Scan",
-                                           "Exscan",
-                                           "Gather",
-                                           "Scatter",
-                                           "Allgatherv",
-                                           "Gatherv",
-                                           "Scatterv",
-                                           "Alltoallv",
-                                           "Alltoallw",
-                                           "Neighbor_allgather",
-                                           "Neighbor_allgatherv",
-                                           "Neighbor_alltoall",
-                                           "Neighbor_alltoallv",
-                                           "Neighbor_alltoallw"};
-    static_assert(std::size(collectives) == number_of_collectives);
     constexpr const char* transports[] = {"copy-in copy-out", "single copy", "the library"};
     const ShownTime two_copies(trial.times[0]), single_copy(trial.times[1]),
         library(trial.times[2]);
@@ -176,9 +109,9 @@ void show_trial(const ShownTrial& trial) noexcept {
     log_line(LogLevel::info,
              "on this node MPI_%s of %zu %s takes by copy-in copy-out %s, by single copy %s, by "
              "the library %s: %s",
-             collectives[static_cast<size_t>(trial.collective)],
-             in_kib ? trial.bytes >> 10 : trial.bytes, in_kib ? "KiB" : "bytes", two_copies.text,
-             single_copy.text, library.text, transports[trial.winner]);
+             mpi_name_of(trial.collective), in_kib ? trial.bytes >> 10 : trial.bytes,
+             in_kib ? "KiB" : "bytes", two_copies.text, single_copy.text, library.text,
+             transports[trial.winner]);
 }
 
 }  // namespace vecmpi::pipeline::node

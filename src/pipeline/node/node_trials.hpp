@@ -40,30 +40,18 @@ struct FoundOnNode {
 };
 static_assert(std::is_trivially_copyable_v<FoundOnNode>);
 
-struct NodeTrial {
-    // Calls from a decision to its first check, and from check to check: fewer of a new choice.
-    static constexpr uint32_t first_check = 1021, most_between_checks = 16 * first_check;
-
-    base::Trial trial;
+struct NodeTrial : base::WatchedTrial {
     Pace pace = Pace::unknown;  // with gaps from the first warm row that has some
-    uint32_t calls_to_check = first_check, between_checks = first_check;
-    uint64_t winner_ns = 0;  // 0: no check has shown it yet
-    uint64_t cold_ns = 0;    // of cold rows that did not count
-    unsigned slow_checks = 0;
-    uint8_t last_winner = base::Trial::open;
+    uint64_t cold_ns = 0;       // of cold rows that did not count
 
-    bool is_check_due() noexcept { return --calls_to_check == 0; }
-    // A check is due. Which of the candidates came so near that a rematch is worth their calls, the
-    // winner among them. All, if the winner was adopted or has won again and again; only the
-    // winner, if nobody did.
-    unsigned rivals(unsigned candidates) const noexcept;
-    void decided() noexcept;
     // A row of so many calls was cold. It counts after all where cold rows have taken long: some
     // libraries take fresh memory in every call.
     void note_cold(TimeOfCall& call, unsigned calls) noexcept;
-    // Without rivals. The slowest rank's time of a call by the winner. True where the trial begins
-    // anew: two checks in a row were much slower. (Sizes of a class differ by up to 2.)
-    bool check(uint64_t ns) noexcept;
+    bool check(uint64_t ns) noexcept {
+        const bool begins_anew = WatchedTrial::check(ns);
+        if (begins_anew) pace = Pace::unknown;
+        return begins_anew;
+    }
 };
 
 class NodeTrials {

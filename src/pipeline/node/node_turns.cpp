@@ -19,6 +19,11 @@ uint64_t faults_of_thread() noexcept {
     return static_cast<uint64_t>(usage.ru_minflt);
 }
 
+// A handler of the program may have freed the communicator.
+void end_turn_of_node(const TimedTurn& turn) noexcept {
+    if (turn.epoch == node_sites_epoch()) static_cast<NodeComm*>(turn.whose)->end_turn(turn);
+}
+
 constexpr size_t long_bytes = size_t{1} << 20;
 
 // The first calls after another candidate's find the caches full of that one's data and code. The
@@ -104,7 +109,8 @@ NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
     base::Trial& trial = one.trial;
     TurnRow& row = trials.row;
     const unsigned candidates = candidates_for(collective, bytes);
-    const bool is_tried = !std::has_single_bit(candidates) && !trials.have_ended();
+    const bool is_tried = !std::has_single_bit(candidates) && !trials.have_ended() &&
+                          settings().trials != TrialMode::off;
     const bool is_of_row = row.begun != 0 && size_class(trials.row_bytes) == size_class(bytes);
     if (trial.winner() != base::Trial::open) {
         one.calls_to_check = one.between_checks;
@@ -137,10 +143,10 @@ NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
         trials.row_bytes = bytes;
     }
     row.begin_call();
-    const TimedTurn turn{this, monotonic_ns(), node_sites_epoch(), collective};
+    const TimedTurn turn{end_turn_of_node, this, monotonic_ns(), node_sites_epoch(), collective};
     const auto by = static_cast<Transport>(row.candidate);
     if (by == Transport::library) {
-        librarys_turn = turn;
+        turn_of_others = turn;
         return call_by(row.candidate, staged);
     }
     return {this, staged, by, Turn(turn)};
@@ -196,10 +202,12 @@ void NodeComm::end_row(Collective collective) noexcept {
     if (!one.trial.note(row.candidate, call.ns, call.memory)) return;
     const base::Trial::Times times = one.trial.least();
     one.trial.judge(times);
+    if (one.trial.winner() == base::Trial::open) return;
+    if (settings().trials == TrialMode::shuffle) one.shuffle(candidates_for(collective, bytes));
     const unsigned winner = one.trial.winner();
-    if (winner == base::Trial::open) return;
+    if (is_checked(settings().trials)) compare_choice(collective, winner);
     const bool is_new = winner != one.last_winner;
-    one.decided();
+    if (settings().trials != TrialMode::shuffle) one.decided();
     count(Counter::trials);
     count(Counter::trials_cost_ns, one.trial.cost(times) * row.length);
     if (!is_new) return;
@@ -207,18 +215,20 @@ void NodeComm::end_row(Collective collective) noexcept {
     if (rank() == 0) show_trial({collective, bytes, times, winner});
 }
 
+// For who looks for an error of ours.
+void NodeComm::compare_choice(Collective collective, unsigned winner) noexcept {
+    RowTimes own{};
+    own.first_ns = winner;
+    own.second_ns = UINT64_MAX - winner;
+    const RowTimes most = slowest_of_all(own);
+    if (most.first_ns != UINT64_MAX - most.second_ns) choices_differ(collective);
+}
+
 // Tells nobody: an error handler may have left the call before.
 void NodeComm::end_turn(const TimedTurn& turn) noexcept {
     TurnRow& row = turns_[static_cast<size_t>(turn.collective)].row;
     row.end_call(turn.begun_ns, monotonic_ns());
     if (row.needs_faults()) row.note_faults(faults_of_thread());
-}
-
-thread_local constinit TimedTurn librarys_turn __attribute__((tls_model("initial-exec")));
-
-// A handler of the program may have freed the communicator.
-void end_turn(const TimedTurn& turn) noexcept {
-    if (turn.epoch == node_sites_epoch()) turn.node->end_turn(turn);
 }
 
 }  // namespace vecmpi::pipeline::node

@@ -13,6 +13,8 @@ namespace vecmpi::pipeline {
 
 namespace {
 
+constexpr double long_us = 1000;  // a call that takes so long shows a loser at once
+
 bool is_nonblocking(const CollectiveForm& form) noexcept {
     return form.kind == CollectiveForm::Kind::nonblocking;
 }
@@ -45,6 +47,21 @@ ChoiceFacts facts_of(const CollectiveForm& form, const Asked& asked,
     facts.user_op = asked.user_op;
     facts.nonblocking = form.kind != CollectiveForm::Kind::blocking;
     return facts;
+}
+
+// The model's choice, unless a trial has shown, or shows, what is fastest.
+ServedBy served_by(const CollectiveForm& form, const Asked& asked, const Choice& choice,
+                   PrivateComm& comm) noexcept {
+    const Server by_model =
+        is_algorithm_of(asked.collective, choice.path) ? Server::ours : Server::library;
+    if (!choice.is_open) return {by_model};
+    if (form.kind != CollectiveForm::Kind::blocking || settings().trials == TrialMode::off)
+        return {comm.trials().known(asked.collective, asked.bytes, by_model)};
+    TriedCall tried{form.call, asked.collective, asked.bytes};
+    if (choice.may_be_cut) tried.candidates |= bit_of(Server::segments);
+    tried.is_long = std::min(choice.predicted_us, choice.library_us) >= long_us;
+    tried.ours = name_of(choice.rival);
+    return comm.trials().begin_call(tried, comm.comm());
 }
 
 Looks looks_at(const PreparedCollective& prepared) noexcept {
@@ -199,10 +216,18 @@ std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& ask
     const NodeLayout& layout = settings().reproducible && reduces(asked.collective)
                                    ? offer.comm->flat_layout()
                                    : offer.comm->layout();
-    const Choice choice = offer.comm->choice_for(facts_of(form, asked, layout));
-    if (!is_algorithm_of(asked.collective, choice.path)) return declined(choice.why);
+    ChoiceFacts facts = facts_of(form, asked, layout);
+    facts.spans_world = spans_world(traits);
+    const Choice choice = offer.comm->choice_for(facts);
+    const ServedBy by = served_by(form, asked, choice, *offer.comm);
+    if (by.server == Server::library && choice.is_open) decline.leave_to_library();
+    if (by.server != Server::ours) {
+        turn_of_others = by.turn;
+        return declined(choice.is_open ? Counter::decline_slower : choice.why);
+    }
+    offer.turn = by.turn;
+    offer.request.algorithm = choice.is_open ? choice.rival : choice.path;
     offer.request.collective = asked.collective;
-    offer.request.algorithm = choice.path;
     offer.request.segments = choice.segments;
     offer.request.rank = offer.comm->rank();
     offer.request.layout = &layout;
@@ -254,6 +279,7 @@ std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer,
     if (!run) return out_of_memory(comm);
     if (is_nonblocking(form))
         return offload::post_job(form.call, std::move(run), comm, form.request);
+    const Turn timed(offer.turn);
     return calls_program ? offload::run_job_unowned(form.call, *run, comm)
                          : offload::run_job(*run, comm);
 }

@@ -22,6 +22,7 @@ struct Asked {
 
 struct Offer {
     PrivateCommPointer comm;
+    TimedTurn turn;           // of a blocking call
     ScheduleRequest request;  // collective, algorithm, rank, segments and layout are set
 };
 

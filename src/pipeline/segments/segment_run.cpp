@@ -6,13 +6,9 @@ namespace vecmpi::pipeline {
 
 unsigned segments_of_call(Collective collective, uint64_t bytes, MPI_Count elements,
                           const offload::CommTraits& traits, Decline& decline) noexcept {
-    // Only communicators as large as the world are known to span its nodes.
-    int world = 0;
-    real.Comm_size(MPI_COMM_WORLD, &world);
-    const bool several_nodes = !offload::agreement().one_node && traits.size == world;
     Counter why{};
-    const unsigned n = number_of_segments({collective, bytes, elements, traits.size, several_nodes},
-                                          settings(), &why);
+    const unsigned n = number_of_segments(
+        {collective, bytes, elements, traits.size, spans_world(traits)}, settings(), &why);
     if (n == 0) decline.note(why);
     return n;
 }

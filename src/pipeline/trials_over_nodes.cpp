@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Turns of candidates over several nodes: all ranks begin them together, and judge by the slowest.
+#include "trials_over_nodes.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "private_comm.hpp"
+
+namespace vecmpi::pipeline {
+
+namespace {
+
+using base::ShownTime;
+using base::Trial;
+using base::WatchedTrial;
+
+constexpr size_t class_of(uint64_t bytes) noexcept {
+    return std::min<size_t>(static_cast<size_t>(std::bit_width(bytes)), classes_over_nodes - 1);
+}
+
+std::mutex finding;
+std::map<ShapeOfComm, FoundOverNodes>& found_by_shape() {
+    static auto* const found = new std::map<ShapeOfComm, FoundOverNodes>;  // outlives all callers
+    return *found;
+}
+
+FoundOverNodes nothing_found() noexcept {
+    FoundOverNodes found;
+    for (auto& of_collective : found) of_collective.fill(Trial::open);
+    return found;
+}
+
+void remember(const ShapeOfComm& shape, const TriedCall& tried, unsigned winner) noexcept {
+    const std::lock_guard lock(finding);
+    try {
+        const auto [found, is_new] = found_by_shape().try_emplace(shape, nothing_found());
+        found->second[static_cast<size_t>(tried.collective)][class_of(tried.bytes)] =
+            static_cast<uint8_t>(winner);
+    } catch (const std::bad_alloc&) {
+        // The next communicator tries again.
+    }
+}
+
+void show(const ShapeOfComm& shape, const TriedCall& tried, const Trial::Times& times,
+          unsigned winner) noexcept {
+    const char* const names[] = {tried.ours, "segments", "the library"};
+    const ShownTime ours(times[0]), segments(times[1]), library(times[2]);
+    const bool in_kib = tried.bytes >= 1024;
+    const uint64_t shown = in_kib ? tried.bytes >> 10 : tried.bytes;
+    log_line(LogLevel::info,
+             "over %d nodes MPI_%s of %llu %s takes by %s %s, in segments %s, by the library %s: "
+             "%s",
+             shape.nodes, mpi_name_of(tried.collective), static_cast<unsigned long long>(shown),
+             in_kib ? "KiB" : "bytes", tried.ours, ours.text, segments.text, library.text,
+             names[winner]);
+}
+
+void compare(Collective collective, uint64_t winner, MPI_Comm comm) noexcept {
+    const uint64_t own[] = {winner, UINT64_MAX - winner};
+    uint64_t most[2];
+    real.Allreduce(own, most, 2, MPI_UINT64_T, MPI_MAX, comm);
+    if (most[0] != UINT64_MAX - most[1]) choices_differ(collective);
+}
+
+// A handler of the program may have freed the communicator.
+void end_turn_over_nodes(const TimedTurn& turn) noexcept {
+    if (turn.epoch == private_comms_epoch())
+        static_cast<TrialsOverNodes*>(turn.whose)->end_turn(monotonic_ns() - turn.begun_ns);
+}
+
+}  // namespace
+
+FoundOverNodes found_over_nodes(const ShapeOfComm& shape) noexcept {
+    const std::lock_guard lock(finding);
+    const auto found = found_by_shape().find(shape);
+    return found == found_by_shape().end() ? nothing_found() : found->second;
+}
+
+TrialsOverNodes::TrialsOverNodes(const ShapeOfComm& shape, const FoundOverNodes& found) noexcept
+    : shape_(shape) {
+    for (size_t c = 0; c < collectives_over_nodes; ++c)
+        for (size_t of = 0; of < classes_over_nodes; ++of)
+            if (found[c][of] != Trial::open) trials_[c][of].trial.award(found[c][of]);
+}
+
+const WatchedTrial& TrialsOverNodes::trial_of(Collective collective,
+                                              uint64_t bytes) const noexcept {
+    return trials_[static_cast<size_t>(collective)][class_of(bytes)];
+}
+
+Server TrialsOverNodes::known(Collective collective, uint64_t bytes,
+                              Server otherwise) const noexcept {
+    const unsigned winner = trial_of(collective, bytes).trial.winner();
+    return winner == Trial::open ? otherwise : static_cast<Server>(winner);
+}
+
+ServedBy TrialsOverNodes::begin_turn(WatchedTrial& trial, const TriedCall& tried,
+                                     bool is_check) noexcept {
+    const unsigned candidate = is_check ? trial.trial.winner() : trial.trial.next();
+    last_ = {&trial, tried, static_cast<uint8_t>(candidate), is_check};
+    return {static_cast<Server>(candidate),
+            {end_turn_over_nodes, this, monotonic_ns(), private_comms_epoch(), tried.collective}};
+}
+
+ServedBy TrialsOverNodes::begin_call(const TriedCall& tried, MPI_Comm comm) noexcept {
+    auto& one = const_cast<WatchedTrial&>(trial_of(tried.collective, tried.bytes));
+    Trial& trial = one.trial;
+    const auto winner = [&trial]() noexcept {
+        return ServedBy{static_cast<Server>(trial.winner())};
+    };
+    if (last_.trial == &one && last_.is_check) {
+        bring_times_together(tried.call, comm);
+        if (trial.winner() != Trial::open) return winner();
+    }
+    bool is_check = false;
+    if (trial.winner() == Trial::open) {
+        if (!trial.has_begun())
+            trial.admit(tried.candidates,
+                        tried.is_long ? Trial::Calls::are_long : Trial::Calls::are_short);
+        if (trial.winner() != Trial::open) return winner();
+    } else {
+        if (!one.is_check_due()) return winner();
+        one.calls_to_check = one.between_checks;
+        one.last_winner = static_cast<uint8_t>(trial.winner());
+        const unsigned rivals = one.rivals(tried.candidates);
+        is_check = std::popcount(rivals) < 2;
+        if (!is_check) trial.begin_rematch(rivals);
+    }
+    bring_times_together(tried.call, comm);
+    // The call before may have decided.
+    if (!is_check && trial.winner() != Trial::open) return winner();
+    return begin_turn(one, tried, is_check);
+}
+
+// Even of none: whoever waits for a rank that is late is not timed meanwhile.
+void TrialsOverNodes::bring_times_together(Call call, MPI_Comm comm) noexcept {
+    const TimedCall last = std::exchange(last_, {});
+    uint64_t slowest_ns = 0;
+    {
+        const offload::DirectCall scope(call);
+        real.Allreduce(&last.ns, &slowest_ns, 1, MPI_UINT64_T, MPI_MAX, comm);
+    }
+    if (last.trial == nullptr) return;
+    if (slowest_ns != 0) return judge(last, slowest_ns, comm);
+    constexpr unsigned most_unfinished = 64;
+    if (!last.is_check && ++unfinished_ == most_unfinished)
+        last.trial->trial.award(static_cast<unsigned>(std::countr_zero(last.tried.candidates)));
+}
+
+void TrialsOverNodes::judge(const TimedCall& call, uint64_t slowest_ns, MPI_Comm comm) noexcept {
+    WatchedTrial& one = *call.trial;
+    if (call.is_check) return count(Counter::trials_again, one.check(slowest_ns));
+    if (!one.trial.note(call.candidate, slowest_ns)) return;
+    const Trial::Times times = one.trial.least();
+    one.trial.judge(times);
+    if (one.trial.winner() == Trial::open) return;
+    if (settings().trials == TrialMode::shuffle) one.shuffle(call.tried.candidates);
+    const unsigned winner = one.trial.winner();
+    if (is_checked(settings().trials)) compare(call.tried.collective, winner, comm);
+    const bool is_new = winner != one.last_winner;
+    if (settings().trials != TrialMode::shuffle) one.decided();
+    count(Counter::trials);
+    count(Counter::trials_cost_ns, one.trial.cost(times));
+    if (!is_new) return;
+    remember(shape_, call.tried, winner);
+    int rank = 0;
+    real.Comm_rank(comm, &rank);
+    if (rank == 0) show(shape_, call.tried, times, winner);
+}
+
+}  // namespace vecmpi::pipeline

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who serves which blocking collective of which size on a communicator over several nodes: a trial
+// for each, on the program's own calls. On one node that is pipeline/node/node_trials.hpp.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+#include "base/api/trial.hpp"
+#include "offload/api.hpp"
+#include "pipeline/api/turn.hpp"
+
+namespace vecmpi::pipeline {
+
+// The candidates, in the order of preference.
+enum class Server : uint8_t { ours, segments, library };
+static_assert(static_cast<unsigned>(Server::library) < base::Trial::most_candidates);
+constexpr unsigned bit_of(Server one) noexcept { return 1u << static_cast<unsigned>(one); }
+
+// Those of the collectives with a setting, and of Barrier.
+constexpr size_t collectives_over_nodes = static_cast<size_t>(Collective::barrier) + 1;
+// Sizes from a power of two up to the next have a trial in common.
+constexpr size_t classes_over_nodes = 40;
+
+// What an earlier communicator leaves to a new one: the winners, or Trial::open.
+using FoundOverNodes = std::array<std::array<uint8_t, classes_over_nodes>, collectives_over_nodes>;
+static_assert(std::is_trivially_copyable_v<FoundOverNodes>);
+// Communicators of one shape find the same, or nearly.
+struct ShapeOfComm {
+    int ranks, nodes, most_ranks_on_a_node;
+    auto operator<=>(const ShapeOfComm&) const = default;
+};
+FoundOverNodes found_over_nodes(const ShapeOfComm& shape) noexcept;
+
+// Equal on all ranks.
+struct TriedCall {
+    Call call;
+    Collective collective;
+    uint64_t bytes = 0;  // as its setting counts them
+    unsigned candidates = bit_of(Server::ours) | bit_of(Server::library);
+    bool is_long = false;   // a slow candidate costs milliseconds
+    const char* ours = "";  // for the log
+};
+
+// Who serves a call, and the time that is taken of it.
+struct ServedBy {
+    Server server;
+    TimedTurn turn{};
+};
+
+// Of one communicator, whose collectives all ranks call in the same order, one at a time.
+class TrialsOverNodes {
+  public:
+    TrialsOverNodes(const ShapeOfComm& shape, const FoundOverNodes& found) noexcept;
+
+    // Who serves a blocking call. While that is tried it is collective over comm, which is not the
+    // program's, and the call is timed.
+    ServedBy begin_call(const TriedCall& tried, MPI_Comm comm) noexcept;
+    // Who serves a call that cannot be timed: the winner, if there is one.
+    Server known(Collective collective, uint64_t bytes, Server otherwise) const noexcept;
+    // At the end of a call that was timed.
+    void end_turn(uint64_t ns) noexcept { last_.ns = ns; }
+
+  private:
+    // The last call that was timed. Its ranks' times are not brought together yet.
+    struct TimedCall {
+        base::WatchedTrial* trial = nullptr;
+        TriedCall tried{};
+        uint8_t candidate = 0;
+        bool is_check = false;
+        uint64_t ns = 0;  // this rank's; 0: an error handler has left the call by longjmp
+    };
+    const base::WatchedTrial& trial_of(Collective collective, uint64_t bytes) const noexcept;
+    ServedBy begin_turn(base::WatchedTrial& trial, const TriedCall& tried, bool is_check) noexcept;
+    void bring_times_together(Call call, MPI_Comm comm) noexcept;
+    void judge(const TimedCall& call, uint64_t slowest_ns, MPI_Comm comm) noexcept;
+
+    const ShapeOfComm shape_;
+    base::WatchedTrial trials_[collectives_over_nodes][classes_over_nodes];
+    TimedCall last_;
+    unsigned unfinished_ = 0;  // calls of which no rank has a time
+};
+
+}  // namespace vecmpi::pipeline
