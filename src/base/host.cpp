@@ -56,7 +56,14 @@ int cpus_for_ranks(const std::vector<int>& own_cpus, const LauncherView& launche
     return cpus;
 }
 
-HostView look() {
+// Tried, for the kernel knows what is online and what the cpuset allows.
+bool may_run_on(int cpu, const std::vector<int>& mask) noexcept {
+    const bool may = keep_this_thread_on({cpu});
+    if (may) keep_this_thread_on(mask);
+    return may;
+}
+
+HostView look(const CpuChoice& listed) {
     HostView host;
     host.cpus = affinity_of(0);
     LauncherView launcher = launcher_view(environ);
@@ -69,6 +76,10 @@ HostView look() {
         for (int cpu : host.cpus) host.numa_node.push_back(numa_node_of_cpu(cpu));
     bool unknown = std::count(host.numa_node.begin(), host.numa_node.end(), -1) > 0;
     if (unknown) host.numa_node.clear();
+    if (listed.cpus.empty()) return host;
+    const int cpu = listed_cpu(listed, host.local_rank);
+    const bool is_in_mask = std::binary_search(host.cpus.begin(), host.cpus.end(), cpu);
+    if (!is_in_mask && !may_run_on(cpu, host.cpus)) host.refused_cpu = cpu;
     return host;
 }
 
@@ -90,9 +101,9 @@ std::vector<int> affinity_of(pid_t process) {
     return {};
 }
 
-HostView look_at_host() noexcept {
+HostView look_at_host(const CpuChoice& listed) noexcept {
     try {
-        return look();
+        return look(listed);
     } catch (...) {  // out of memory: a view on which nothing is turned on
         return HostView();
     }

@@ -8,7 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/api/settings.hpp"
+
 namespace vecmpi::base {
+
+// The CPU that the user's list, which is not empty, gives to a local rank.
+int listed_cpu(const CpuChoice& choice, int local_rank) noexcept;
 
 // What a launcher says of a process's place.
 struct LauncherView {

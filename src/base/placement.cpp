@@ -4,8 +4,14 @@
 #include <numeric>
 
 #include "base/api.hpp"
+#include "host_parts.hpp"
 
 namespace vecmpi::base {
+
+int listed_cpu(const CpuChoice& choice, int local_rank) noexcept {
+    return choice.cpus[static_cast<size_t>(local_rank) % choice.cpus.size()];
+}
+
 namespace {
 
 // How ranks share the CPUs of one affinity mask.
@@ -78,11 +84,6 @@ bool is_in_mask(const HostView& host, int cpu) noexcept {
     return std::find(host.cpus.begin(), host.cpus.end(), cpu) != host.cpus.end();
 }
 
-// The CPU that the user's list gives to a local rank.
-int listed_cpu(const CpuChoice& choice, int local_rank) noexcept {
-    return choice.cpus[static_cast<size_t>(local_rank) % choice.cpus.size()];
-}
-
 // Does the list give the same CPU to another local rank?
 bool is_listed_twice(const CpuChoice& choice, const HostView& host, int cpu) noexcept {
     int ranks = 0;
@@ -112,7 +113,8 @@ OffloadPlan plan_off(std::string reason) {
 OffloadPlan plan_without_mask(const Settings& settings, const HostView& host) {
     if (settings.offload == OffloadMode::off) return plan_off("VECMPI_OFFLOAD=off");
     Share share = share_of(host);
-    if (settings.cpu.kind == CpuChoice::Kind::list && !settings.cpu.cpus.empty()) {
+    const bool is_listed = settings.cpu.kind == CpuChoice::Kind::list && !settings.cpu.cpus.empty();
+    if (is_listed && host.refused_cpu < 0) {
         OffloadPlan plan = plan_on_listed_cpu(settings, host, share.has_room);
         return plan.own_thread ? plan : plan_off(usage(share, host));
     }
@@ -123,6 +125,9 @@ OffloadPlan plan_without_mask(const Settings& settings, const HostView& host) {
     plan.own_cpu = share.has_room;
     if (!share.has_room) {
         plan.reason = "on: VECMPI_OFFLOAD=on, though " + usage(share, host);
+    } else if (is_listed) {
+        plan.reason = "on: a CPU is free, left to the scheduler: CPU " +
+                      std::to_string(host.refused_cpu) + " of VECMPI_CPU cannot be had";
     } else if (settings.cpu.kind == CpuChoice::Kind::none) {
         plan.reason = "on: a CPU is free, left to the scheduler by VECMPI_CPU=none";
     } else {

@@ -154,7 +154,8 @@ ProgressFunction find_function(uintptr_t caller) noexcept {
 // held, it sleeps once that is given up.
 enum class Bedtime : uint8_t { no, soon, at_unlock };
 Bedtime go_to_sleep(void* worker, uintptr_t caller) noexcept {
-    if (!library_wakes() || !library_ladder.wants_sleep() || !is_mpi_library(caller))
+    if (!library_wakes() || !library_ladder.wants_sleep() || !is_mpi_library(caller) ||
+        !sleep_pays())
         return Bedtime::no;
     set_need(Need::sleepers, true);
     if (blocking_calls == 0) return Bedtime::no;  // a test, or a wait from before

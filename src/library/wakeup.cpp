@@ -187,7 +187,39 @@ UcxStatus init_with_wakeup(Init init, unsigned major, unsigned minor, const void
     return status;
 }
 
+// Sleeps of this thread that another one of the process has cut short, where several slept.
+class ShortSleeps {
+  public:
+    void note(bool by_crowd, uint64_t slept_us) noexcept {
+        constexpr uint64_t short_us = 200;
+        constexpr unsigned most = 8, least_again = 6;
+        constexpr uint64_t pause_us = 50'000;
+        if (by_crowd && slept_us < short_us)
+            ++more_than_others_;
+        else if (more_than_others_ > 0)
+            --more_than_others_;
+        if (more_than_others_ < most) return;
+        more_than_others_ = least_again;
+        until_us_ = monotonic_us() + pause_us;
+    }
+    bool are_the_rule() noexcept {
+        if (until_us_ == 0) return false;
+        if (monotonic_us() < until_us_) return true;
+        until_us_ = 0;
+        return false;
+    }
+
+  private:
+    unsigned more_than_others_ = 0;
+    uint64_t until_us_ = 0;  // 0: they are not
+};
+thread_local constinit ShortSleeps short_sleeps;
+
 }  // namespace
+
+bool sleep_pays() noexcept {
+    return settings().wait == WaitMode::sleep || !short_sleeps.are_the_rule();
+}
 
 void ring_sleepers() noexcept {
     for (ThreadBell& one : bells) {
@@ -264,6 +296,11 @@ bool sleep_if_armed(uint64_t limit_us, int door) noexcept {
     const long ready = syscall(SYS_ppoll, arming.found, arming.workers + 2, &left, nullptr, 0);
     const bool is_refused = ready < 0 && errno != EINTR;
     const uint64_t slept_us = monotonic_us() - begin_us;
+    // This one, the offload thread, and at least one more that waits.
+    constexpr uint32_t crowd = 3;
+    const bool by_crowd =
+        ready > 0 && bell.revents != 0 && sleepers.load(std::memory_order_relaxed) >= crowd;
+    short_sleeps.note(by_crowd, slept_us);
     count(Counter::sleeps);
     count(Counter::slept_us, slept_us);
     if (ready > 0)

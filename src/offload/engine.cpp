@@ -50,7 +50,8 @@ bool Engine::can_be_woken(WaitsFor waits_for) const noexcept {
 // A thread that does not own the engine polls nothing. So nothing is armed, and it rests.
 void Engine::rest_or_sleep(Ladder& ladder, SleepingWait& sleeper,
                            WaitsFor waits_for) const noexcept {
-    if (!ladder.wants_sleep() || !can_be_woken(waits_for)) return rest(ladder);
+    if (!ladder.wants_sleep() || !can_be_woken(waits_for) || !library::sleep_pays())
+        return rest(ladder);
     if (!library::library_wakes() && sleeper.library_moved()) return ladder.reset();
     if (!sleeper.sleep() && sleeper.is_refused_often()) rest(ladder);
     sleeper.prepare(waits_for_node(waits_for));

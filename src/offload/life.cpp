@@ -26,7 +26,7 @@ int app_level = MPI_THREAD_SINGLE;
 // Made on first use and never destroyed: the library is in processes that need none of it.
 Decision& decision() noexcept {
     static Decision& made = *[] {
-        auto* fresh = new Decision{look_at_host(), {}};
+        auto* fresh = new Decision{look_at_host(settings().cpu), {}};
         fresh->plan = plan_offload(settings(), fresh->host);
         return fresh;
     }();
@@ -191,6 +191,12 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     set_need(Need::queue, engine->facts.queues);
     set_need(Need::twins, agreement().twin_collectives);
     log_line(LogLevel::info, "offload thread %s", decision().plan.reason.c_str());
+    if (const int cpu = decision().host.refused_cpu; cpu >= 0)
+        log_line(LogLevel::warn,
+                 "VECMPI_CPU: no thread may run on CPU %d of this host, so it is left out; "
+                 "accepted are CPUs that are "
+                 "online and that the job may use",
+                 cpu);
 }
 
 void quiesce_engine() noexcept {

@@ -155,6 +155,18 @@ TEST_CASE("VECMPI_CPU is the user's wish", "[base][placement]") {
         CHECK(plan.reason == "on: CPU 14, by VECMPI_CPU");
         CHECK_FALSE(oversubscribed(bound, plan));
     }
+    SECTION("a CPU that the system refuses is as if not listed") {
+        bound.refused_cpu = 14;
+        const Settings settings = with_cpus({12, 13, 14, 15});
+        CHECK_FALSE(plan_offload(settings, bound).own_thread);
+        HostView roomy = host_of(cpus_from(0, 4), 4, 1);
+        roomy.refused_cpu = 500;
+        OffloadPlan plan = plan_offload(with_cpus({500}), roomy);
+        CHECK(plan.own_thread);
+        CHECK(plan.cpu == -1);
+        CHECK(plan.reason ==
+              "on: a CPU is free, left to the scheduler: CPU 500 of VECMPI_CPU cannot be had");
+    }
     SECTION("a list shorter than the ranks goes round, and nobody owns a shared CPU") {
         OffloadPlan plan = plan_offload(with_cpus({14, 15}), bound);
         CHECK(plan.cpu == 14);

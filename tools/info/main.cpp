@@ -55,7 +55,7 @@ Info collect_all() {
     Info info = collect_settings();
     const Settings& settings = process_settings().settings;
     info.machine = look_at_machine();
-    info.host = look_at_host();
+    info.host = look_at_host(settings.cpu);
     info.plan = plan_offload(settings, info.host);
     info.is_oversubscribed = oversubscribed(info.host, info.plan);
     info.waiting = describe_waiting(wait_policy(settings.wait, info.is_oversubscribed));

@@ -21,8 +21,10 @@ struct HostView {
     int threads_per_rank = 1;    // OMP_NUM_THREADS; all CPUs of the mask where an OpenMP runtime is
                                  // loaded and it is unset
     std::vector<int> numa_node;  // of each of `cpus`; empty: one node, or no libnuma
+    int refused_cpu = -1;        // that VECMPI_CPU gives this rank, and the system no thread
 };
-HostView look_at_host() noexcept;
+// listed: VECMPI_CPU. Whether a CPU outside the mask can be had is tried with this thread.
+HostView look_at_host(const CpuChoice& listed = {}) noexcept;
 
 // Equal on the processes of one node, and most likely on no others.
 uint64_t hash_of_node_name() noexcept;
