@@ -25,8 +25,8 @@ constexpr uint32_t most_refusals = 32;
 // door: a descriptor that wakes as well, or -1; it is enough where the library does not wake.
 bool sleep_if_armed(uint64_t limit_us, int door = -1) noexcept;
 // Threads of a process that wait at once wake each other at each message. False for some time where
-// that ended most of this thread's sleeps, sooner than it takes to fall asleep and wake: then a yield
-// costs less. VECMPI_WAIT=sleep sleeps all the same.
+// that ended most of this thread's sleeps, sooner than it takes to fall asleep and wake: then a
+// yield costs less. VECMPI_WAIT=sleep sleeps all the same.
 bool sleep_pays() noexcept;
 // This thread goes on without a sleep.
 void forget_armed() noexcept;
