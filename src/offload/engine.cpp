@@ -252,6 +252,28 @@ bool Engine::progress_only() noexcept {
     return library::library_events != before;
 }
 
+// Testsome of MPICH 4.3, MPICH 5 and Intel MPI loses the error of a persistent request: it says
+// that some request failed, and not which. Testany says it of each.
+bool Engine::poll_by_testany(const RequestWindow::Part& part) noexcept {
+    bool found = false;
+    for (int left = part.count; left > 0; --left) {
+        int index = MPI_UNDEFINED, flag = 0;
+        MPI_Status status = {};
+        owner_at_ = OwnerAt::testsome;
+        const int rc = real.Testany(left, part.requests, &index, &flag, &status);
+        owner_at_ = OwnerAt::loop;
+        if (flag == 0 && rc != MPI_SUCCESS) {  // it refused them all
+            test_one_by_one({left, part.requests, part.slots});
+            return true;
+        }
+        if (flag == 0 || index == MPI_UNDEFINED) break;
+        const IssueScope right(*this);
+        finish(pool.at(part.slots[index]), status, rc);
+        found = true;
+    }
+    return found;
+}
+
 // 1. One Testsome over the next testsome_window requests. 2. Completed slots, found before any of
 // them leaves the window, get status and error.
 bool Engine::poll() noexcept {
@@ -259,6 +281,7 @@ bool Engine::poll() noexcept {
     if (callers_complete()) [[unlikely]]
         return progress_only();
     const RequestWindow::Part part = window_.next_part();
+    if (window_.has_persistent()) return poll_by_testany(part);
     int completed = 0;
     int indices[testsome_window];
     MPI_Status statuses[testsome_window];

@@ -212,6 +212,7 @@ class Engine {
     void issue_left_over() noexcept;
     bool test(Slot* slot) noexcept;
     void test_one_by_one(const RequestWindow::Part& part) noexcept;
+    bool poll_by_testany(const RequestWindow::Part& part) noexcept;
     void finish(Slot* slot, const MPI_Status& status, int error) noexcept;
     void issue(Slot* slot) noexcept;
     bool poll() noexcept;

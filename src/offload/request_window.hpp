@@ -22,6 +22,7 @@ class RequestWindow {
         slot->window_index = place;
         requests_[place] = slot->mpi_request;
         slots_[place] = static_cast<uint16_t>(slot_index);
+        if (slot->persistent) ++persistent_;
         slot->state.store(SlotState::active, std::memory_order_release);
         size_.store(place + 1, std::memory_order_release);  // pairs with size()
     }
@@ -32,10 +33,13 @@ class RequestWindow {
         requests_[place] = requests_[last];
         slots_[place] = slots_[last];
         pool.at(slots_[place])->window_index = place;
+        if (slot->persistent) --persistent_;
         size_.store(last, std::memory_order_relaxed);
     }
+    bool has_persistent() const noexcept { return persistent_ != 0; }
     void reset() noexcept {
         size_.store(0, std::memory_order_relaxed);
+        persistent_ = 0;
         cursor_ = 0;
     }
 
@@ -55,7 +59,8 @@ class RequestWindow {
 
   private:
     std::atomic<uint32_t> size_{0};
-    uint32_t cursor_ = 0;  // the owner's
+    uint32_t cursor_ = 0;      // the owner's
+    uint32_t persistent_ = 0;  // of those in it
     MPI_Request requests_[slot_count];
     uint16_t slots_[slot_count];
 };

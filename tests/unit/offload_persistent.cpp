@@ -75,6 +75,23 @@ TEST_CASE("persistent: an error of MPI_Start comes with the completion", "[offlo
     CHECK(request_free(&request) == MPI_SUCCESS);
 }
 
+TEST_CASE("persistent: the error of one among several, which Testsome loses",
+          "[offload][requests]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    MPI_Request requests[] = {made_persistent(1, {.looks = 3}),
+                              made_persistent(2, {.looks = 3, .error = MPI_ERR_TRUNCATE}),
+                              made_persistent(3, {.looks = 4}), queued(4, {.looks = 3})};
+    for (int i = 0; i < 3; ++i) REQUIRE(start(&requests[i]) == MPI_SUCCESS);
+    const int expected[] = {MPI_SUCCESS, MPI_ERR_TRUNCATE, MPI_SUCCESS, MPI_SUCCESS};
+    for (int i = 0; i < 4; ++i) {
+        MPI_Status status = untouched_status();
+        CHECK(wait_one(&requests[i], &status) == expected[i]);
+        CHECK(status.MPI_SOURCE == i + 1);
+    }
+    for (int i = 0; i < 3; ++i) CHECK(request_free(&requests[i]) == MPI_SUCCESS);
+}
+
 TEST_CASE("persistent: complete when started, which Testsome does not see", "[offload][requests]") {
     FreshLibrary library;
     RunningEngine running(Mode::thread);
