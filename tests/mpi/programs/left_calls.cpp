@@ -3,6 +3,7 @@
 // they are called in the middle of the library's call. The ranks that had no error go on.
 #include <array>
 #include <csetjmp>
+#include <cstring>
 #include <vector>
 
 #include "battery.hpp"
@@ -32,6 +33,14 @@ bool bcast(std::vector<int>& data, int count) {
     return false;
 }
 
+// Intel MPI's own MPI_Bcast says nothing of data that are cut off; ours gives the standard's error.
+bool reports_truncation() {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(version, &length);
+    return std::strstr(version, "Intel") == nullptr;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -57,7 +66,7 @@ int main(int argc, char** argv) {
             check_equal(sum, i * world.size, "sum of equal values");
         }
     }
-    topic("calls left").add(static_cast<uint64_t>(left));
+    if (reports_truncation()) topic("calls left").add(static_cast<uint64_t>(left));
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     return end();
 }
