@@ -17,7 +17,6 @@ namespace {
 
 using base::ShownTime;
 using base::Trial;
-using base::WatchedTrial;
 
 constexpr size_t class_of(uint64_t bytes) noexcept {
     return std::min<size_t>(static_cast<size_t>(std::bit_width(bytes)), classes_over_nodes - 1);
@@ -70,8 +69,11 @@ void compare(Collective collective, uint64_t winner, MPI_Comm comm) noexcept {
 // A handler of the program may have freed the communicator.
 void end_turn_over_nodes(const TimedTurn& turn) noexcept {
     if (turn.epoch == private_comms_epoch())
-        static_cast<TrialsOverNodes*>(turn.whose)->end_turn(monotonic_ns() - turn.begun_ns);
+        static_cast<TrialsOverNodes*>(turn.whose)->end_call(turn.begun_ns, monotonic_ns());
 }
+
+// As on a node (node/node_turns.cpp): the longer a call, the less its neighbours matter.
+constexpr uint8_t calls_in_row(const TriedCall& tried) noexcept { return tried.is_long ? 1 : 8; }
 
 }  // namespace
 
@@ -88,8 +90,7 @@ TrialsOverNodes::TrialsOverNodes(const ShapeOfComm& shape, const FoundOverNodes&
             if (found[c][of] != Trial::open) trials_[c][of].trial.award(found[c][of]);
 }
 
-const WatchedTrial& TrialsOverNodes::trial_of(Collective collective,
-                                              uint64_t bytes) const noexcept {
+const RowTrial& TrialsOverNodes::trial_of(Collective collective, uint64_t bytes) const noexcept {
     return trials_[static_cast<size_t>(collective)][class_of(bytes)];
 }
 
@@ -99,21 +100,28 @@ Server TrialsOverNodes::known(Collective collective, uint64_t bytes,
     return winner == Trial::open ? otherwise : static_cast<Server>(winner);
 }
 
-ServedBy TrialsOverNodes::begin_turn(WatchedTrial& trial, const TriedCall& tried,
-                                     bool is_check) noexcept {
-    const unsigned candidate = is_check ? trial.trial.winner() : trial.trial.next();
-    last_ = {&trial, tried, static_cast<uint8_t>(candidate), is_check};
-    return {static_cast<Server>(candidate),
-            {end_turn_over_nodes, this, monotonic_ns(), private_comms_epoch(), tried.collective}};
+void TrialsOverNodes::end_call(uint64_t begun_ns, uint64_t ended_ns) noexcept {
+    last_.row.end_call(begun_ns, ended_ns);
+    if (last_.row.needs_faults()) last_.row.note_faults(faults_of_thread());
+}
+
+// One more call of the row.
+ServedBy TrialsOverNodes::begin_turn() noexcept {
+    last_.row.begin_call();
+    return {
+        static_cast<Server>(last_.row.candidate),
+        {end_turn_over_nodes, this, monotonic_ns(), private_comms_epoch(), last_.tried.collective}};
 }
 
 ServedBy TrialsOverNodes::begin_call(const TriedCall& tried, MPI_Comm comm) noexcept {
-    auto& one = const_cast<WatchedTrial&>(trial_of(tried.collective, tried.bytes));
+    auto& one = const_cast<RowTrial&>(trial_of(tried.collective, tried.bytes));
     Trial& trial = one.trial;
     const auto winner = [&trial]() noexcept {
         return ServedBy{static_cast<Server>(trial.winner())};
     };
-    if (last_.trial == &one && last_.is_check) {
+    const bool is_of_row = last_.trial == &one;
+    if (is_of_row && !last_.row.is_check && !last_.row.is_full()) return begin_turn();
+    if (is_of_row && last_.row.is_check) {
         bring_times_together(tried.call, comm);
         if (trial.winner() != Trial::open) return winner();
     }
@@ -129,48 +137,59 @@ ServedBy TrialsOverNodes::begin_call(const TriedCall& tried, MPI_Comm comm) noex
         one.last_winner = static_cast<uint8_t>(trial.winner());
         const unsigned rivals = one.rivals(tried.candidates);
         is_check = std::popcount(rivals) < 2;
-        if (!is_check) trial.begin_rematch(rivals);
+        if (!is_check) {
+            trial.begin_rematch(rivals);
+            one.pace = Pace::unknown;
+        }
     }
     bring_times_together(tried.call, comm);
-    // The call before may have decided.
+    // The row before may have decided.
     if (!is_check && trial.winner() != Trial::open) return winner();
-    return begin_turn(one, tried, is_check);
+    last_ = {&one, tried, {}};
+    last_.row.is_check = is_check;
+    last_.row.candidate = static_cast<uint8_t>(is_check ? trial.winner() : trial.next());
+    last_.row.length = is_check ? uint8_t{1} : calls_in_row(tried);
+    last_.row.faults_before = faults_of_thread();
+    return begin_turn();
 }
 
 // Even of none: whoever waits for a rank that is late is not timed meanwhile.
 void TrialsOverNodes::bring_times_together(Call call, MPI_Comm comm) noexcept {
-    const TimedCall last = std::exchange(last_, {});
-    uint64_t slowest_ns = 0;
+    const TimedRow last = std::exchange(last_, {});
+    const RowTimes own = last.row.times();
+    RowTimes slowest;
+    constexpr int words = sizeof slowest / sizeof(uint64_t);
     {
         const offload::DirectCall scope(call);
-        real.Allreduce(&last.ns, &slowest_ns, 1, MPI_UINT64_T, MPI_MAX, comm);
+        real.Allreduce(&own, &slowest, words, MPI_UINT64_T, MPI_MAX, comm);
     }
     if (last.trial == nullptr) return;
-    if (slowest_ns != 0) return judge(last, slowest_ns, comm);
+    if (slowest.missing == 0) return judge(last, slowest, comm);
     constexpr unsigned most_unfinished = 64;
-    if (!last.is_check && ++unfinished_ == most_unfinished)
+    if (!last.row.is_check && ++unfinished_ == most_unfinished)
         last.trial->trial.award(static_cast<unsigned>(std::countr_zero(last.tried.candidates)));
 }
 
-void TrialsOverNodes::judge(const TimedCall& call, uint64_t slowest_ns, MPI_Comm comm) noexcept {
-    WatchedTrial& one = *call.trial;
-    if (call.is_check) return count(Counter::trials_again, one.check(slowest_ns));
-    if (!one.trial.note(call.candidate, slowest_ns)) return;
+void TrialsOverNodes::judge(const TimedRow& timed, const RowTimes& slowest,
+                            MPI_Comm comm) noexcept {
+    RowTrial& one = *timed.trial;
+    if (timed.row.is_check) return count(Counter::trials_again, one.check(slowest.first_ns));
+    if (!one.note(timed.row, slowest)) return;
     const Trial::Times times = one.trial.least();
     one.trial.judge(times);
     if (one.trial.winner() == Trial::open) return;
-    if (settings().trials == TrialMode::shuffle) one.shuffle(call.tried.candidates);
+    if (settings().trials == TrialMode::shuffle) one.shuffle(timed.tried.candidates);
     const unsigned winner = one.trial.winner();
-    if (is_checked(settings().trials)) compare(call.tried.collective, winner, comm);
+    if (is_checked(settings().trials)) compare(timed.tried.collective, winner, comm);
     const bool is_new = winner != one.last_winner;
     if (settings().trials != TrialMode::shuffle) one.decided();
     count(Counter::trials);
-    count(Counter::trials_cost_ns, one.trial.cost(times));
+    count(Counter::trials_cost_ns, one.trial.cost(times) * timed.row.length);
     if (!is_new) return;
-    remember(shape_, call.tried, winner);
+    remember(shape_, timed.tried, winner);
     int rank = 0;
     real.Comm_rank(comm, &rank);
-    if (rank == 0) show(shape_, call.tried, times, winner);
+    if (rank == 0) show(shape_, timed.tried, times, winner);
 }
 
 }  // namespace vecmpi::pipeline

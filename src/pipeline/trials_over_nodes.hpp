@@ -12,6 +12,7 @@
 #include "base/api/trial.hpp"
 #include "offload/api.hpp"
 #include "pipeline/api/turn.hpp"
+#include "turn_row.hpp"
 
 namespace vecmpi::pipeline {
 
@@ -41,7 +42,7 @@ struct TriedCall {
     Collective collective;
     uint64_t bytes = 0;  // as its setting counts them
     unsigned candidates = bit_of(Server::ours) | bit_of(Server::library);
-    bool is_long = false;   // a slow candidate costs milliseconds
+    bool is_long = false;   // a slow candidate costs milliseconds: a row is one call
     const char* ours = "";  // for the log
 };
 
@@ -62,26 +63,24 @@ class TrialsOverNodes {
     // Who serves a call that cannot be timed: the winner, if there is one.
     Server known(Collective collective, uint64_t bytes, Server otherwise) const noexcept;
     // At the end of a call that was timed.
-    void end_turn(uint64_t ns) noexcept { last_.ns = ns; }
+    void end_call(uint64_t begun_ns, uint64_t ended_ns) noexcept;
 
   private:
-    // The last call that was timed. Its ranks' times are not brought together yet.
-    struct TimedCall {
-        base::WatchedTrial* trial = nullptr;
+    // The calls that were timed last. Their ranks' times are not brought together yet.
+    struct TimedRow {
+        RowTrial* trial = nullptr;
         TriedCall tried{};
-        uint8_t candidate = 0;
-        bool is_check = false;
-        uint64_t ns = 0;  // this rank's; 0: an error handler has left the call by longjmp
+        TurnRow row;
     };
-    const base::WatchedTrial& trial_of(Collective collective, uint64_t bytes) const noexcept;
-    ServedBy begin_turn(base::WatchedTrial& trial, const TriedCall& tried, bool is_check) noexcept;
+    const RowTrial& trial_of(Collective collective, uint64_t bytes) const noexcept;
+    ServedBy begin_turn() noexcept;
     void bring_times_together(Call call, MPI_Comm comm) noexcept;
-    void judge(const TimedCall& call, uint64_t slowest_ns, MPI_Comm comm) noexcept;
+    void judge(const TimedRow& timed, const RowTimes& slowest, MPI_Comm comm) noexcept;
 
     const ShapeOfComm shape_;
-    base::WatchedTrial trials_[collectives_over_nodes][classes_over_nodes];
-    TimedCall last_;
-    unsigned unfinished_ = 0;  // calls of which no rank has a time
+    RowTrial trials_[collectives_over_nodes][classes_over_nodes];
+    TimedRow last_;
+    unsigned unfinished_ = 0;  // rows of which a call has no time
 };
 
 }  // namespace vecmpi::pipeline

@@ -10,6 +10,7 @@
 #include "pipeline/node/peer_memory.hpp"
 
 using namespace vecmpi;
+using namespace vecmpi::pipeline;
 using namespace vecmpi::pipeline::node;
 
 TEST_CASE("sizes share a trial up to the next power of two, not with what a line carries",
@@ -49,7 +50,7 @@ TEST_CASE("what a trial has found serves communicators of as many ranks", "[node
 }
 
 TEST_CASE("a winner that is much slower in two checks in a row must win again", "[node]") {
-    NodeTrial one;
+    RowTrial one;
     one.trial.award(1);
     one.winner_ns = 100;
     CHECK_FALSE(one.check(390));
@@ -87,7 +88,7 @@ TEST_CASE("memory of a process is read whole, or not at all", "[node]") {
 }
 
 TEST_CASE("winner and rivals meet again, ever more rarely while the winner stays", "[node]") {
-    NodeTrial one;
+    RowTrial one;
     one.trial.award(2);
     CHECK(one.rivals(0b101) == 0b101);  // adopted
     const auto play = [&](uint64_t first, uint64_t second, uint64_t third) {
@@ -103,17 +104,17 @@ TEST_CASE("winner and rivals meet again, ever more rarely while the winner stays
     };
     CHECK(play(100, 130, 900) == 3 + 2 * 2);  // the third is dropped at once
     CHECK(one.trial.winner() == 0);
-    CHECK(one.calls_to_check == NodeTrial::first_check);
+    CHECK(one.calls_to_check == RowTrial::first_check);
     CHECK(one.rivals(0b111) == 0b011);
     CHECK(one.rivals(0b101) == 0b001);
     play(100, 130, 900);
-    CHECK(one.calls_to_check == 4 * NodeTrial::first_check);
+    CHECK(one.calls_to_check == 4 * RowTrial::first_check);
     for (int i = 0; i < 5; ++i) play(100, 130, 900);
-    CHECK(one.calls_to_check == NodeTrial::most_between_checks);
+    CHECK(one.calls_to_check == RowTrial::most_between_checks);
     CHECK(one.rivals(0b101) == 0b101);  // also those who were slow long ago
     play(100, 50, 900);
     CHECK(one.trial.winner() == 1);
-    CHECK(one.calls_to_check == NodeTrial::first_check);
+    CHECK(one.calls_to_check == RowTrial::first_check);
     one.calls_to_check = 2;
     CHECK_FALSE(one.is_check_due());
     CHECK(one.is_check_due());
@@ -170,7 +171,7 @@ TEST_CASE("a row whose call was left by longjmp is as long, and says so", "[node
 }
 
 TEST_CASE("cold rows count once they have taken long", "[node]") {
-    NodeTrial one;
+    RowTrial one;
     TimeOfCall call{1'000'000, base::Trial::Memory::cold};
     for (int rows = 0; rows < 2; ++rows) {
         one.note_cold(call, 4);

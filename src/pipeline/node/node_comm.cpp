@@ -113,7 +113,7 @@ NodeCall NodeComm::begin_call(Call call, MPI_Comm comm, Collective collective,
         staged = staged_.get();
         poll_now_and_then();
     }
-    NodeTrial& one = trials_.of(collective, bytes);
+    RowTrial& one = trials_.of(collective, bytes);
     const unsigned winner = one.trial.winner();
     if (winner == base::Trial::open || one.is_check_due()) [[unlikely]]
         return begin_turn(staged, collective, bytes);

@@ -115,7 +115,7 @@ class NodeComm {
     RowTimes slowest_of_all(const RowTimes& own) noexcept;
     void end_row(Collective collective) noexcept;
     bool meet(Collective collective, size_t bytes) noexcept;
-    static unsigned default_of(const NodeTrial& one, unsigned candidates) noexcept;
+    static unsigned default_of(const RowTrial& one, unsigned candidates) noexcept;
     uint64_t begin(OneWay kind) noexcept;
     void end(OneWay kind) noexcept;
     static void await(const kernels::Line& line, uint64_t sequence) noexcept;

@@ -53,14 +53,6 @@ FoundOnNode measured_before(int ranks) noexcept {
 
 }  // namespace
 
-void NodeTrial::note_cold(TimeOfCall& call, unsigned calls) noexcept {
-    constexpr uint64_t most_ns = 8'000'000;
-    if (cold_ns >= most_ns)
-        call.memory = Trial::Memory::warm;
-    else
-        cold_ns += call.ns * calls;
-}
-
 void NodeTrials::adopt(const FoundTransports& found) noexcept {
     for (size_t c = 0; c < number_of_collectives; ++c)
         for (size_t of = 0; of < size_classes; ++of)

@@ -12,7 +12,7 @@
 #include "base/api/profile.hpp"
 #include "base/api/trial.hpp"
 #include "kernels/api.hpp"
-#include "turn_row.hpp"
+#include "pipeline/turn_row.hpp"
 
 namespace vecmpi::pipeline::node {
 
@@ -40,30 +40,16 @@ struct FoundOnNode {
 };
 static_assert(std::is_trivially_copyable_v<FoundOnNode>);
 
-struct NodeTrial : base::WatchedTrial {
-    Pace pace = Pace::unknown;  // with gaps from the first warm row that has some
-    uint64_t cold_ns = 0;       // of cold rows that did not count
-
-    // A row of so many calls was cold. It counts after all where cold rows have taken long: some
-    // libraries take fresh memory in every call.
-    void note_cold(TimeOfCall& call, unsigned calls) noexcept;
-    bool check(uint64_t ns) noexcept {
-        const bool begins_anew = WatchedTrial::check(ns);
-        if (begins_anew) pace = Pace::unknown;
-        return begins_anew;
-    }
-};
-
 class NodeTrials {
   public:
-    NodeTrial& of(Collective collective, size_t bytes) noexcept {
+    RowTrial& of(Collective collective, size_t bytes) noexcept {
         return trials_[static_cast<size_t>(collective)][size_class(bytes)];
     }
     // Nothing is tried that was found before.
     void adopt(const FoundTransports& found) noexcept;
 
   private:
-    NodeTrial trials_[number_of_collectives][size_classes];
+    RowTrial trials_[number_of_collectives][size_classes];
 };
 
 // What this process has found on communicators of so many ranks of its node, and what the host's

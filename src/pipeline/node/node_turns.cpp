@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Turns of a trial on one node: all ranks begin them together, are timed, and judge alike.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -12,12 +10,6 @@
 namespace vecmpi::pipeline::node {
 
 namespace {
-
-uint64_t faults_of_thread() noexcept {
-    rusage usage{};
-    getrusage(RUSAGE_THREAD, &usage);
-    return static_cast<uint64_t>(usage.ru_minflt);
-}
 
 // A handler of the program may have freed the communicator.
 void end_turn_of_node(const TimedTurn& turn) noexcept {
@@ -95,7 +87,7 @@ bool NodeComm::meet(Collective collective, size_t bytes) noexcept {
 }
 
 // What a call takes that is not tried, and not decided.
-unsigned NodeComm::default_of(const NodeTrial& one, unsigned candidates) noexcept {
+unsigned NodeComm::default_of(const RowTrial& one, unsigned candidates) noexcept {
     if (one.trial.winner() != base::Trial::open) return one.trial.winner();
     return one.last_winner != base::Trial::open
                ? one.last_winner
@@ -105,7 +97,7 @@ unsigned NodeComm::default_of(const NodeTrial& one, unsigned candidates) noexcep
 NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
                               size_t bytes) noexcept {
     Trials& trials = turns_[static_cast<size_t>(collective)];
-    NodeTrial& one = trials_.of(collective, bytes);
+    RowTrial& one = trials_.of(collective, bytes);
     base::Trial& trial = one.trial;
     TurnRow& row = trials.row;
     const unsigned candidates = candidates_for(collective, bytes);
@@ -182,24 +174,12 @@ void NodeComm::end_row(Collective collective) noexcept {
         return;
     }
     const size_t bytes = trials.row_bytes;
-    NodeTrial& one = trials_.of(collective, bytes);
+    RowTrial& one = trials_.of(collective, bytes);
     if (row.is_check) {
         count(Counter::trials_again, one.check(all.first_ns));
         return;
     }
-    const Pace seen = pace_of(all, row.counted);
-    const Pace pace = one.pace == Pace::unknown ? seen : one.pace;
-    TimeOfCall call = time_of(all, row.counted, pace);
-    if (call.memory == base::Trial::Memory::cold) one.note_cold(call, row.begun);
-    if (call.memory == base::Trial::Memory::warm) {
-        one.pace = pace;
-        // What was found so far is the time of something else.
-        if (pace == Pace::without_gaps && seen == Pace::with_gaps) {
-            one.pace = Pace::with_gaps;
-            return one.trial.reopen();
-        }
-    }
-    if (!one.trial.note(row.candidate, call.ns, call.memory)) return;
+    if (!one.note(row, all)) return;
     const base::Trial::Times times = one.trial.least();
     one.trial.judge(times);
     if (one.trial.winner() == base::Trial::open) return;

@@ -7,7 +7,10 @@
 
 #include "base/api/trial.hpp"
 
-namespace vecmpi::pipeline::node {
+namespace vecmpi::pipeline {
+
+// Page faults of this thread so far, without those that read a file.
+uint64_t faults_of_thread() noexcept;
 
 // How a program calls a collective: with work of its own between the calls, or one after the other.
 enum class Pace : uint8_t { unknown, with_gaps, without_gaps };
@@ -52,4 +55,22 @@ Pace pace_of(const RowTimes& row, unsigned counted) noexcept;
 // be missing.
 TimeOfCall time_of(const RowTimes& row, unsigned counted, Pace pace) noexcept;
 
-}  // namespace vecmpi::pipeline::node
+// A trial whose turns are rows, one after the other. Equal on all ranks.
+struct RowTrial : base::WatchedTrial {
+    Pace pace = Pace::unknown;  // with gaps from the first warm row that has some
+    uint64_t cold_ns = 0;       // of cold rows that did not count
+
+    // A row and what the slowest ranks saw of it; no time is missing. True where this has ended the
+    // round.
+    bool note(const TurnRow& row, const RowTimes& slowest) noexcept;
+    // A row of so many calls was cold. It counts after all where cold rows have taken long: some
+    // libraries take fresh memory in every call.
+    void note_cold(TimeOfCall& call, unsigned calls) noexcept;
+    bool check(uint64_t ns) noexcept {
+        const bool begins_anew = WatchedTrial::check(ns);
+        if (begins_anew) pace = Pace::unknown;
+        return begins_anew;
+    }
+};
+
+}  // namespace vecmpi::pipeline

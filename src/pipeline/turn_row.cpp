@@ -2,9 +2,11 @@
 // What a row of calls shows.
 #include "turn_row.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 
-namespace vecmpi::pipeline::node {
+namespace vecmpi::pipeline {
 
 namespace {
 
@@ -16,6 +18,12 @@ base::Trial::Memory memory_of(uint64_t faults, uint64_t ns) noexcept {
 }
 
 }  // namespace
+
+uint64_t faults_of_thread() noexcept {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return static_cast<uint64_t>(usage.ru_minflt);
+}
 
 RowTimes slowest(const RowTimes& a, const RowTimes& b) noexcept {
     return {std::max(a.first_ns, b.first_ns), std::max(a.second_ns, b.second_ns),
@@ -60,4 +68,29 @@ TimeOfCall time_of(const RowTimes& row, unsigned counted, Pace pace) noexcept {
     return {row.second_ns / counted, memory_of(row.faults, row.first_ns + row.second_ns)};
 }
 
-}  // namespace vecmpi::pipeline::node
+void RowTrial::note_cold(TimeOfCall& call, unsigned calls) noexcept {
+    constexpr uint64_t most_ns = 8'000'000;
+    if (cold_ns >= most_ns)
+        call.memory = base::Trial::Memory::warm;
+    else
+        cold_ns += call.ns * calls;
+}
+
+bool RowTrial::note(const TurnRow& row, const RowTimes& slowest) noexcept {
+    const Pace seen = pace_of(slowest, row.counted);
+    const Pace taken = pace == Pace::unknown ? seen : pace;
+    TimeOfCall call = time_of(slowest, row.counted, taken);
+    if (call.memory == base::Trial::Memory::cold) note_cold(call, row.begun);
+    if (call.memory == base::Trial::Memory::warm) {
+        pace = taken;
+        // What was found so far is the time of something else.
+        if (taken == Pace::without_gaps && seen == Pace::with_gaps) {
+            pace = Pace::with_gaps;
+            trial.reopen();
+            return false;
+        }
+    }
+    return trial.note(row.candidate, call.ns, call.memory);
+}
+
+}  // namespace vecmpi::pipeline
