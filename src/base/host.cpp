@@ -78,8 +78,7 @@ HostView look(const CpuChoice& listed) {
     if (unknown) host.numa_node.clear();
     if (listed.cpus.empty()) return host;
     const int cpu = listed_cpu(listed, host.local_rank);
-    const bool is_in_mask = std::binary_search(host.cpus.begin(), host.cpus.end(), cpu);
-    if (!is_in_mask && !may_run_on(cpu, host.cpus)) host.refused_cpu = cpu;
+    if (!is_in_mask(host, cpu) && !may_run_on(cpu, host.cpus)) host.refused_cpu = cpu;
     return host;
 }
 

@@ -8,12 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "base/api/settings.hpp"
+#include "base/api/placement.hpp"
 
 namespace vecmpi::base {
 
 // The CPU that the user's list, which is not empty, gives to a local rank.
 int listed_cpu(const CpuChoice& choice, int local_rank) noexcept;
+bool is_in_mask(const HostView& host, int cpu) noexcept;
 
 // What a launcher says of a process's place.
 struct LauncherView {

@@ -12,6 +12,10 @@ int listed_cpu(const CpuChoice& choice, int local_rank) noexcept {
     return choice.cpus[static_cast<size_t>(local_rank) % choice.cpus.size()];
 }
 
+bool is_in_mask(const HostView& host, int cpu) noexcept {
+    return std::find(host.cpus.begin(), host.cpus.end(), cpu) != host.cpus.end();
+}
+
 namespace {
 
 // How ranks share the CPUs of one affinity mask.
@@ -78,10 +82,6 @@ int last_free_cpu(const HostView& host, int sharing) {
     std::vector<int> cpus = near_cpus(host, sharing);
     size_t from_end = static_cast<size_t>(place_in_mask(host, sharing));
     return cpus[cpus.size() - 1 - std::min(from_end, cpus.size() - 1)];
-}
-
-bool is_in_mask(const HostView& host, int cpu) noexcept {
-    return std::find(host.cpus.begin(), host.cpus.end(), cpu) != host.cpus.end();
 }
 
 // Does the list give the same CPU to another local rank?

@@ -69,11 +69,11 @@ void compare(Collective collective, uint64_t winner, MPI_Comm comm) noexcept {
 // A handler of the program may have freed the communicator.
 void end_turn_over_nodes(const TimedTurn& turn) noexcept {
     if (turn.epoch == private_comms_epoch())
-        static_cast<TrialsOverNodes*>(turn.whose)->end_call(turn.begun_ns, monotonic_ns());
+        static_cast<TrialsOverNodes*>(turn.whose)->row_under_way().end_call_now(turn.begun_ns);
 }
 
 // As on a node (node/node_turns.cpp): the longer a call, the less its neighbours matter.
-constexpr uint8_t calls_in_row(const TriedCall& tried) noexcept { return tried.is_long ? 1 : 8; }
+constexpr unsigned calls_in_row(const TriedCall& tried) noexcept { return tried.is_long ? 1 : 8; }
 
 }  // namespace
 
@@ -90,19 +90,13 @@ TrialsOverNodes::TrialsOverNodes(const ShapeOfComm& shape, const FoundOverNodes&
             if (found[c][of] != Trial::open) trials_[c][of].trial.award(found[c][of]);
 }
 
-const RowTrial& TrialsOverNodes::trial_of(Collective collective, uint64_t bytes) const noexcept {
+RowTrial& TrialsOverNodes::trial_of(Collective collective, uint64_t bytes) noexcept {
     return trials_[static_cast<size_t>(collective)][class_of(bytes)];
 }
 
-Server TrialsOverNodes::known(Collective collective, uint64_t bytes,
-                              Server otherwise) const noexcept {
+Server TrialsOverNodes::known(Collective collective, uint64_t bytes, Server otherwise) noexcept {
     const unsigned winner = trial_of(collective, bytes).trial.winner();
     return winner == Trial::open ? otherwise : static_cast<Server>(winner);
-}
-
-void TrialsOverNodes::end_call(uint64_t begun_ns, uint64_t ended_ns) noexcept {
-    last_.row.end_call(begun_ns, ended_ns);
-    if (last_.row.needs_faults()) last_.row.note_faults(faults_of_thread());
 }
 
 // One more call of the row.
@@ -114,7 +108,7 @@ ServedBy TrialsOverNodes::begin_turn() noexcept {
 }
 
 ServedBy TrialsOverNodes::begin_call(const TriedCall& tried, MPI_Comm comm) noexcept {
-    auto& one = const_cast<RowTrial&>(trial_of(tried.collective, tried.bytes));
+    RowTrial& one = trial_of(tried.collective, tried.bytes);
     Trial& trial = one.trial;
     const auto winner = [&trial]() noexcept {
         return ServedBy{static_cast<Server>(trial.winner())};
@@ -133,23 +127,12 @@ ServedBy TrialsOverNodes::begin_call(const TriedCall& tried, MPI_Comm comm) noex
         if (trial.winner() != Trial::open) return winner();
     } else {
         if (!one.is_check_due()) return winner();
-        one.calls_to_check = one.between_checks;
-        one.last_winner = static_cast<uint8_t>(trial.winner());
-        const unsigned rivals = one.rivals(tried.candidates);
-        is_check = std::popcount(rivals) < 2;
-        if (!is_check) {
-            trial.begin_rematch(rivals);
-            one.pace = Pace::unknown;
-        }
+        is_check = !one.begin_rematch(tried.candidates);
     }
     bring_times_together(tried.call, comm);
     // The row before may have decided.
     if (!is_check && trial.winner() != Trial::open) return winner();
-    last_ = {&one, tried, {}};
-    last_.row.is_check = is_check;
-    last_.row.candidate = static_cast<uint8_t>(is_check ? trial.winner() : trial.next());
-    last_.row.length = is_check ? uint8_t{1} : calls_in_row(tried);
-    last_.row.faults_before = faults_of_thread();
+    last_ = {&one, tried, one.begin_row(is_check, calls_in_row(tried))};
     return begin_turn();
 }
 
@@ -172,24 +155,15 @@ void TrialsOverNodes::bring_times_together(Call call, MPI_Comm comm) noexcept {
 
 void TrialsOverNodes::judge(const TimedRow& timed, const RowTimes& slowest,
                             MPI_Comm comm) noexcept {
-    RowTrial& one = *timed.trial;
-    if (timed.row.is_check) return count(Counter::trials_again, one.check(slowest.first_ns));
-    if (!one.note(timed.row, slowest)) return;
-    const Trial::Times times = one.trial.least();
-    one.trial.judge(times);
-    if (one.trial.winner() == Trial::open) return;
-    if (settings().trials == TrialMode::shuffle) one.shuffle(timed.tried.candidates);
-    const unsigned winner = one.trial.winner();
-    if (is_checked(settings().trials)) compare(timed.tried.collective, winner, comm);
-    const bool is_new = winner != one.last_winner;
-    if (settings().trials != TrialMode::shuffle) one.decided();
-    count(Counter::trials);
-    count(Counter::trials_cost_ns, one.trial.cost(times) * timed.row.length);
-    if (!is_new) return;
-    remember(shape_, timed.tried, winner);
+    const auto decision =
+        timed.trial->end_row(timed.row, slowest, timed.tried.candidates, settings().trials);
+    if (!decision) return;
+    if (is_checked(settings().trials)) compare(timed.tried.collective, decision->winner, comm);
+    if (!decision->is_new) return;
+    remember(shape_, timed.tried, decision->winner);
     int rank = 0;
     real.Comm_rank(comm, &rank);
-    if (rank == 0) show(shape_, timed.tried, times, winner);
+    if (rank == 0) show(shape_, timed.tried, decision->times, decision->winner);
 }
 
 }  // namespace vecmpi::pipeline

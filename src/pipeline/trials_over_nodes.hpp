@@ -61,9 +61,9 @@ class TrialsOverNodes {
     // program's, and the call is timed.
     ServedBy begin_call(const TriedCall& tried, MPI_Comm comm) noexcept;
     // Who serves a call that cannot be timed: the winner, if there is one.
-    Server known(Collective collective, uint64_t bytes, Server otherwise) const noexcept;
-    // At the end of a call that was timed.
-    void end_call(uint64_t begun_ns, uint64_t ended_ns) noexcept;
+    Server known(Collective collective, uint64_t bytes, Server otherwise) noexcept;
+    // Its call ends at the end of a call that was timed.
+    TurnRow& row_under_way() noexcept { return last_.row; }
 
   private:
     // The calls that were timed last. Their ranks' times are not brought together yet.
@@ -72,7 +72,7 @@ class TrialsOverNodes {
         TriedCall tried{};
         TurnRow row;
     };
-    const RowTrial& trial_of(Collective collective, uint64_t bytes) const noexcept;
+    RowTrial& trial_of(Collective collective, uint64_t bytes) noexcept;
     ServedBy begin_turn() noexcept;
     void bring_times_together(Call call, MPI_Comm comm) noexcept;
     void judge(const TimedRow& timed, const RowTimes& slowest, MPI_Comm comm) noexcept;

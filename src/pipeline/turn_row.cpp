@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace vecmpi::pipeline {
 
@@ -53,6 +54,11 @@ void TurnRow::note_faults(uint64_t faults_now) noexcept {
     if (ended == 1) first_faults = faults;
 }
 
+void TurnRow::end_call_now(uint64_t begun_ns) noexcept {
+    end_call(begun_ns, monotonic_ns());
+    if (needs_faults()) note_faults(faults_of_thread());
+}
+
 RowTimes TurnRow::times() const noexcept {
     const bool has_gaps = 2 * gaps_ns > second_ns;
     return {first_ns, second_ns, has_gaps, first_faults, faults, uint64_t{begun} - ended};
@@ -91,6 +97,44 @@ bool RowTrial::note(const TurnRow& row, const RowTimes& slowest) noexcept {
         }
     }
     return trial.note(row.candidate, call.ns, call.memory);
+}
+
+std::optional<RowTrial::Decision> RowTrial::end_row(const TurnRow& row, const RowTimes& slowest,
+                                                    unsigned candidates, TrialMode mode) noexcept {
+    if (row.is_check) {
+        count(Counter::trials_again, check(slowest.first_ns));
+        return std::nullopt;
+    }
+    if (!note(row, slowest)) return std::nullopt;
+    Decision decision{base::Trial::open, false, trial.least()};
+    trial.judge(decision.times);
+    if (trial.winner() == base::Trial::open) return std::nullopt;
+    if (mode == TrialMode::shuffle) shuffle(candidates);
+    decision.winner = trial.winner();
+    decision.is_new = decision.winner != last_winner;
+    if (mode != TrialMode::shuffle) decided();
+    count(Counter::trials);
+    count(Counter::trials_cost_ns, trial.cost(decision.times) * row.length);
+    return decision;
+}
+
+bool RowTrial::begin_rematch(unsigned candidates) noexcept {
+    calls_to_check = between_checks;
+    last_winner = static_cast<uint8_t>(trial.winner());
+    const unsigned near = rivals(candidates);
+    if (std::popcount(near) < 2) return false;
+    trial.begin_rematch(near);
+    pace = Pace::unknown;
+    return true;
+}
+
+TurnRow RowTrial::begin_row(bool is_check, unsigned length) noexcept {
+    TurnRow row;
+    row.is_check = is_check;
+    row.candidate = static_cast<uint8_t>(is_check ? trial.winner() : trial.next());
+    row.length = static_cast<uint8_t>(is_check ? 1 : length);
+    row.faults_before = faults_of_thread();
+    return row;
 }
 
 }  // namespace vecmpi::pipeline

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls in a row that one candidate of a trial serves, and what they show. Knows no MPI and reads
-// no clock.
+// Calls in a row that one candidate of a trial serves, and what they show. Knows no MPI. Clock
+// and page faults are read in end_call_now() and RowTrial::begin_row() only.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "base/api.hpp"
 #include "base/api/trial.hpp"
 
 namespace vecmpi::pipeline {
@@ -40,6 +42,8 @@ struct TurnRow {
     void end_call(uint64_t begun_ns, uint64_t ended_ns) noexcept;
     bool needs_faults() const noexcept { return ended == 1 || ended == length; }
     void note_faults(uint64_t faults_now) noexcept;
+    // The call that began then ends now, on this thread.
+    void end_call_now(uint64_t begun_ns) noexcept;
     RowTimes times() const noexcept;
 };
 
@@ -60,12 +64,24 @@ struct RowTrial : base::WatchedTrial {
     Pace pace = Pace::unknown;  // with gaps from the first warm row that has some
     uint64_t cold_ns = 0;       // of cold rows that did not count
 
-    // A row and what the slowest ranks saw of it; no time is missing. True where this has ended the
-    // round.
-    bool note(const TurnRow& row, const RowTimes& slowest) noexcept;
+    // A row and what the slowest ranks saw of it; no time is missing. What it has decided, if it
+    // has. Counts for the report.
+    struct Decision {
+        unsigned winner;
+        bool is_new;  // another one than before
+        base::Trial::Times times;
+    };
+    std::optional<Decision> end_row(const TurnRow& row, const RowTimes& slowest,
+                                    unsigned candidates, TrialMode mode) noexcept;
+    // A check is due. False where no rival is worth a rematch: the winner alone may be timed.
+    bool begin_rematch(unsigned candidates) noexcept;
+    // Of the winner if it is a check, else of whose turn it is.
+    TurnRow begin_row(bool is_check, unsigned length) noexcept;
     // A row of so many calls was cold. It counts after all where cold rows have taken long: some
     // libraries take fresh memory in every call.
     void note_cold(TimeOfCall& call, unsigned calls) noexcept;
+    // True where this has ended the round.
+    bool note(const TurnRow& row, const RowTimes& slowest) noexcept;
     bool check(uint64_t ns) noexcept {
         const bool begins_anew = WatchedTrial::check(ns);
         if (begins_anew) pace = Pace::unknown;

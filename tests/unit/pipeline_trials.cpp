@@ -43,7 +43,7 @@ struct CommOverNodes {
 
     // Of a call that begins as the one before ends.
     void end(uint64_t ns) {
-        trials.end_call(now_ns, now_ns + ns);
+        trials.row_under_way().end_call(now_ns, now_ns + ns);
         now_ns += ns;
     }
 

@@ -105,15 +105,9 @@ NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
                           settings().trials != TrialMode::off;
     const bool is_of_row = row.begun != 0 && size_class(trials.row_bytes) == size_class(bytes);
     if (trial.winner() != base::Trial::open) {
-        one.calls_to_check = one.between_checks;
-        one.last_winner = static_cast<uint8_t>(trial.winner());
-        const unsigned rivals = is_tried ? one.rivals(candidates) : 0;
-        if (std::popcount(rivals) > 1) {
-            trial.begin_rematch(rivals);
-            one.pace = Pace::unknown;
-        } else if (is_tried && !(is_of_row && row.is_check)) {
-            one.calls_to_check = 1;  // the next call shows what this one took
-        }
+        const bool meets_rivals = one.begin_rematch(is_tried ? candidates : 0);
+        // The next call shows what this one took.
+        if (!meets_rivals && is_tried && !(is_of_row && row.is_check)) one.calls_to_check = 1;
     } else if (!trial.has_begun()) {
         trial.admit(candidates, bytes < long_bytes ? base::Trial::Calls::are_short
                                                    : base::Trial::Calls::are_long);
@@ -128,10 +122,7 @@ NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
         const bool is_decided = trial.winner() != base::Trial::open;
         if (!have_met || ends_check || is_check != is_decided)
             return call_by(default_of(one, candidates), staged);
-        row.is_check = is_check;
-        row.candidate = static_cast<uint8_t>(is_check ? trial.winner() : trial.next());
-        row.length = static_cast<uint8_t>(is_check ? 1 : calls_in_row(bytes));
-        row.faults_before = faults_of_thread();
+        row = one.begin_row(is_check, calls_in_row(bytes));
         trials.row_bytes = bytes;
     }
     row.begin_call();
@@ -175,24 +166,13 @@ void NodeComm::end_row(Collective collective) noexcept {
     }
     const size_t bytes = trials.row_bytes;
     RowTrial& one = trials_.of(collective, bytes);
-    if (row.is_check) {
-        count(Counter::trials_again, one.check(all.first_ns));
-        return;
-    }
-    if (!one.note(row, all)) return;
-    const base::Trial::Times times = one.trial.least();
-    one.trial.judge(times);
-    if (one.trial.winner() == base::Trial::open) return;
-    if (settings().trials == TrialMode::shuffle) one.shuffle(candidates_for(collective, bytes));
-    const unsigned winner = one.trial.winner();
-    if (is_checked(settings().trials)) compare_choice(collective, winner);
-    const bool is_new = winner != one.last_winner;
-    if (settings().trials != TrialMode::shuffle) one.decided();
-    count(Counter::trials);
-    count(Counter::trials_cost_ns, one.trial.cost(times) * row.length);
-    if (!is_new) return;
-    remember_transport(ranks(), collective, bytes, winner);
-    if (rank() == 0) show_trial({collective, bytes, times, winner});
+    const auto decision =
+        one.end_row(row, all, candidates_for(collective, bytes), settings().trials);
+    if (!decision) return;
+    if (is_checked(settings().trials)) compare_choice(collective, decision->winner);
+    if (!decision->is_new) return;
+    remember_transport(ranks(), collective, bytes, decision->winner);
+    if (rank() == 0) show_trial({collective, bytes, decision->times, decision->winner});
 }
 
 // For who looks for an error of ours.
@@ -206,9 +186,7 @@ void NodeComm::compare_choice(Collective collective, unsigned winner) noexcept {
 
 // Tells nobody: an error handler may have left the call before.
 void NodeComm::end_turn(const TimedTurn& turn) noexcept {
-    TurnRow& row = turns_[static_cast<size_t>(turn.collective)].row;
-    row.end_call(turn.begun_ns, monotonic_ns());
-    if (row.needs_faults()) row.note_faults(faults_of_thread());
+    turns_[static_cast<size_t>(turn.collective)].row.end_call_now(turn.begun_ns);
 }
 
 }  // namespace vecmpi::pipeline::node

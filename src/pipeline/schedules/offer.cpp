@@ -52,8 +52,9 @@ ChoiceFacts facts_of(const CollectiveForm& form, const Asked& asked,
 // The model's choice, unless a trial has shown, or shows, what is fastest.
 ServedBy served_by(const CollectiveForm& form, const Asked& asked, const Choice& choice,
                    PrivateComm& comm) noexcept {
-    const Server by_model =
-        is_algorithm_of(asked.collective, choice.path) ? Server::ours : Server::library;
+    const Server by_model = is_algorithm_of(asked.collective, choice.path) ? Server::ours
+                            : choice.may_be_cut                            ? Server::segments
+                                                                           : Server::library;
     if (!choice.is_open) return {by_model};
     if (form.kind != CollectiveForm::Kind::blocking || settings().trials == TrialMode::off)
         return {comm.trials().known(asked.collective, asked.bytes, by_model)};
