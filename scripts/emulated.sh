@@ -14,6 +14,8 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$top" || exit 1
 # shellcheck source=scripts/packages.sh
 . scripts/packages.sh
+# shellcheck source=scripts/sources.sh
+. scripts/sources.sh
 
 x86_cpus=(qemu64:scalar Conroe:scalar Nehalem:sse4 Haswell:avx2)
 arm_cpus=(cortex-a72 sve-128 sve-256 sve-512 sve-2048)
@@ -120,8 +122,19 @@ on_arm() {
     counted
 }
 
+# The one library that it links whose code is not the same on all machines.
+boost_context_of_arm() {
+    local version
+    version=$(dpkg-query -W -f '${Depends}' libboost-context-dev | grep -o 'libboost-context[0-9.]*-dev') || return 1
+    fetch_foreign_package arm64 "$version" "$build/arm64" >&2 || return 1
+    find "$build/arm64" -name libboost_context.a
+}
+
 arm_library() {
-    if build_target "$build/aarch64" vecmpi "-DCMAKE_TOOLCHAIN_FILE=$top/cmake/aarch64.cmake"; then
+    local context
+    context=$(boost_context_of_arm)
+    if [[ -n $context ]] && build_target "$build/aarch64" vecmpi \
+        "-DCMAKE_TOOLCHAIN_FILE=$top/cmake/aarch64.cmake" "-DVECMPI_BOOST_CONTEXT=$context"; then
         result 'aarch64 libvecmpi.so' 0 links
     else
         result 'aarch64 libvecmpi.so' 1 FAILED

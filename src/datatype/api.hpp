@@ -70,15 +70,16 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
 
 // ---- buffers of collectives --------------------------------------------------------------------
 
-// While it lives, a blocking collective of ours uses the type. The program may free the type
+// While it lives, a collective of ours uses the type. The program may free the type
 // meanwhile in another thread, and "any communication that is currently using this datatype will
 // complete normally" (MPI 4.0, 5.1.9). Then the destructor gives the handle back.
 class TypeInUse {
   public:
     explicit TypeInUse(MPI_Datatype type) noexcept;
+    TypeInUse(TypeInUse&& other) noexcept
+        : type_(other.type_), is_noted_(std::exchange(other.is_noted_, false)) {}
+    TypeInUse& operator=(TypeInUse&&) = delete;
     ~TypeInUse();
-    TypeInUse(const TypeInUse&) = delete;
-    TypeInUse& operator=(const TypeInUse&) = delete;
 
   private:
     MPI_Datatype type_;

@@ -21,7 +21,7 @@ FOLDERS = {
     "requests": ("offload",),
     "post": ("pipeline", "pipeline::node"),
     "collective": ("pipeline", "pipeline::node"),
-    "persistent": ("pipeline",),
+    "persistent": ("pipeline", "pipeline::node"),
 }
 
 

@@ -16,7 +16,7 @@ CLASSES = {
     "post": (0, 2, ("for_each", "scatters", "neighbors")),
     "twin": (1, 1, ()),
     "collective": (1, 3, ("for_each", "scatters", "neighbors")),
-    "persistent": (0, 1, ()),
+    "persistent": (0, 2, ()),
     "requests": (1, 1, ("blocks",)),
     "hook": (0, 0, ("always", "messages", "blocks", "plans", "calls_back")),
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "argument_lists.hpp"
@@ -116,6 +117,17 @@ template <class Operation, class... A>
             *argument<Parameters<Operation>::members - 1>(a...) = MPI_MESSAGE_NULL;
 }
 
+// The one on a node is asked first. What follows the paths' parameters is a request, or `info`.
+template <auto pipeline_path, auto node_path, class... A>
+[[gnu::always_inline]] inline std::optional<int> serve_by_paths(
+    const pipeline::CollectiveForm& form, A... a) noexcept {
+    std::optional<int> served;
+    if constexpr (is_named<node_path>) served = FirstArguments<node_path>::call(form, a...);
+    if constexpr (is_named<pipeline_path>)
+        if (!served) served = FirstArguments<pipeline_path>::call(form, a...);
+    return served;
+}
+
 // Asked before the engine: a function of src/pipeline, one of src/pipeline/node before that. Both
 // may decline.
 template <class F, auto pipeline_path = none, auto node_path = none>
@@ -132,13 +144,11 @@ struct Post : Served<F> {
         MPI_Request* request = last_argument(a...);
         if constexpr (has_path)
             if (is_called_by_library()) return (real.*F::real_function)(a...);
-        if constexpr (is_named<node_path>)
-            if (const auto served = FirstArguments<node_path>::call(F::call, request, a...))
-                return *served;
-        if constexpr (is_named<pipeline_path>) {
+        if constexpr (has_path) {
             const pipeline::CollectiveForm form{
                 F::call, pipeline::CollectiveForm::Kind::nonblocking, request};
-            if (const auto served = FirstArguments<pipeline_path>::call(form, a...)) return *served;
+            if (const auto served = serve_by_paths<pipeline_path, node_path>(form, a...))
+                return *served;
         }
         if (lacks_message<F>(a...) || offload::is_reentrant())
             return (real.*F::real_function)(a...);
@@ -207,7 +217,8 @@ struct BlockingCollective : Served<F> {
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) {
         if constexpr (is_named<node_path>) {
-            if (const auto served = node_path(F::call, a...)) return *served;
+            if (const auto served = node_path(pipeline::CollectiveForm{F::call}, a...))
+                return *served;
             // What follows may be timed, as our paths are.
             const pipeline::Turn turn(pipeline::take_turn_of_others());
             return serve_elsewhere(a...);
@@ -243,7 +254,7 @@ struct BlockingCollective : Served<F> {
 
 // ---- calls that make persistent requests --------------------------------------------------------
 
-template <class F, auto pipeline_path = none>
+template <class F, auto pipeline_path = none, auto node_path = none>
 struct Persistent : Served<F> {
     static constexpr When when = When::running;
     static constexpr bool plans = true;
@@ -251,10 +262,11 @@ struct Persistent : Served<F> {
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) noexcept {
         MPI_Request* request = last_argument(a...);
-        if constexpr (is_named<pipeline_path>) {  // which is not told of `info`, the last parameter
+        if constexpr (is_named<pipeline_path> || is_named<node_path>) {
             const pipeline::CollectiveForm form{F::call, pipeline::CollectiveForm::Kind::persistent,
                                                 request};
-            if (const auto served = FirstArguments<pipeline_path>::call(form, a...)) return *served;
+            if (const auto served = serve_by_paths<pipeline_path, node_path>(form, a...))
+                return *served;
         }
         if (offload::is_reentrant()) return (real.*F::real_function)(a...);
         int error;

@@ -11,16 +11,9 @@
 
 #include "offload/api.hpp"
 #include "offload/api/comm_table.hpp"
+#include "pipeline/api/form.hpp"
 
 namespace vecmpi::pipeline {
-
-// The form in which a program asks for a collective.
-struct CollectiveForm {
-    enum class Kind : uint8_t { blocking, nonblocking, persistent };
-    Call call;
-    Kind kind = Kind::blocking;
-    MPI_Request* request = nullptr;  // nonblocking, persistent
-};
 
 // Each serves one call whole and returns its error code. Or it declines before it touched data: it
 // returns nothing. All ranks of the communicator decide alike, by what is equal on all of them:

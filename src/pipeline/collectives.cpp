@@ -10,10 +10,6 @@
 namespace vecmpi::pipeline {
 
 namespace {
-bool is_blocking(const CollectiveForm& form) noexcept {
-    return form.kind == CollectiveForm::Kind::blocking;
-}
-
 // Where no schedule serves the collective, no segments do. A blocking call may still have to make
 // the private communicator that a nonblocking one wanted.
 bool only_library_is_left(Collective collective, Decline& decline) noexcept {
@@ -22,7 +18,7 @@ bool only_library_is_left(Collective collective, Decline& decline) noexcept {
 
 bool asks_for_segments(const CollectiveForm& form, const std::optional<int>& served,
                        const Decline& decline) noexcept {
-    return !served && is_blocking(form) && !decline.is_librarys();
+    return !served && form.is_blocking() && !decline.is_librarys();
 }
 }  // namespace
 
@@ -38,7 +34,7 @@ std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, vo
     if (!is_user_op(op) && only_library_is_left(Collective::allreduce, decline))
         return decline.count_unless({});
     std::optional<int> rc;
-    if (is_blocking(form))
+    if (form.is_blocking())
         rc = small_allreduce_over_nodes(form.call, sendbuf, recvbuf, count, datatype, op, comm,
                                         decline);
     if (!rc && !decline.is_librarys())

@@ -145,8 +145,9 @@ std::optional<int> asked_in(const pipeline::CollectiveForm& form) noexcept {
     fake.form = form;
     return fake.pipeline;
 }
-std::optional<int> asked_on_node(Call call) noexcept {
-    fake.asked_on_node.push_back(call);
+std::optional<int> asked_on_node(const pipeline::CollectiveForm& form) noexcept {
+    fake.asked_on_node.push_back(form.call);
+    fake.form = form;
     return fake.intranode;
 }
 
@@ -154,101 +155,103 @@ std::optional<int> asked_on_node(Call call) noexcept {
 
 namespace pipeline::node {
 
-std::optional<int> barrier(Call call, MPI_Comm) noexcept { return asked_on_node(call); }
-std::optional<int> allreduce(Call call, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op,
-                             MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> barrier(const CollectiveForm& form, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> iallreduce(Call call, MPI_Request*, const void*, void*, MPI_Count, MPI_Datatype,
-                              MPI_Op, MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> allreduce(const CollectiveForm& form, const void*, void*, MPI_Count,
+                             MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> reduce(Call call, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int,
-                          MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> reduce(const CollectiveForm& form, const void*, void*, MPI_Count, MPI_Datatype,
+                          MPI_Op, int, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> reduce_scatter(Call call, const void*, void*, offload::RankArray, MPI_Datatype,
-                                  MPI_Op, MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> reduce_scatter(const CollectiveForm& form, const void*, void*,
+                                  offload::RankArray, MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> reduce_scatter_block(Call call, const void*, void*, MPI_Count, MPI_Datatype,
-                                        MPI_Op, MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> reduce_scatter_block(const CollectiveForm& form, const void*, void*, MPI_Count,
+                                        MPI_Datatype, MPI_Op, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> allgather(Call call, const void*, MPI_Count, MPI_Datatype, void*, MPI_Count,
-                             MPI_Datatype, MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> allgather(const CollectiveForm& form, const void*, MPI_Count, MPI_Datatype,
+                             void*, MPI_Count, MPI_Datatype, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> bcast(Call call, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> bcast(const CollectiveForm& form, void*, MPI_Count, MPI_Datatype, int,
+                         MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> gather(Call call, const void*, MPI_Count, MPI_Datatype, void*, MPI_Count,
-                          MPI_Datatype, int, MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> gather(const CollectiveForm& form, const void*, MPI_Count, MPI_Datatype, void*,
+                          MPI_Count, MPI_Datatype, int, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> scatter(Call call, const void*, MPI_Count, MPI_Datatype, void*, MPI_Count,
-                           MPI_Datatype, int, MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> scatter(const CollectiveForm& form, const void*, MPI_Count, MPI_Datatype, void*,
+                           MPI_Count, MPI_Datatype, int, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> alltoall(Call call, const void*, MPI_Count, MPI_Datatype, void*, MPI_Count,
-                            MPI_Datatype, MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> alltoall(const CollectiveForm& form, const void*, MPI_Count, MPI_Datatype, void*,
+                            MPI_Count, MPI_Datatype, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> gatherv(Call call, const void*, MPI_Count, MPI_Datatype, void*,
+std::optional<int> gatherv(const CollectiveForm& form, const void*, MPI_Count, MPI_Datatype, void*,
                            offload::RankArray, offload::RankArray, MPI_Datatype, int,
                            MPI_Comm) noexcept {
-    return asked_on_node(call);
+    return asked_on_node(form);
 }
-std::optional<int> scatterv(Call call, const void*, offload::RankArray, offload::RankArray,
-                            MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> scatterv(const CollectiveForm& form, const void*, offload::RankArray,
+                            offload::RankArray, MPI_Datatype, void*, MPI_Count, MPI_Datatype, int,
+                            MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> allgatherv(Call call, const void*, MPI_Count, MPI_Datatype, void*,
-                              offload::RankArray, offload::RankArray, MPI_Datatype,
+std::optional<int> allgatherv(const CollectiveForm& form, const void*, MPI_Count, MPI_Datatype,
+                              void*, offload::RankArray, offload::RankArray, MPI_Datatype,
                               MPI_Comm) noexcept {
-    return asked_on_node(call);
+    return asked_on_node(form);
 }
-std::optional<int> alltoallv(Call call, const void*, offload::RankArray, offload::RankArray,
-                             MPI_Datatype, void*, offload::RankArray, offload::RankArray,
-                             MPI_Datatype, MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> alltoallv(const CollectiveForm& form, const void*, offload::RankArray,
+                             offload::RankArray, MPI_Datatype, void*, offload::RankArray,
+                             offload::RankArray, MPI_Datatype, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> alltoallw(Call call, const void*, offload::RankArray, offload::RankArray,
-                             const MPI_Datatype*, void*, offload::RankArray, offload::RankArray,
-                             const MPI_Datatype*, MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> alltoallw(const CollectiveForm& form, const void*, offload::RankArray,
+                             offload::RankArray, const MPI_Datatype*, void*, offload::RankArray,
+                             offload::RankArray, const MPI_Datatype*, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> neighbor_allgather(Call call, const void*, MPI_Count, MPI_Datatype, void*,
-                                      MPI_Count, MPI_Datatype, MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> neighbor_allgather(const CollectiveForm& form, const void*, MPI_Count,
+                                      MPI_Datatype, void*, MPI_Count, MPI_Datatype,
+                                      MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> neighbor_allgatherv(Call call, const void*, MPI_Count, MPI_Datatype, void*,
-                                       offload::RankArray, offload::RankArray, MPI_Datatype,
-                                       MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> neighbor_allgatherv(const CollectiveForm& form, const void*, MPI_Count,
+                                       MPI_Datatype, void*, offload::RankArray, offload::RankArray,
+                                       MPI_Datatype, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> neighbor_alltoall(Call call, const void*, MPI_Count, MPI_Datatype, void*,
-                                     MPI_Count, MPI_Datatype, MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> neighbor_alltoall(const CollectiveForm& form, const void*, MPI_Count,
+                                     MPI_Datatype, void*, MPI_Count, MPI_Datatype,
+                                     MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> neighbor_alltoallv(Call call, const void*, offload::RankArray,
+std::optional<int> neighbor_alltoallv(const CollectiveForm& form, const void*, offload::RankArray,
                                       offload::RankArray, MPI_Datatype, void*, offload::RankArray,
                                       offload::RankArray, MPI_Datatype, MPI_Comm) noexcept {
-    return asked_on_node(call);
+    return asked_on_node(form);
 }
-std::optional<int> neighbor_alltoallw(Call call, const void*, offload::RankArray,
+std::optional<int> neighbor_alltoallw(const CollectiveForm& form, const void*, offload::RankArray,
                                       offload::RankArray, const MPI_Datatype*, void*,
                                       offload::RankArray, offload::RankArray, const MPI_Datatype*,
                                       MPI_Comm) noexcept {
-    return asked_on_node(call);
+    return asked_on_node(form);
 }
-std::optional<int> scan(Call call, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op,
-                        MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> scan(const CollectiveForm& form, const void*, void*, MPI_Count, MPI_Datatype,
+                        MPI_Op, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
-std::optional<int> exscan(Call call, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op,
-                          MPI_Comm) noexcept {
-    return asked_on_node(call);
+std::optional<int> exscan(const CollectiveForm& form, const void*, void*, MPI_Count, MPI_Datatype,
+                          MPI_Op, MPI_Comm) noexcept {
+    return asked_on_node(form);
 }
 
 }  // namespace pipeline::node

@@ -275,14 +275,20 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         CHECK(fake.form.kind == pipeline::CollectiveForm::Kind::persistent);
         CHECK((!fake.run && !fake.posted && seen.direct_calls == 0));
     }
-    SECTION("the node is asked before that, for blocking calls") {
+    SECTION("the node is asked before that") {
         fake.intranode = 29;
         fake.pipeline = 31;
         CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 29);
         CHECK(enter<calls::Barrier>(comm) == 29);
         MPI_Request request = MPI_REQUEST_NULL;
-        CHECK(enter<calls::Ibcast>(&data, 1, MPI_INT, 2, comm, &request) == 31);
-        CHECK(fake.asked_on_node == std::vector{Call::Bcast, Call::Barrier});
+        CHECK(enter<calls::Ibcast>(&data, 1, MPI_INT, 2, comm, &request) == 29);
+        CHECK(fake.form.kind == pipeline::CollectiveForm::Kind::nonblocking);
+        CHECK(enter<calls::Ibarrier>(comm, &request) == 29);
+        CHECK(enter<calls::Barrier_init>(comm, MPI_INFO_NULL, &request) == 29);
+        CHECK(fake.form.kind == pipeline::CollectiveForm::Kind::persistent);
+        CHECK(fake.form.request == &request);
+        CHECK(fake.asked_on_node == std::vector{Call::Bcast, Call::Barrier, Call::Ibcast,
+                                                Call::Ibarrier, Call::Barrier_init});
         fake.reentrant = true;  // other ranks may make this call outside of a callback
         CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 29);
         fake.reentrant = false;

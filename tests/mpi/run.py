@@ -272,7 +272,7 @@ def missing_counts(expected, report):
     """Which events and paths the report has none of, or an empty text."""
     told = json.loads(Path(report).read_text())
     counted = [name for name, event in told["events"].items() if event["count"]]
-    counted += ["path " + row["path"] for row in told["calls"]]
+    counted += [f"path {row['path']} of {row['name']}" for row in told["calls"]]
     missing = [beginning for beginning in expected if not any(name.startswith(beginning) for name in counted)]
     return f"the report has no {', '.join(missing)}" if missing else ""
 

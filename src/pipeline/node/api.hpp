@@ -11,6 +11,7 @@
 
 #include "offload/api.hpp"
 #include "offload/api/comm_table.hpp"
+#include "pipeline/api/form.hpp"
 #include "pipeline/operands.hpp"
 
 namespace vecmpi::pipeline::node {
@@ -20,103 +21,108 @@ namespace vecmpi::pipeline::node {
 // settings, the communicator, how many of these calls came before, and sizes that MPI demands to be
 // equal. Parameters are those of the MPI standard (MPI 4.0, 6). Calls in callbacks are served too:
 // other ranks may make the same call outside of one.
+//
+// The request of a nonblocking or persistent form completes with a job of the engine's. Memory for
+// these is made by a later blocking call, or by the call that makes a persistent request. For calls
+// of the program only: ROMIO makes some when a rank happens to test a request, in another order on
+// each rank.
 
-std::optional<int> barrier(Call call, MPI_Comm comm) noexcept;
+std::optional<int> barrier(const CollectiveForm& form, MPI_Comm comm) noexcept;
 
-std::optional<int> allreduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
-                             MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
+std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                             MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                             MPI_Comm comm) noexcept;
 
-// The request completes with a job of the engine's. For calls of the program only: ROMIO makes some
-// when a rank happens to test a request, in another order on each rank.
-std::optional<int> iallreduce(Call call, MPI_Request* request, const void* sendbuf, void* recvbuf,
-                              MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                              MPI_Comm comm) noexcept;
+std::optional<int> reduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                          MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                          MPI_Comm comm) noexcept;
 
-std::optional<int> reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
-                          MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) noexcept;
+std::optional<int> bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
+                         MPI_Datatype datatype, int root, MPI_Comm comm) noexcept;
 
-std::optional<int> bcast(Call call, void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
-                         MPI_Comm comm) noexcept;
-
-std::optional<int> reduce_scatter(Call call, const void* sendbuf, void* recvbuf,
+std::optional<int> reduce_scatter(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
                                   offload::RankArray recvcounts, MPI_Datatype datatype, MPI_Op op,
                                   MPI_Comm comm) noexcept;
 
-std::optional<int> reduce_scatter_block(Call call, const void* sendbuf, void* recvbuf,
-                                        MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
-                                        MPI_Comm comm) noexcept;
+std::optional<int> reduce_scatter_block(const CollectiveForm& form, const void* sendbuf,
+                                        void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                                        MPI_Op op, MPI_Comm comm) noexcept;
 
-std::optional<int> scan(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
-                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
-std::optional<int> exscan(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
-                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
+std::optional<int> scan(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                        MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept;
+std::optional<int> exscan(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                          MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                          MPI_Comm comm) noexcept;
 
-std::optional<int> allgather(Call call, const void* sendbuf, MPI_Count sendcount,
+std::optional<int> allgather(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                              MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                              MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
-std::optional<int> gather(Call call, const void* sendbuf, MPI_Count sendcount,
+std::optional<int> gather(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                           MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                           MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept;
 
-std::optional<int> scatter(Call call, const void* sendbuf, MPI_Count sendcount,
+std::optional<int> scatter(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                            MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                            MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept;
 
-std::optional<int> alltoall(Call call, const void* sendbuf, MPI_Count sendcount,
+std::optional<int> alltoall(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                             MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                             MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
-std::optional<int> gatherv(Call call, const void* sendbuf, MPI_Count sendcount,
+std::optional<int> gatherv(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                            MPI_Datatype sendtype, void* recvbuf, offload::RankArray recvcounts,
                            offload::RankArray displs, MPI_Datatype recvtype, int root,
                            MPI_Comm comm) noexcept;
 
-std::optional<int> scatterv(Call call, const void* sendbuf, offload::RankArray sendcounts,
-                            offload::RankArray displs, MPI_Datatype sendtype, void* recvbuf,
-                            MPI_Count recvcount, MPI_Datatype recvtype, int root,
-                            MPI_Comm comm) noexcept;
+std::optional<int> scatterv(const CollectiveForm& form, const void* sendbuf,
+                            offload::RankArray sendcounts, offload::RankArray displs,
+                            MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                            MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept;
 
-std::optional<int> allgatherv(Call call, const void* sendbuf, MPI_Count sendcount,
+std::optional<int> allgatherv(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                               MPI_Datatype sendtype, void* recvbuf, offload::RankArray recvcounts,
                               offload::RankArray displs, MPI_Datatype recvtype,
                               MPI_Comm comm) noexcept;
 
-std::optional<int> alltoallv(Call call, const void* sendbuf, offload::RankArray sendcounts,
-                             offload::RankArray sdispls, MPI_Datatype sendtype, void* recvbuf,
-                             offload::RankArray recvcounts, offload::RankArray rdispls,
-                             MPI_Datatype recvtype, MPI_Comm comm) noexcept;
-
-std::optional<int> alltoallw(Call call, const void* sendbuf, offload::RankArray sendcounts,
-                             offload::RankArray sdispls, const MPI_Datatype* sendtypes,
-                             void* recvbuf, offload::RankArray recvcounts,
-                             offload::RankArray rdispls, const MPI_Datatype* recvtypes,
+std::optional<int> alltoallv(const CollectiveForm& form, const void* sendbuf,
+                             offload::RankArray sendcounts, offload::RankArray sdispls,
+                             MPI_Datatype sendtype, void* recvbuf, offload::RankArray recvcounts,
+                             offload::RankArray rdispls, MPI_Datatype recvtype,
                              MPI_Comm comm) noexcept;
 
-std::optional<int> neighbor_allgather(Call call, const void* sendbuf, MPI_Count sendcount,
-                                      MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                                      MPI_Datatype recvtype, MPI_Comm comm) noexcept;
+std::optional<int> alltoallw(const CollectiveForm& form, const void* sendbuf,
+                             offload::RankArray sendcounts, offload::RankArray sdispls,
+                             const MPI_Datatype* sendtypes, void* recvbuf,
+                             offload::RankArray recvcounts, offload::RankArray rdispls,
+                             const MPI_Datatype* recvtypes, MPI_Comm comm) noexcept;
 
-std::optional<int> neighbor_allgatherv(Call call, const void* sendbuf, MPI_Count sendcount,
-                                       MPI_Datatype sendtype, void* recvbuf,
+std::optional<int> neighbor_allgather(const CollectiveForm& form, const void* sendbuf,
+                                      MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                      MPI_Count recvcount, MPI_Datatype recvtype,
+                                      MPI_Comm comm) noexcept;
+
+std::optional<int> neighbor_allgatherv(const CollectiveForm& form, const void* sendbuf,
+                                       MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                        offload::RankArray recvcounts, offload::RankArray displs,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
-std::optional<int> neighbor_alltoall(Call call, const void* sendbuf, MPI_Count sendcount,
-                                     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                                     MPI_Datatype recvtype, MPI_Comm comm) noexcept;
+std::optional<int> neighbor_alltoall(const CollectiveForm& form, const void* sendbuf,
+                                     MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                     MPI_Count recvcount, MPI_Datatype recvtype,
+                                     MPI_Comm comm) noexcept;
 
-std::optional<int> neighbor_alltoallv(Call call, const void* sendbuf, offload::RankArray sendcounts,
-                                      offload::RankArray sdispls, MPI_Datatype sendtype,
-                                      void* recvbuf, offload::RankArray recvcounts,
-                                      offload::RankArray rdispls, MPI_Datatype recvtype,
-                                      MPI_Comm comm) noexcept;
+std::optional<int> neighbor_alltoallv(const CollectiveForm& form, const void* sendbuf,
+                                      offload::RankArray sendcounts, offload::RankArray sdispls,
+                                      MPI_Datatype sendtype, void* recvbuf,
+                                      offload::RankArray recvcounts, offload::RankArray rdispls,
+                                      MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
-std::optional<int> neighbor_alltoallw(Call call, const void* sendbuf, offload::RankArray sendcounts,
-                                      offload::RankArray sdispls, const MPI_Datatype* sendtypes,
-                                      void* recvbuf, offload::RankArray recvcounts,
-                                      offload::RankArray rdispls, const MPI_Datatype* recvtypes,
-                                      MPI_Comm comm) noexcept;
+std::optional<int> neighbor_alltoallw(const CollectiveForm& form, const void* sendbuf,
+                                      offload::RankArray sendcounts, offload::RankArray sdispls,
+                                      const MPI_Datatype* sendtypes, void* recvbuf,
+                                      offload::RankArray recvcounts, offload::RankArray rdispls,
+                                      const MPI_Datatype* recvtypes, MPI_Comm comm) noexcept;
 
 // True once after a collective above declined on this thread and has counted why. The paths that
 // are asked next do not count the call again.

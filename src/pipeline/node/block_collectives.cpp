@@ -38,11 +38,14 @@ struct Side {
 };
 
 struct BlockCall {
-    Call call;
     Collective collective;
     BlockMovement movement;
     Side given, taken;
     bool in_place = false;  // all of it: what is given lies where the rest is taken to
+
+    size_t block_bytes() const noexcept {
+        return (given.blocks != 0 ? given : taken).block_bytes();
+    }
 };
 
 // The library's own test, and its error.
@@ -52,48 +55,65 @@ bool is_aliased(const Side& one, const Side& whole, int rank) noexcept {
     return one.buffer == advanced(whole.buffer, before);
 }
 
-// A null buffer where one is needed: this rank has failed, and takes part without.
-int pack(PackedBuffer& given, PackedBuffer& taken, const BlockCall& what) noexcept {
-    if ((what.given.blocks != 0 && given.place() == nullptr) ||
-        (what.taken.blocks != 0 && taken.place() == nullptr))
-        return MPI_ERR_NO_MEM;
-    return what.in_place ? taken.pack() : what.given.blocks != 0 ? given.pack() : MPI_SUCCESS;
-}
+class BlockExchange final : public StagedWork {
+  public:
+    BlockExchange(const BlockCall& what, MPI_Comm comm) noexcept
+        : what_(what),
+          given_in_use_(what.given.type),
+          taken_in_use_(what.taken.type),
+          given_(what.given.buffer, what.given.elements(), what.given.type, comm),
+          taken_(what.taken.buffer, what.taken.elements(), what.taken.type, comm) {}
+    // Both sides have data, and as many.
+    bool is_even() const noexcept {
+        return (!gives() || given_.bytes() != 0) &&
+               (!takes() ||
+                (taken_.bytes() != 0 && what_.taken.block_bytes() == what_.block_bytes()));
+    }
+    int run(NodeComm& node, Transport by) noexcept override {
+        const int error = pack();
+        const bool fine = error == MPI_SUCCESS;
+        unsigned char* const to = fine && takes() ? taken_.place() : nullptr;
+        const unsigned char* const from = fine && gives() ? given_.place() : nullptr;
+        node.staged()->move_equal_blocks(what_.movement, what_.in_place ? to : from, to,
+                                         what_.block_bytes(), by);
+        return to != nullptr ? taken_.unpack() : error;
+    }
 
-std::optional<int> move_blocks(const BlockCall& what, const NodeSite& site,
-                               MPI_Comm comm) noexcept {
+  private:
+    bool gives() const noexcept { return what_.given.blocks != 0; }
+    bool takes() const noexcept { return what_.taken.blocks != 0; }
+    // A null buffer where one is needed: this rank has failed, and takes part without.
+    int pack() noexcept {
+        if ((gives() && given_.place() == nullptr) || (takes() && taken_.place() == nullptr))
+            return MPI_ERR_NO_MEM;
+        return what_.in_place ? taken_.pack() : gives() ? given_.pack() : MPI_SUCCESS;
+    }
+
+    BlockCall what_;
+    datatype::TypeInUse given_in_use_, taken_in_use_;
+    PackedBuffer given_, taken_;
+};
+
+std::optional<int> move_blocks(const CollectiveForm& form, const BlockCall& what,
+                               const NodeSite& site, MPI_Comm comm) noexcept {
     if (!what.given.is_ours(comm) || !what.taken.is_ours(comm)) return std::nullopt;
-    const datatype::TypeInUse given_in_use(what.given.type), taken_in_use(what.taken.type);
-    PackedBuffer given(what.given.buffer, what.given.elements(), what.given.type, comm);
-    PackedBuffer taken(what.taken.buffer, what.taken.elements(), what.taken.type, comm);
-    const Side& side = what.given.blocks != 0 ? what.given : what.taken;
-    const size_t bytes = side.block_bytes();
+    const size_t bytes = what.block_bytes(), all = bytes * static_cast<size_t>(site.ranks);
     if (has_setting(what.collective) && !is_ours(what.collective, bytes)) return std::nullopt;
-    const size_t all = bytes * static_cast<size_t>(site.ranks);
-    if ((what.given.blocks != 0 && given.bytes() == 0) ||
-        (what.taken.blocks != 0 && (taken.bytes() == 0 || what.taken.block_bytes() != bytes)))
-        return std::nullopt;
-    const NodeCall use = node_call(site, what.call, comm, what.collective, all);
-    if (use.node == nullptr) return std::nullopt;
-    int error = pack(given, taken, what);
-    const bool fine = error == MPI_SUCCESS;
-    unsigned char* const to = fine && what.taken.blocks != 0 ? taken.place() : nullptr;
-    const unsigned char* from = fine && what.given.blocks != 0 ? given.place() : nullptr;
-    use.staged->move_equal_blocks(what.movement, what.in_place ? to : from, to, bytes,
-                                  use.transport);
-    if (to != nullptr) error = taken.unpack();
-    return served(what.call, what.movement.flow == Flow::pairs ? all : bytes, comm, error);
+    BlockExchange work(what, comm);
+    if (!work.is_even()) return std::nullopt;
+    const size_t moved = what.movement.flow == Flow::pairs ? all : bytes;
+    return serve(form, site, comm, {what.collective, all, moved}, std::move(work));
 }
 
 }  // namespace
 
-std::optional<int> gather(Call call, const void* sendbuf, MPI_Count sendcount,
+std::optional<int> gather(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                           MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                           MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+    const NodeSite site = node_site(form, comm);
     if (site.declined() || !site.has(root)) return std::nullopt;
     const bool is_root = site.rank == root;
-    BlockCall what{call, Collective::gather, {Flow::to_root, root}, {}, {}};
+    BlockCall what{Collective::gather, {Flow::to_root, root}, {}, {}};
     what.given = {sendbuf, sendcount, sendtype, 1};
     if (is_root) what.taken = {recvbuf, recvcount, recvtype, site.ranks, true};
     if (sendbuf == MPI_IN_PLACE) {
@@ -103,37 +123,37 @@ std::optional<int> gather(Call call, const void* sendbuf, MPI_Count sendcount,
     } else if (is_root && is_aliased(what.given, what.taken, root)) {
         return std::nullopt;
     }
-    return move_blocks(what, site, comm);
+    return move_blocks(form, what, site, comm);
 }
 
-std::optional<int> scatter(Call call, const void* sendbuf, MPI_Count sendcount,
+std::optional<int> scatter(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                            MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                            MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+    const NodeSite site = node_site(form, comm);
     if (site.declined() || !site.has(root)) return std::nullopt;
     const bool is_root = site.rank == root;
-    BlockCall what{call, Collective::scatter, {Flow::from_root, root}, {}, {}};
+    BlockCall what{Collective::scatter, {Flow::from_root, root}, {}, {}};
     if (is_root) what.given = {sendbuf, sendcount, sendtype, site.ranks};
     if (!is_root || recvbuf != MPI_IN_PLACE) what.taken = {recvbuf, recvcount, recvtype, 1, true};
     if (is_root && (sendbuf == MPI_IN_PLACE ||
                     (what.taken.blocks != 0 && is_aliased(what.taken, what.given, root))))
         return std::nullopt;
-    return move_blocks(what, site, comm);
+    return move_blocks(form, what, site, comm);
 }
 
-std::optional<int> alltoall(Call call, const void* sendbuf, MPI_Count sendcount,
+std::optional<int> alltoall(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                             MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                             MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+    const NodeSite site = node_site(form, comm);
     if (site.declined()) return std::nullopt;
-    BlockCall what{call, Collective::alltoall, {Flow::pairs}, {}, {}};
+    BlockCall what{Collective::alltoall, {Flow::pairs}, {}, {}};
     what.taken = {recvbuf, recvcount, recvtype, site.ranks, true};
     what.in_place = sendbuf == MPI_IN_PLACE;
     if (!what.in_place) {
         what.given = {sendbuf, sendcount, sendtype, site.ranks};
         if (is_aliased(what.given, what.taken, 0)) return std::nullopt;
     }
-    return move_blocks(what, site, comm);
+    return move_blocks(form, what, site, comm);
 }
 
 }  // namespace vecmpi::pipeline::node

@@ -2,11 +2,15 @@
 // What the collectives that one node serves have in common. Each: 1. How many bytes, and are they
 // ours? 2. Can there be a NodeComm, and would the library not refuse the call? 3. Who serves it,
 // the library or we? 4. What fits into a line goes through the NodeComm; the rest goes through its
-// staging buffers.
+// staging buffers, as a StagedWork.
 #pragma once
+
+#include <new>
+#include <utility>
 
 #include "node_site.hpp"
 #include "pipeline/node/api.hpp"
+#include "staged_work.hpp"
 
 namespace vecmpi::pipeline::node {
 
@@ -22,12 +26,35 @@ inline bool is_ours_or_line(Collective collective, size_t bytes) noexcept {
     return fits_line(bytes) ? is_automatic(collective, bytes) : is_ours(collective, bytes);
 }
 
-// Without a node: not by us.
-inline NodeCall node_call(const NodeSite& site, Call call, MPI_Comm comm, Collective collective,
-                          size_t bytes) noexcept {
-    NodeComm* const node = node_comm_for(site, call, comm, bytes);
-    if (node == nullptr) return {};
-    return node->begin_call(call, comm, collective, bytes);
+struct CallSize {
+    Collective collective;
+    size_t bytes;  // equal on all ranks; 0 where they are not
+    size_t moved;  // for the report
+};
+
+// A nonblocking or persistent form, by a queue.
+struct LaterCall {
+    std::shared_ptr<NodeQueue> queue;
+    Transport by;
+};
+// Nothing where the call is not served, on all ranks.
+std::optional<LaterCall> later_call(const CollectiveForm& form, const NodeSite& site, MPI_Comm comm,
+                                    const CallSize& size) noexcept;
+std::optional<int> keep_for_starts(const CollectiveForm& form, MPI_Comm comm, LaterCall later,
+                                   std::unique_ptr<StagedWork> work) noexcept;
+
+// The others do not go back: without memory the call returns when it is done.
+template <class Work>
+int post_work(const CollectiveForm& form, MPI_Comm comm, const LaterCall& later,
+              Work&& work) noexcept {
+    using Job = OwningJob<Work>;
+    if (void* const place = ::operator new(sizeof(Job), std::nothrow)) {
+        std::unique_ptr<offload::Job> job(new (place) Job(later.queue, std::move(work), later.by));
+        return offload::post_job(form.call, std::move(job), comm, form.request);
+    }
+    *form.request = MPI_REQUEST_NULL;
+    Job now(later.queue, std::move(work), later.by);
+    return offload::run_job(now, comm);
 }
 
 // The communicator's error handler hears of an error.
@@ -35,6 +62,35 @@ inline int served(Call call, size_t bytes, MPI_Comm comm, int error = MPI_SUCCES
     count_call(static_cast<size_t>(call), Path::on_node, bytes);
     if (error != MPI_SUCCESS) real.Comm_call_errhandler(comm, error);
     return error;
+}
+
+// in_line(NodeComm) -> error: serves a blocking call whose data fit into a line.
+template <class Work, class InLine>
+std::optional<int> serve(const CollectiveForm& form, const NodeSite& site, MPI_Comm comm,
+                         const CallSize& size, Work&& work, const InLine& in_line) noexcept {
+    if (form.is_blocking()) {
+        NodeComm* const node = node_comm_for(site, form.call, comm, size.bytes);
+        if (node == nullptr) return std::nullopt;
+        const NodeCall use = node->begin_call(form.call, comm, size.collective, size.bytes);
+        if (use.node == nullptr) return std::nullopt;
+        return served(
+            form.call, size.moved, comm,
+            use.staged == nullptr ? in_line(*use.node) : work.run(*use.node, use.transport));
+    }
+    std::optional<LaterCall> later = later_call(form, site, comm, size);
+    if (!later) return std::nullopt;
+    count_call(static_cast<size_t>(form.call), Path::on_node, size.moved);
+    if (form.kind == CollectiveForm::Kind::nonblocking)
+        return post_work(form, comm, *later, std::move(work));
+    std::unique_ptr<StagedWork> kept(new (std::nothrow) Work(std::move(work)));
+    return keep_for_starts(form, comm, std::move(*later), std::move(kept));
+}
+// The same where nothing goes in lines.
+template <class Work>
+std::optional<int> serve(const CollectiveForm& form, const NodeSite& site, MPI_Comm comm,
+                         const CallSize& size, Work&& work) noexcept {
+    return serve(form, site, comm, size, std::move(work),
+                 [](NodeComm&) noexcept { return MPI_ERR_INTERN; });
 }
 
 }  // namespace vecmpi::pipeline::node

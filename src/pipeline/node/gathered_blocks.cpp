@@ -76,7 +76,7 @@ void StagedCollectives::give_rest(int root, uint64_t round, const MovedBlock& bl
         std::memcpy(large.slot(me(), given_), block.place + first_bytes + done,
                     std::min(large.slot_bytes(), bytes - done));
         large.publish(Signal::given, ++given_);
-        offload::make_progress();
+        large.make_progress();
     }
     large.await(Signal::fetched, root, first + k);
 }
@@ -135,7 +135,7 @@ void StagedCollectives::fetch_rest(int root, uint64_t round, size_t longest) noe
                             std::min(large.slot_bytes(), here));
         }
         large.publish(Signal::fetched, ++fetched_);
-        offload::make_progress();
+        large.make_progress();
     }
 }
 

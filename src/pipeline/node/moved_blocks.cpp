@@ -94,7 +94,7 @@ void StagedCollectives::move_through_slots(const BlockMovement& what, size_t beg
             slots.empty(first + k, begin + k * slots.part_bytes, what, taken_from);
             ring.publish(Signal::read, first + k);
         }
-        if (k + 1 < rounds) offload::make_progress();
+        if (k + 1 < rounds) ring.make_progress();
     }
 }
 

@@ -11,7 +11,6 @@ namespace vecmpi::pipeline::node {
 namespace {
 
 struct NeighbourCall {
-    Call call;
     Collective collective;
     RankBlocks given, taken;  // by edge
 
@@ -64,30 +63,48 @@ RankBlocks blocks_anywhere(const void* buffer, offload::RankArray counts, offloa
     return all;
 }
 
-// 1. Pack. 2. Exchange. 3. Unpack what came.
-int exchange(NeighbourCall& what, Neighbourhood& hood, StagedCollectives& staged,
-             MPI_Comm comm) noexcept {
-    what.taken.partners = hood.sources.data();
-    if (what.has_parts()) what.given.partners = hood.destinations.data();
-    const PackedBlocks taken(what.taken, hood.taken.data(), what.taken.end);
-    const PackedBlocks given(what.given, hood.given.data(), what.given.end);
-    int error = given.pack(comm);
-    const bool is_whole = NeighbourRun(staged, hood, what.edges_of(hood), what.has_parts()).run();
-    if (const int unpacked = taken.unpack(comm); error == MPI_SUCCESS) error = unpacked;
-    return is_whole ? error : MPI_ERR_TRUNCATE;
+class NeighbourExchange final : public StagedWork {
+  public:
+    NeighbourExchange(const NeighbourCall& what, MPI_Comm comm) noexcept
+        : what_(what), given_in_use_(what.given), taken_in_use_(what.taken), comm_(comm) {}
+    // 1. Pack. 2. Exchange. 3. Unpack what came.
+    int run(NodeComm& node, Transport) noexcept override {
+        Neighbourhood& hood = *node.neighbourhood();
+        RankBlocks given_blocks = what_.given, taken_blocks = what_.taken;
+        taken_blocks.partners = hood.sources.data();
+        if (what_.has_parts()) given_blocks.partners = hood.destinations.data();
+        const PackedBlocks taken(taken_blocks, hood.taken.data(), taken_blocks.end);
+        const PackedBlocks given(given_blocks, hood.given.data(), given_blocks.end);
+        int error = given.pack(comm_);
+        const bool is_whole =
+            NeighbourRun(*node.staged(), hood, what_.edges_of(hood), what_.has_parts()).run();
+        if (const int unpacked = taken.unpack(comm_); error == MPI_SUCCESS) error = unpacked;
+        return is_whole ? error : MPI_ERR_TRUNCATE;
+    }
+
+  private:
+    NeighbourCall what_;
+    TypesInUse given_in_use_, taken_in_use_;
+    MPI_Comm comm_;
+};
+
+// In a blocking call. Null: not by us.
+NodeComm* node_with_neighbours(const CollectiveForm& form, const NodeSite& site,
+                               MPI_Comm comm) noexcept {
+    NodeComm* const node = node_comm_for(site, form.call, comm, 0);
+    return node != nullptr && node->obtain_neighbourhood(form.call, comm) != nullptr ? node
+                                                                                     : nullptr;
 }
 
-std::optional<int> serve_neighbours(NeighbourCall& what, const NodeSite& site,
-                                    MPI_Comm comm) noexcept {
-    const TypesInUse given_in_use(what.given), taken_in_use(what.taken);
-    NodeComm* const node = node_comm_for(site, what.call, comm, 0);
-    Neighbourhood* const hood =
-        node == nullptr ? nullptr : node->obtain_neighbourhood(what.call, comm);
-    if (hood == nullptr) return std::nullopt;
-    const NodeCall use = node->begin_call(what.call, comm, what.collective, 0);
-    if (use.node == nullptr) return std::nullopt;
-    return served(what.call, what.given.total_bytes(), comm,
-                  exchange(what, *hood, *use.staged, comm));
+std::optional<int> serve_neighbours(const CollectiveForm& form, const NeighbourCall& what,
+                                    NodeSite site, MPI_Comm comm) noexcept {
+    if (form.is_blocking()) {
+        NodeComm* const node = node_with_neighbours(form, site, comm);
+        if (node == nullptr) return std::nullopt;
+        site.node = node;
+    }
+    return serve(form, site, comm, {what.collective, 0, what.given.total_bytes()},
+                 NeighbourExchange(what, comm));
 }
 
 // A side without arrays.
@@ -97,9 +114,9 @@ struct EvenSide {
     MPI_Datatype type;
 };
 
-std::optional<int> serve_even(NeighbourCall what, const EvenSide& given, const EvenSide& taken,
-                              MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+std::optional<int> serve_even(const CollectiveForm& form, NeighbourCall what, const EvenSide& given,
+                              const EvenSide& taken, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(form, comm);
     const std::optional<Degrees> degrees = degrees_at(site, comm);
     if (!degrees) return std::nullopt;
     what.given =
@@ -108,77 +125,79 @@ std::optional<int> serve_even(NeighbourCall what, const EvenSide& given, const E
     what.taken.is_written = true;
     if (!is_fine(what.given, given.count, comm) || !is_fine(what.taken, taken.count, comm))
         return std::nullopt;
-    return serve_neighbours(what, site, comm);
+    return serve_neighbours(form, what, site, comm);
 }
 
 }  // namespace
 
-std::optional<int> neighbor_allgather(Call call, const void* sendbuf, MPI_Count sendcount,
-                                      MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                                      MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-    return serve_even({call, Collective::neighbor_allgather, {}, {}},
+std::optional<int> neighbor_allgather(const CollectiveForm& form, const void* sendbuf,
+                                      MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                      MPI_Count recvcount, MPI_Datatype recvtype,
+                                      MPI_Comm comm) noexcept {
+    return serve_even(form, {Collective::neighbor_allgather, {}, {}},
                       {sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype}, comm);
 }
 
-std::optional<int> neighbor_allgatherv(Call call, const void* sendbuf, MPI_Count sendcount,
-                                       MPI_Datatype sendtype, void* recvbuf,
+std::optional<int> neighbor_allgatherv(const CollectiveForm& form, const void* sendbuf,
+                                       MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                        offload::RankArray recvcounts, offload::RankArray displs,
                                        MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+    const NodeSite site = node_site(form, comm);
     const std::optional<Degrees> degrees = degrees_at(site, comm);
     if (!degrees || (degrees->in != 0 && (recvcounts.missing() || displs.missing())))
         return std::nullopt;
-    NeighbourCall what{call, Collective::neighbor_allgatherv, {}, {}};
+    NeighbourCall what{Collective::neighbor_allgatherv, {}, {}};
     what.given = blocks_in_a_row(sendbuf, sendcount, sendtype, 1);
     what.taken = blocks_anywhere(recvbuf, recvcounts, displs, recvtype, nullptr, degrees->in);
     what.taken.is_written = true;
     if (!is_fine(what.given, sendcount, comm) || !is_fine(what.taken, comm)) return std::nullopt;
-    return serve_neighbours(what, site, comm);
+    return serve_neighbours(form, what, site, comm);
 }
 
-std::optional<int> neighbor_alltoall(Call call, const void* sendbuf, MPI_Count sendcount,
-                                     MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                                     MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-    return serve_even({call, Collective::neighbor_alltoall, {}, {}}, {sendbuf, sendcount, sendtype},
+std::optional<int> neighbor_alltoall(const CollectiveForm& form, const void* sendbuf,
+                                     MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                     MPI_Count recvcount, MPI_Datatype recvtype,
+                                     MPI_Comm comm) noexcept {
+    return serve_even(form, {Collective::neighbor_alltoall, {}, {}}, {sendbuf, sendcount, sendtype},
                       {recvbuf, recvcount, recvtype}, comm);
 }
 
-std::optional<int> neighbor_alltoallv(Call call, const void* sendbuf, offload::RankArray sendcounts,
-                                      offload::RankArray sdispls, MPI_Datatype sendtype,
-                                      void* recvbuf, offload::RankArray recvcounts,
-                                      offload::RankArray rdispls, MPI_Datatype recvtype,
-                                      MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+std::optional<int> neighbor_alltoallv(const CollectiveForm& form, const void* sendbuf,
+                                      offload::RankArray sendcounts, offload::RankArray sdispls,
+                                      MPI_Datatype sendtype, void* recvbuf,
+                                      offload::RankArray recvcounts, offload::RankArray rdispls,
+                                      MPI_Datatype recvtype, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(form, comm);
     const std::optional<Degrees> degrees = degrees_at(site, comm);
     if (!degrees || (degrees->out != 0 && (sendcounts.missing() || sdispls.missing())) ||
         (degrees->in != 0 && (recvcounts.missing() || rdispls.missing())))
         return std::nullopt;
-    NeighbourCall what{call, Collective::neighbor_alltoallv, {}, {}};
+    NeighbourCall what{Collective::neighbor_alltoallv, {}, {}};
     what.given = blocks_anywhere(sendbuf, sendcounts, sdispls, sendtype, nullptr, degrees->out);
     what.taken = blocks_anywhere(recvbuf, recvcounts, rdispls, recvtype, nullptr, degrees->in);
     what.taken.is_written = true;
     if (!is_fine(what.given, comm) || !is_fine(what.taken, comm)) return std::nullopt;
-    return serve_neighbours(what, site, comm);
+    return serve_neighbours(form, what, site, comm);
 }
 
-std::optional<int> neighbor_alltoallw(Call call, const void* sendbuf, offload::RankArray sendcounts,
-                                      offload::RankArray sdispls, const MPI_Datatype* sendtypes,
-                                      void* recvbuf, offload::RankArray recvcounts,
-                                      offload::RankArray rdispls, const MPI_Datatype* recvtypes,
-                                      MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+std::optional<int> neighbor_alltoallw(const CollectiveForm& form, const void* sendbuf,
+                                      offload::RankArray sendcounts, offload::RankArray sdispls,
+                                      const MPI_Datatype* sendtypes, void* recvbuf,
+                                      offload::RankArray recvcounts, offload::RankArray rdispls,
+                                      const MPI_Datatype* recvtypes, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(form, comm);
     const std::optional<Degrees> degrees = degrees_at(site, comm);
     if (!degrees ||
         (degrees->out != 0 &&
          (sendcounts.missing() || sdispls.missing() || sendtypes == nullptr)) ||
         (degrees->in != 0 && (recvcounts.missing() || rdispls.missing() || recvtypes == nullptr)))
         return std::nullopt;
-    NeighbourCall what{call, Collective::neighbor_alltoallw, {}, {}};
+    NeighbourCall what{Collective::neighbor_alltoallw, {}, {}};
     what.given = blocks_anywhere(sendbuf, sendcounts, sdispls, MPI_BYTE, sendtypes, degrees->out);
     what.taken = blocks_anywhere(recvbuf, recvcounts, rdispls, MPI_BYTE, recvtypes, degrees->in);
     what.taken.is_written = true;
     if (!is_fine(what.given, comm) || !is_fine(what.taken, comm)) return std::nullopt;
-    return serve_neighbours(what, site, comm);
+    return serve_neighbours(form, what, site, comm);
 }
 
 }  // namespace vecmpi::pipeline::node

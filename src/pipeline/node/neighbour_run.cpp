@@ -211,7 +211,7 @@ void NeighbourRun::copy_rest(bool has_begun) noexcept {
     for (uint64_t k = 0; k < std::max(gives, takes); ++k) {
         if (k + 1 < gives) give(k + 1);
         if (k < takes) take(k);
-        if (k + 1 < takes) offload::make_progress();
+        if (k + 1 < takes) large_.make_progress();
     }
     for (size_t edge = 0; edge < hood_.rest_given.size(); ++edge) {
         const RestOfEdge& rest = hood_.rest_given[edge];

@@ -9,6 +9,7 @@
 
 #include "neighbourhood.hpp"
 #include "pipeline/node/api.hpp"
+#include "staged_work.hpp"
 
 namespace vecmpi::pipeline::node {
 
@@ -151,26 +152,13 @@ Neighbourhood* NodeComm::obtain_neighbourhood(Call call, MPI_Comm comm) noexcept
     return neighbourhood_.get();
 }
 
-std::shared_ptr<AllreduceQueue> NodeComm::queue() noexcept {
-    wants_queue_ = !queue_decided_;
-    return queue_;
+bool NodeComm::wants_queue() const noexcept {
+    return !queue_decided_ && nonblocking_calls_ > calls_before_sharing();
 }
 
-// Mailboxes and staging buffers as of another communicator of the same ranks.
-void NodeComm::make_queue(Call call, MPI_Comm comm) noexcept {
-    const offload::DirectCall scope(call);
-    wants_queue_ = false;
+void NodeComm::obtain_queue(Call call, MPI_Comm comm) noexcept {
     queue_decided_ = true;
-    std::shared_ptr<AllreduceQueue> queue;
-    try {
-        queue = std::make_shared<AllreduceQueue>();
-    } catch (const std::bad_alloc&) {
-    }
-    if (!offload::all_can(comm, queue != nullptr && !offload::session_was_opened())) return;
-    queue->node = make_node_comm(comm, ranks());
-    if (!queue->node) return count(Counter::decline_no_arena);
-    queue->collectives = queue->node->obtain_staged(comm);
-    if (queue->collectives != nullptr) queue_ = std::move(queue);
+    queue_ = make_node_queue(call, comm, ranks());
 }
 
 namespace {

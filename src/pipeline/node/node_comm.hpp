@@ -27,7 +27,7 @@ struct NodeCall {
     Turn turn{};
 };
 
-struct AllreduceQueue;
+struct NodeQueue;
 struct Neighbourhood;
 
 class NodeComm {
@@ -64,18 +64,22 @@ class NodeComm {
     // Makes the staging buffers, the first time; inside a DirectCall. Null on all ranks where one
     // has none.
     StagedCollectives* obtain_staged(MPI_Comm comm) noexcept;
+    StagedCollectives* staged() noexcept { return staged_.get(); }  // null before
 
     // Learns the communicator's topology, the first time: it has one. Null on all ranks where one
     // has too many neighbours.
     Neighbourhood* obtain_neighbourhood(Call call, MPI_Comm comm) noexcept;
     // Null before.
-    const Neighbourhood* neighbourhood() const noexcept { return neighbourhood_.get(); }
+    Neighbourhood* neighbourhood() noexcept { return neighbourhood_.get(); }
 
-    // For nonblocking calls. These may not wait for the others, so the next blocking call makes the
-    // queue. Null until then, or for ever.
-    std::shared_ptr<AllreduceQueue> queue() noexcept;
-    bool wants_queue() const noexcept { return wants_queue_; }
-    void make_queue(Call call, MPI_Comm comm) noexcept;
+    // For nonblocking calls. These may not wait for the others, so the blocking call after a few of
+    // them makes the queue. Null until then, or for ever.
+    const std::shared_ptr<NodeQueue>& queue() const noexcept { return queue_; }
+    void note_nonblocking() noexcept { ++nonblocking_calls_; }
+    bool wants_queue() const noexcept;
+    void obtain_queue(Call call, MPI_Comm comm) noexcept;
+    // Who won among blocking calls of the size, or would be tried first.
+    Transport likely_transport(Collective collective, size_t bytes) noexcept;
 
     // A call that finds all flags set would never let the library go on with other messages.
     void poll_now_and_then() noexcept;
@@ -141,8 +145,9 @@ class NodeComm {
     std::unique_ptr<Neighbourhood> neighbourhood_;
     NodeTrials trials_;
     Trials turns_[number_of_collectives];
-    bool wants_queue_ = false, queue_decided_ = false;
-    std::shared_ptr<AllreduceQueue> queue_;
+    uint64_t nonblocking_calls_ = 0;
+    bool queue_decided_ = false;
+    std::shared_ptr<NodeQueue> queue_;
 };
 
 // Collective over comm, blocking, inside a DirectCall. Null on all ranks where one of them cannot.
@@ -160,16 +165,6 @@ struct CombineInLines {
 };
 constexpr auto combine_nothing = [](const kernels::Line&, const kernels::Line&,
                                     kernels::Line&) noexcept {};
-
-// Nonblocking calls of a communicator. They run one after the other, in the order in which all
-// ranks posted them, through memory of their own: blocking calls pass them. Lives until the last
-// one has ended.
-struct AllreduceQueue {
-    std::unique_ptr<NodeComm> node;
-    StagedCollectives* collectives = nullptr;
-    uint64_t posted = 0;             // by the program's thread
-    std::atomic<uint64_t> ended{0};  // on this rank; released by the thread that ended one
-};
 
 // ---- operations in lines ------------------------------------------------------------------------
 

@@ -101,11 +101,18 @@ NodeSite node_site(MPI_Comm comm) noexcept {
     return look_up(comm);
 }
 
+NodeSite node_site(const CollectiveForm& form, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(comm);
+    if (form.kind == CollectiveForm::Kind::nonblocking && site.node != nullptr)
+        site.node->note_nonblocking();
+    return site;
+}
+
 NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t bytes) noexcept {
     if (site.node != nullptr) {
         offload::issue_what_was_posted();
         if (site.node->wants_queue()) [[unlikely]]
-            site.node->make_queue(call, comm);
+            site.node->obtain_queue(call, comm);
         return site.node;
     }
     try {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "node_comm.hpp"
+#include "pipeline/api/form.hpp"
 
 namespace vecmpi::pipeline::node {
 
@@ -15,6 +16,8 @@ struct NodeSite {
     bool has(int root) const noexcept { return root >= 0 && root < ranks; }
 };
 NodeSite node_site(MPI_Comm comm) noexcept;
+// The same at the begin of a collective, refused or not: all ranks count nonblocking ones alike.
+NodeSite node_site(const CollectiveForm& form, MPI_Comm comm) noexcept;
 // While it stays the same, no communicator that had an entry was given up.
 uint64_t node_sites_epoch() noexcept;
 // For a call that can run on the node and that the library would not refuse: all ranks ask for the

@@ -94,6 +94,11 @@ unsigned NodeComm::default_of(const RowTrial& one, unsigned candidates) noexcept
                : static_cast<unsigned>(std::countr_zero(candidates));
 }
 
+Transport NodeComm::likely_transport(Collective collective, size_t bytes) noexcept {
+    return static_cast<Transport>(
+        default_of(trials_.of(collective, bytes), candidates_for(collective, bytes)));
+}
+
 NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
                               size_t bytes) noexcept {
     Trials& trials = turns_[static_cast<size_t>(collective)];

@@ -6,7 +6,6 @@
 #include <new>
 #include <utility>
 
-#include "allreduce_job.hpp"
 #include "call_rules.hpp"
 #include "library/api/algorithms.hpp"
 
@@ -92,160 +91,170 @@ int serve_dense(const Operands& what, Element element, const Serve& serve) noexc
     return error;
 }
 
-std::optional<int> reduce_scatter_on_node(Call call, const void* sendbuf, void* recvbuf,
-                                          const RankCounts& counts, MPI_Datatype type, MPI_Op op,
-                                          const NodeSite& site, MPI_Comm comm) noexcept {
+// All reductions through staging buffers.
+class Reduction final : public StagedWork {
+  public:
+    // root: of Reduce; counts: of Reduce_scatter.
+    Reduction(Collective collective, const Operands& what, Element element, int root = 0,
+              const RankCounts& counts = RankCounts(MPI_Count{0})) noexcept
+        : collective_(collective), what_(what), element_(element), root_(root), counts_(counts) {}
+    int run(NodeComm& node, Transport by) noexcept override {
+        return serve_dense(what_, element_, [&](const Operands& dense) noexcept {
+            return reduce(*node.staged(), dense, by);
+        });
+    }
+
+  private:
+    int reduce(StagedCollectives& staged, const Operands& dense, Transport by) const noexcept {
+        using Own = StagedCollectives::Own;
+        switch (collective_) {
+            case Collective::allreduce:
+                return staged.allreduce(dense, by);
+            case Collective::reduce:
+                staged.reduce(dense, root_);
+                break;
+            case Collective::scan:
+                staged.scan(dense, Own::included);
+                break;
+            case Collective::exscan:
+                staged.scan(dense, Own::excluded);
+                break;
+            default:
+                staged.reduce_scatter(dense, counts_, by);
+        }
+        return MPI_SUCCESS;
+    }
+
+    Collective collective_;
+    Operands what_;
+    Element element_;
+    int root_;
+    RankCounts counts_;
+};
+
+class Barrier final : public StagedWork {
+  public:
+    int run(NodeComm& node, Transport) noexcept override {
+        node.staged()->barrier();
+        return MPI_SUCCESS;
+    }
+};
+
+std::optional<int> reduce_scatter_on_node(const CollectiveForm& form, const void* sendbuf,
+                                          void* recvbuf, const RankCounts& counts,
+                                          MPI_Datatype type, MPI_Op op, const NodeSite& site,
+                                          MPI_Comm comm) noexcept {
     const MPI_Count total = counts.total(site.ranks);
     const Element element = element_of(op, type);
     const size_t bytes = bytes_of_reduction(total, element);
     if (!is_ours(Collective::reduce_scatter, bytes) || element.gaps != 0) return std::nullopt;
     if (are_refused(sendbuf, total, recvbuf, counts[site.rank], type)) return std::nullopt;
-    const NodeCall use = node_call(site, call, comm, Collective::reduce_scatter, bytes);
-    if (use.node == nullptr) return std::nullopt;
-    use.staged->reduce_scatter(operands(sendbuf, recvbuf, total, type, op, element), counts,
-                               use.transport);
-    return served(call, bytes, comm);
+    const Operands what = operands(sendbuf, recvbuf, total, type, op, element);
+    return serve(form, site, comm, {Collective::reduce_scatter, bytes, bytes},
+                 Reduction(Collective::reduce_scatter, what, element, 0, counts));
 }
 
 // Rank 0 of an Exscan gets no result, and may give no memory for it.
-std::optional<int> scan_on_node(Call call, Collective collective, const void* sendbuf,
-                                void* recvbuf, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                                MPI_Comm comm) noexcept {
+std::optional<int> scan_on_node(const CollectiveForm& form, Collective collective,
+                                const void* sendbuf, void* recvbuf, MPI_Count count,
+                                MPI_Datatype type, MPI_Op op, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(form, comm);
     const Element element = element_of(op, type);
     const size_t bytes = bytes_of_reduction(count, element);
-    if (bytes == 0) return std::nullopt;
-    const NodeSite site = node_site(comm);
-    if (site.declined()) return std::nullopt;
+    if (bytes == 0 || site.declined()) return std::nullopt;
     const bool gets_result = collective == Collective::scan || site.rank != 0;
     if (gets_result ? are_refused(sendbuf, count, recvbuf, count, type)
                     : sendbuf != MPI_IN_PLACE && offload::is_refused(sendbuf, count, type))
         return std::nullopt;
-    const NodeCall use = node_call(site, call, comm, collective, bytes);
-    if (use.node == nullptr) return std::nullopt;
     Operands what = operands(sendbuf, recvbuf, count, type, op, element);
     if (!gets_result) what.output = nullptr;
-    serve_dense(what, element, [&](const Operands& dense) noexcept {
-        use.staged->scan(dense, collective == Collective::scan ? StagedCollectives::Own::included
-                                                               : StagedCollectives::Own::excluded);
-        return MPI_SUCCESS;
-    });
-    return served(call, bytes, comm);
+    return serve(form, site, comm, {collective, bytes, bytes},
+                 Reduction(collective, what, element));
 }
 
 }  // namespace
 
-std::optional<int> barrier(Call call, MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+std::optional<int> barrier(const CollectiveForm& form, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(form, comm);
     if (site.declined()) return std::nullopt;
-    const NodeCall use = node_call(site, call, comm, Collective::barrier, 0);
-    if (use.node == nullptr) return std::nullopt;
-    kernels::Line nothing;
-    use.node->allreduce(nothing, 0, combine_nothing);
-    return served(call, 0, comm);
+    return serve(form, site, comm, {Collective::barrier, 0, 0}, Barrier(),
+                 [](NodeComm& node) noexcept {
+                     kernels::Line nothing;
+                     node.allreduce(nothing, 0, combine_nothing);
+                     return MPI_SUCCESS;
+                 });
 }
 
-std::optional<int> allreduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
-                             MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
+std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                             MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                             MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(form, comm);
     const Element element = element_of(op, datatype);
     const size_t bytes = bytes_of_reduction(count, element);
-    if (!is_ours_or_line(Collective::allreduce, bytes)) return std::nullopt;
+    if (site.declined() || !is_ours_or_line(Collective::allreduce, bytes)) return std::nullopt;
     if (are_refused(sendbuf, count, recvbuf, count, datatype)) return std::nullopt;
-    const NodeSite site = node_site(comm);
-    if (site.declined()) return std::nullopt;
     const Operands what = operands(sendbuf, recvbuf, count, datatype, op, element);
-    const NodeCall use = node_call(site, call, comm, Collective::allreduce, bytes);
-    if (use.node == nullptr) return std::nullopt;
-    if (use.staged != nullptr) {
-        const int error = serve_dense(what, element, [&](const Operands& dense) noexcept {
-            return use.staged->allreduce(dense, use.transport);
-        });
-        return served(call, bytes, comm, error);
-    }
-    kernels::Line value;
-    element.copy(data_of(value, bytes), what.input, count);
-    use.node->allreduce(value, bytes, CombineInLines{what, bytes});
-    element.copy(recvbuf, data_of(value, bytes), count);
-    return served(call, bytes, comm);
+    return serve(form, site, comm, {Collective::allreduce, bytes, bytes},
+                 Reduction(Collective::allreduce, what, element), [&](NodeComm& node) noexcept {
+                     kernels::Line value;
+                     element.copy(data_of(value, bytes), what.input, count);
+                     node.allreduce(value, bytes, CombineInLines{what, bytes});
+                     element.copy(recvbuf, data_of(value, bytes), count);
+                     return MPI_SUCCESS;
+                 });
 }
 
-std::optional<int> iallreduce(Call call, MPI_Request* request, const void* sendbuf, void* recvbuf,
-                              MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                              MPI_Comm comm) noexcept {
+std::optional<int> reduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                          MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                          MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(form, comm);
     const Element element = element_of(op, datatype);
     const size_t bytes = bytes_of_reduction(count, element);
-    if (!is_ours(Collective::allreduce, bytes) || element.gaps != 0 || !offload::jobs_are_served())
+    if (site.declined() || !site.has(root) || !is_ours_or_line(Collective::reduce, bytes))
         return std::nullopt;
-    const NodeSite site = node_site(comm);
-    if (site.node == nullptr) return std::nullopt;
-    auto jobs = site.node->queue();  // asked for by all ranks, refused or not
-    if (!jobs || request == nullptr || are_refused(sendbuf, count, recvbuf, count, datatype))
-        return std::nullopt;
-    site.node->poll_now_and_then();
-    served(call, bytes, comm);
-    const Operands what = operands(sendbuf, recvbuf, count, datatype, op, element);
-    std::unique_ptr<offload::Job> job(new (std::nothrow) AllreduceJob(jobs, what));
-    if (job) return offload::post_job(call, std::move(job), comm, request);
-    // The others do not go back.
-    *request = MPI_REQUEST_NULL;
-    AllreduceJob now(std::move(jobs), what);
-    return offload::run_job(now, comm);
-}
-
-std::optional<int> reduce(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
-                          MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) noexcept {
-    const Element element = element_of(op, datatype);
-    const size_t bytes = bytes_of_reduction(count, element);
-    if (!is_ours_or_line(Collective::reduce, bytes)) return std::nullopt;
-    const NodeSite site = node_site(comm);
-    if (site.declined() || !site.has(root)) return std::nullopt;
     const bool is_root = site.rank == root;
     if (are_refused_in_reduce(sendbuf, recvbuf, count, datatype, is_root)) return std::nullopt;
     Operands what = operands(sendbuf, recvbuf, count, datatype, op, element);
     if (!is_root) what.output = nullptr;
-    const NodeCall use = node_call(site, call, comm, Collective::reduce, bytes);
-    if (use.node == nullptr) return std::nullopt;
-    if (use.staged != nullptr) {
-        serve_dense(what, element, [&](const Operands& dense) noexcept {
-            use.staged->reduce(dense, root);
-            return MPI_SUCCESS;
-        });
-        return served(call, bytes, comm);
-    }
-    kernels::Line value;
-    element.copy(data_of(value, bytes), what.input, count);
-    use.node->reduce(value, bytes, root, CombineInLines{what, bytes});
-    if (is_root) element.copy(recvbuf, data_of(value, bytes), count);
-    return served(call, bytes, comm);
+    return serve(form, site, comm, {Collective::reduce, bytes, bytes},
+                 Reduction(Collective::reduce, what, element, root), [&](NodeComm& node) noexcept {
+                     kernels::Line value;
+                     element.copy(data_of(value, bytes), what.input, count);
+                     node.reduce(value, bytes, root, CombineInLines{what, bytes});
+                     if (is_root) element.copy(recvbuf, data_of(value, bytes), count);
+                     return MPI_SUCCESS;
+                 });
 }
 
-std::optional<int> reduce_scatter(Call call, const void* sendbuf, void* recvbuf,
+std::optional<int> reduce_scatter(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
                                   offload::RankArray recvcounts, MPI_Datatype datatype, MPI_Op op,
                                   MPI_Comm comm) noexcept {
     if (recvcounts.missing()) return std::nullopt;
     const RankCounts counts(recvcounts);
-    const NodeSite site = node_site(comm);
+    const NodeSite site = node_site(form, comm);
     if (site.declined() || counts.has_negative(site.ranks)) return std::nullopt;
-    return reduce_scatter_on_node(call, sendbuf, recvbuf, counts, datatype, op, site, comm);
+    return reduce_scatter_on_node(form, sendbuf, recvbuf, counts, datatype, op, site, comm);
 }
 
-std::optional<int> reduce_scatter_block(Call call, const void* sendbuf, void* recvbuf,
-                                        MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op,
-                                        MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+std::optional<int> reduce_scatter_block(const CollectiveForm& form, const void* sendbuf,
+                                        void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                                        MPI_Op op, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(form, comm);
     if (site.declined() || recvcount <= 0 || recvcount > PTRDIFF_MAX / site.ranks)
         return std::nullopt;
-    return reduce_scatter_on_node(call, sendbuf, recvbuf, RankCounts(recvcount), datatype, op, site,
+    return reduce_scatter_on_node(form, sendbuf, recvbuf, RankCounts(recvcount), datatype, op, site,
                                   comm);
 }
 
-std::optional<int> scan(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
-                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
-    return scan_on_node(call, Collective::scan, sendbuf, recvbuf, count, datatype, op, comm);
+std::optional<int> scan(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                        MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
+    return scan_on_node(form, Collective::scan, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
-std::optional<int> exscan(Call call, const void* sendbuf, void* recvbuf, MPI_Count count,
-                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
-    return scan_on_node(call, Collective::exscan, sendbuf, recvbuf, count, datatype, op, comm);
+std::optional<int> exscan(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
+                          MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                          MPI_Comm comm) noexcept {
+    return scan_on_node(form, Collective::exscan, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 }  // namespace vecmpi::pipeline::node

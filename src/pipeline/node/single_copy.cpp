@@ -51,7 +51,7 @@ bool StagedCollectives::read_in_parts(int rank, uint64_t from, unsigned char* to
                                       size_t bytes) noexcept {
     const PeerProcess& peer = peers_[static_cast<size_t>(rank)];
     for (size_t done = 0; done < bytes; done += bytes_between_polls) {
-        if (done != 0) offload::make_progress();
+        if (done != 0) rings_[0].make_progress();
         const size_t n = std::min(bytes_between_polls, bytes - done);
         if (!read_memory(peer, from + done, to + done, n)) return false;
     }
@@ -70,7 +70,7 @@ bool StagedCollectives::reduce_own_slice(const Operands& what, const CombiningOr
                 const auto peer = static_cast<size_t>(rank);
                 if ((read_bytes += bytes) >= bytes_between_polls) {
                     read_bytes = 0;
-                    offload::make_progress();
+                    rings_[0].make_progress();
                 }
                 fine = fine && read_memory(peers_[peer], readable_[peer].input + at, spare, bytes);
                 return static_cast<const unsigned char*>(spare);

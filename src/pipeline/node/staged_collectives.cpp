@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copy-in copy-out.
+// What all collectives through staging buffers have in common, and Barrier and Bcast, copy-in
+// copy-out.
 #include "staged_collectives.hpp"
 
 #include <algorithm>
@@ -10,13 +11,6 @@
 #include "pipeline/node/api/butterfly_plan.hpp"
 
 namespace vecmpi::pipeline::node {
-
-namespace {
-
-// Bytes of all others that everyone reads: that takes less than a second exchange of signals.
-constexpr size_t most_read_directly = size_t{12} << 10;
-
-}  // namespace
 
 // The library's pairwise exchange in place leaves the result in the place of the rank's slice as
 // well, and there are programs that look there.
@@ -59,74 +53,17 @@ void StagedCollectives::cut(int64_t elements, int slices) noexcept {
         slices_[r] = r < parts ? segment(elements, parts, r) : Segment{elements, 0};
 }
 
-namespace {
-bool is_direct(size_t bytes, int ranks) noexcept {
-    return bytes <= small_ring.slot_bytes &&
-           bytes * static_cast<size_t>(ranks - 1) <= most_read_directly;
-}
-}  // namespace
-
-AllreduceRun StagedCollectives::begin_allreduce(const Operands& what) noexcept {
-    if (is_direct(what.bytes(), ranks()))
-        return AllreduceRun(std::in_place_type<DirectRun>, *this, what, doubling_, true);
-    cut(what.count, ranks());
-    return AllreduceRun(std::in_place_type<SlicedRun>, *this, what, doubling_, ResultPlace::on_all,
-                        0);
+void StagedCollectives::run_in(Fiber& fiber) noexcept {
+    for (SlotRing& ring : rings_) ring.run_in(fiber);
 }
 
-int StagedCollectives::allreduce(const Operands& what, Transport transport) noexcept {
-    if (transport == Transport::single_copy && !is_direct(what.bytes(), ranks())) {
-        cut(what.count, ranks());
-        const Outcome outcome = allreduce_by_single_copy(what);
-        if (outcome != Outcome::not_readable)
-            return outcome == Outcome::done ? MPI_SUCCESS : MPI_ERR_OTHER;
-    }
-    AllreduceRun run = begin_allreduce(what);
-    std::visit([](auto& one) noexcept { one.template advance<Waits::here>(); }, run);
-    return MPI_SUCCESS;
-}
-
-void StagedCollectives::reduce(const Operands& what, int root) noexcept {
-    const bool binomial = what.bytes() <= library::library_reduces_by_tree_up_to ||
-                          what.count < ButterflyPlan{ranks(), 0}.core();
-    if (binomial && binomial_root_ != root) {
-        try {
-            binomial_ = order_of_binomial_tree(ranks(), root);
-            binomial_root_ = root;
-        } catch (const std::bad_alloc&) {
-            // Other rounding on this call.
-        }
-    }
-    const CombiningOrder& order = binomial ? binomial_ : doubling_;
-    if (is_direct(what.bytes(), ranks())) {
-        DirectRun(*this, what, order, me() == root).advance<Waits::here>();
-        return;
-    }
-    cut(what.count, ranks());
-    SlicedRun(*this, what, order, ResultPlace::on_root, root).advance<Waits::here>();
-}
-
-const CombiningOrder& StagedCollectives::order_of_scatter(size_t bytes) const noexcept {
-    return bytes < library::library_exchanges_pairs_from ? halving_ : pairwise_;
-}
-
-void StagedCollectives::reduce_scatter(const Operands& what, const RankCounts& counts,
-                                       Transport transport) noexcept {
-    int64_t first = 0;
-    for (int rank = 0; rank < ranks(); ++rank) {
-        slices_[static_cast<size_t>(rank)] = {first, counts[rank]};
-        first += counts[rank];
-    }
-    if (transport == Transport::single_copy && scatter_by_single_copy(what)) return;
-    SlicedRun(*this, what, order_of_scatter(what.bytes()), ResultPlace::in_slices, 0)
-        .advance<Waits::here>();
-}
-
-void StagedCollectives::reduce_slices(const Operands& what, int slices) noexcept {
-    cut(what.count, slices);
-    Operands own = what;
-    own.output = what.output_at(slices_[static_cast<size_t>(me())].first);
-    SlicedRun(*this, own, doubling_, ResultPlace::in_slices, 0).advance<Waits::here>();
+// Nothing lies in the slots of the round.
+void StagedCollectives::barrier() noexcept {
+    SlotRing& ring = rings_[0];
+    const uint64_t round = ring.begin(1);
+    ring.publish(Signal::filled, round);
+    ring.await_all(Signal::filled, round);
+    ring.publish(Signal::read, round);
 }
 
 void StagedCollectives::bcast(unsigned char* buffer, size_t bytes, int root, size_t* root_bytes,
@@ -169,7 +106,7 @@ void StagedCollectives::bcast_through_slots(unsigned char* buffer, size_t bytes,
             std::memcpy(buffer + done, slot + slot_header_bytes, here);
         }
         ring.publish(Signal::read, round);
-        if (k + 1 < rounds) offload::make_progress();
+        if (k + 1 < rounds) ring.make_progress();
     }
     ring.begin(rounds - 1);
     *root_bytes = sent;

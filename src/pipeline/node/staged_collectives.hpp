@@ -16,11 +16,13 @@
 #include "movement.hpp"
 #include "offload/api.hpp"
 #include "peer_memory.hpp"
+#include "pipeline/operands.hpp"
 #include "pipeline/rank_counts.hpp"
-#include "reduction_run.hpp"
 #include "staging_buffer.hpp"
 
 namespace vecmpi::pipeline::node {
+
+enum class ResultPlace : uint8_t { on_all, on_root, in_slices };
 
 class StagedCollectives {
   public:
@@ -33,8 +35,12 @@ class StagedCollectives {
     StagedCollectives(const StagedCollectives&) = delete;
     StagedCollectives& operator=(const StagedCollectives&) = delete;
 
+    // All collectives run as its functions from now on, and leave off where they wait.
+    void run_in(Fiber& fiber) noexcept;
+
     int ranks() const noexcept { return static_cast<int>(buffers_.size()); }
 
+    void barrier() noexcept;
     // transport: not the library, and the same on all ranks; single_copy only where that is
     // allowed. Returns an error code: in place the input may be gone when another process's memory
     // turns out to be unreadable.
@@ -52,9 +58,6 @@ class StagedCollectives {
     void reduce_slices(const Operands& what, int slices) noexcept;
     // Rank i has the i-th slice of the output; afterwards all have all.
     void gather_slices(const Operands& what, int slices) noexcept;
-    // A copy-in copy-out Allreduce, which the caller goes on with. All ranks begin them in the same
-    // order, the next one when this one has ended.
-    AllreduceRun begin_allreduce(const Operands& what) noexcept;
     // *root_bytes: what the root has; as many, unless the program is wrong. A null buffer: this
     // rank has failed; the root says so by 0 bytes.
     void bcast(unsigned char* buffer, size_t bytes, int root, size_t* root_bytes,
@@ -82,7 +85,6 @@ class StagedCollectives {
     bool allows_single_copy() const noexcept { return !peers_.empty(); }
 
   private:
-    friend class DirectRun;
     friend class SlicedRun;
     friend class NeighbourRun;
     // Where a rank lets the others read.
@@ -110,6 +112,11 @@ class StagedCollectives {
                              const TakenFrom& taken_from) noexcept;
     bool read_in_parts(int rank, uint64_t from, unsigned char* to, size_t bytes) noexcept;
 
+    bool is_direct(size_t bytes) const noexcept;
+    void reduce_directly(const Operands& what, const CombiningOrder& order,
+                         bool gets_result) noexcept;
+    void reduce_by_slices(const Operands& what, const CombiningOrder& order, ResultPlace result,
+                          int root) noexcept;
     void bcast_through_slots(unsigned char* buffer, size_t bytes, int root,
                              size_t* root_bytes) noexcept;
     void allgather_through_slots(const unsigned char* own, unsigned char* all,

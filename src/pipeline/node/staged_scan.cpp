@@ -37,7 +37,7 @@ void StagedCollectives::scan(const Operands& what, Own own) noexcept {
                         return ring.slot(rank, number(k)) + what.bytes_of(at);
                     });
         ring.publish(Signal::read, number(k));
-        if (k + 1 < rounds) offload::make_progress();
+        if (k + 1 < rounds) ring.make_progress();
     }
 }
 

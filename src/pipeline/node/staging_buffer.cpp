@@ -23,15 +23,6 @@ void map_slots(StagingBuffer& buffer, const RingShape& large, Touch touch) noexc
     map(buffer.large(), large.bytes());
 }
 
-bool SlotRing::is_free(uint64_t round) noexcept {
-    if (round <= all_read_ + slots()) return true;
-    uint64_t least = UINT64_MAX;
-    for (int rank = 0; rank < ranks(); ++rank)
-        least = std::min(least, last_published(Signal::read, rank));
-    all_read_ = least;
-    return round <= all_read_ + slots();
-}
-
 void SlotRing::await_free(uint64_t round) noexcept {
     if (round <= all_read_ + slots()) return;
     uint64_t least = UINT64_MAX;
@@ -49,23 +40,25 @@ uint64_t SlotRing::last_published(Signal signal, int rank) const noexcept {
     return round_of(rank, signal).load(std::memory_order_acquire);  // pairs with publish()
 }
 
-bool SlotRing::have_all_published(Signal signal, uint64_t round) const noexcept {
-    for (int i = 1; i < ranks(); ++i)
-        if (last_published(signal, (me_ + i) % ranks()) < round) return false;
-    return true;
-}
-
 uint64_t SlotRing::await(Signal signal, int rank, uint64_t round) const noexcept {
     uint64_t seen = 0;
-    offload::wait_for_memory([&]() noexcept {
+    const auto look = [&]() noexcept {
         seen = last_published(signal, rank);
         return seen >= round;
-    });
+    };
+    if (fiber_ == nullptr)
+        offload::wait_for_memory(look);
+    else
+        fiber_->await(look);
     return seen;
 }
 
 void SlotRing::await_all(Signal signal, uint64_t round) const noexcept {
     for (int i = 1; i < ranks(); ++i) await(signal, (me_ + i) % ranks(), round);
+}
+
+void SlotRing::make_progress() const noexcept {
+    if (fiber_ == nullptr) offload::make_progress();
 }
 
 }  // namespace vecmpi::pipeline::node

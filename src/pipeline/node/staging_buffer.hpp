@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/api.hpp"
+#include "fiber.hpp"
 
 namespace vecmpi::pipeline::node {
 
@@ -103,6 +104,9 @@ class SlotRing {
              const std::vector<StagingBuffer*>& buffers, const Doors& doors) noexcept
         : buffers_(buffers), doors_(doors), shape_(shape), me_(rank), kind_(kind) {}
 
+    // Waits here no more, but leaves the fiber.
+    void run_in(Fiber& fiber) noexcept { fiber_ = &fiber; }
+
     int rank() const noexcept { return me_; }
     int ranks() const noexcept { return static_cast<int>(buffers_.size()); }
     size_t slot_bytes() const noexcept { return shape_.slot_bytes; }
@@ -119,17 +123,17 @@ class SlotRing {
         unsigned char* const first = kind_ == SlotSize::small ? buffer.small : buffer.large();
         return first + (round & (shape_.slots - 1)) * shape_.slot_bytes;
     }
-    // The own slot may be written: all have read what was in it.
-    bool is_free(uint64_t round) noexcept;
+    // Until the own slot may be written: all have read what was in it.
     void await_free(uint64_t round) noexcept;
     void await_all_free() noexcept { await_free(last_ + slots()); }
     void publish(Signal signal, uint64_t round) noexcept;
     // The last round for which the rank has published the signal.
     uint64_t last_published(Signal signal, int rank) const noexcept;
-    bool have_all_published(Signal signal, uint64_t round) const noexcept;
     // Returns last_published(): this round or a later one.
     uint64_t await(Signal signal, int rank, uint64_t round) const noexcept;
     void await_all(Signal signal, uint64_t round) const noexcept;
+    // Between rounds: the library may have something to do. In a fiber whoever looks sees to that.
+    void make_progress() const noexcept;
 
   private:
     std::atomic<uint64_t>& round_of(int rank, Signal signal) const noexcept {
@@ -143,6 +147,7 @@ class SlotRing {
     SlotSize kind_;
     uint64_t last_ = 0;
     uint64_t all_read_ = 0;  // as far as is known
+    Fiber* fiber_ = nullptr;
 };
 
 }  // namespace vecmpi::pipeline::node

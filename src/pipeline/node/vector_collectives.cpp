@@ -10,46 +10,53 @@ namespace vecmpi::pipeline::node {
 namespace {
 
 struct VectorCall {
-    Call call;
     Collective collective;
     BlockMovement movement;
     RankBlocks given, taken;
     bool in_place = false;  // what is given lies where what is taken goes
 };
 
-// 1. Pack. 2. Move. 3. Unpack what came.
-int move_packed(const VectorCall& what, const NodeCall& use, int ranks, MPI_Comm comm) noexcept {
-    StagedCollectives& staged = *use.staged;
-    const PackedBlocks taken(what.taken, staged.taken_blocks(), ranks);
-    const PackedBlocks given(what.given, staged.given_blocks(), ranks);
-    int error = what.in_place ? taken.pack(comm) : given.pack(comm);
-    if (what.in_place)
-        std::copy(staged.taken_blocks(), staged.taken_blocks() + ranks, staged.given_blocks());
-    bool is_whole = true;
-    if (what.movement.flow == Flow::to_all)
-        staged.move_to_all(what.taken.largest_bytes(), use.transport);
-    else
-        is_whole = staged.move_announced_blocks(what.movement, what.in_place);
-    if (const int unpacked = taken.unpack(comm); error == MPI_SUCCESS) error = unpacked;
-    return is_whole ? error : MPI_ERR_TRUNCATE;
-}
+class VectorExchange final : public StagedWork {
+  public:
+    explicit VectorExchange(const VectorCall& what, MPI_Comm comm) noexcept
+        : what_(what), given_in_use_(what.given), taken_in_use_(what.taken), comm_(comm) {}
+    // 1. Pack. 2. Move. 3. Unpack what came.
+    int run(NodeComm& node, Transport by) noexcept override {
+        StagedCollectives& staged = *node.staged();
+        const int ranks = node.ranks();
+        const PackedBlocks taken(what_.taken, staged.taken_blocks(), ranks);
+        const PackedBlocks given(what_.given, staged.given_blocks(), ranks);
+        int error = what_.in_place ? taken.pack(comm_) : given.pack(comm_);
+        if (what_.in_place)
+            std::copy(staged.taken_blocks(), staged.taken_blocks() + ranks, staged.given_blocks());
+        bool is_whole = true;
+        if (what_.movement.flow == Flow::to_all)
+            staged.move_to_all(what_.taken.largest_bytes(), by);
+        else
+            is_whole = staged.move_announced_blocks(what_.movement, what_.in_place);
+        if (const int unpacked = taken.unpack(comm_); error == MPI_SUCCESS) error = unpacked;
+        return is_whole ? error : MPI_ERR_TRUNCATE;
+    }
+
+  private:
+    VectorCall what_;
+    TypesInUse given_in_use_, taken_in_use_;
+    MPI_Comm comm_;
+};
 
 // bytes: equal on all ranks; 0 where they are not.
-std::optional<int> serve_vectors(const VectorCall& what, size_t bytes, const NodeSite& site,
-                                 MPI_Comm comm) noexcept {
-    const TypesInUse given_in_use(what.given), taken_in_use(what.taken);
-    const NodeCall use = node_call(site, what.call, comm, what.collective, bytes);
-    if (use.node == nullptr) return std::nullopt;
+std::optional<int> serve_vectors(const CollectiveForm& form, const VectorCall& what, size_t bytes,
+                                 const NodeSite& site, MPI_Comm comm) noexcept {
     const bool by_taken = what.in_place || what.movement.flow == Flow::from_root;
     const size_t moved = (by_taken ? what.taken : what.given).total_bytes();
-    return served(what.call, moved, comm, move_packed(what, use, site.ranks, comm));
+    return serve(form, site, comm, {what.collective, bytes, moved}, VectorExchange(what, comm));
 }
 
-std::optional<int> serve_vectors(const VectorCall& what, const NodeSite& site,
-                                 MPI_Comm comm) noexcept {
+std::optional<int> serve_vectors(const CollectiveForm& form, const VectorCall& what,
+                                 const NodeSite& site, MPI_Comm comm) noexcept {
     if (!real.Pack_c || !what.given.are_fine(comm) || !what.taken.are_fine(comm))
         return std::nullopt;
-    return serve_vectors(what, 0, site, comm);
+    return serve_vectors(form, what, 0, site, comm);
 }
 
 // This rank's block among those that it takes, as what it gives.
@@ -66,17 +73,17 @@ bool is_aliased(const RankBlocks& one, const RankBlocks& all, int rank) noexcept
 
 }  // namespace
 
-std::optional<int> gatherv(Call call, const void* sendbuf, MPI_Count sendcount,
+std::optional<int> gatherv(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                            MPI_Datatype sendtype, void* recvbuf, offload::RankArray recvcounts,
                            offload::RankArray displs, MPI_Datatype recvtype, int root,
                            MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+    const NodeSite site = node_site(form, comm);
     if (site.declined() || !site.has(root)) return std::nullopt;
-    VectorCall what{call, Collective::gatherv, {Flow::to_root, root}, {}, {}};
+    VectorCall what{Collective::gatherv, {Flow::to_root, root}, {}, {}};
     what.given = RankBlocks::of_one(sendbuf, sendcount, sendtype, root);
     if (site.rank != root) {
         if (sendbuf == MPI_IN_PLACE) return std::nullopt;
-        return serve_vectors(what, site, comm);
+        return serve_vectors(form, what, site, comm);
     }
     if (recvcounts.missing() || displs.missing() || !library::is_type_handle(recvtype))
         return std::nullopt;
@@ -85,38 +92,38 @@ std::optional<int> gatherv(Call call, const void* sendbuf, MPI_Count sendcount,
         what.given = own_of(what.taken, root, root);
     else if (is_aliased(what.given, what.taken, root))
         return std::nullopt;
-    return serve_vectors(what, site, comm);
+    return serve_vectors(form, what, site, comm);
 }
 
-std::optional<int> scatterv(Call call, const void* sendbuf, offload::RankArray sendcounts,
-                            offload::RankArray displs, MPI_Datatype sendtype, void* recvbuf,
-                            MPI_Count recvcount, MPI_Datatype recvtype, int root,
-                            MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+std::optional<int> scatterv(const CollectiveForm& form, const void* sendbuf,
+                            offload::RankArray sendcounts, offload::RankArray displs,
+                            MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                            MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(form, comm);
     if (site.declined() || !site.has(root)) return std::nullopt;
-    VectorCall what{call, Collective::scatterv, {Flow::from_root, root}, {}, {}};
+    VectorCall what{Collective::scatterv, {Flow::from_root, root}, {}, {}};
     if (site.rank != root || recvbuf != MPI_IN_PLACE) {
         what.taken = RankBlocks::of_one(recvbuf, recvcount, recvtype, root);
         what.taken.is_written = true;
     }
-    if (site.rank != root) return serve_vectors(what, site, comm);
+    if (site.rank != root) return serve_vectors(form, what, site, comm);
     if (sendcounts.missing() || displs.missing() || !library::is_type_handle(sendtype) ||
         sendbuf == MPI_IN_PLACE)
         return std::nullopt;
     what.given = {sendbuf, RankCounts(sendcounts), displs, sendtype, nullptr, 0, site.ranks};
     if (!what.taken.is_empty() && is_aliased(what.taken, what.given, root)) return std::nullopt;
-    return serve_vectors(what, site, comm);
+    return serve_vectors(form, what, site, comm);
 }
 
-std::optional<int> allgatherv(Call call, const void* sendbuf, MPI_Count sendcount,
+std::optional<int> allgatherv(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                               MPI_Datatype sendtype, void* recvbuf, offload::RankArray recvcounts,
                               offload::RankArray displs, MPI_Datatype recvtype,
                               MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+    const NodeSite site = node_site(form, comm);
     if (site.declined() || recvcounts.missing() || displs.missing() || !real.Pack_c)
         return std::nullopt;
     const int me = site.rank;
-    VectorCall what{call, Collective::allgatherv, {Flow::to_all}, {}, {}};
+    VectorCall what{Collective::allgatherv, {Flow::to_all}, {}, {}};
     what.taken = {recvbuf, RankCounts(recvcounts), displs, recvtype, nullptr, 0, site.ranks, true};
     if (!what.taken.are_fine(comm)) return std::nullopt;
     const size_t bytes = what.taken.total_bytes();
@@ -130,16 +137,17 @@ std::optional<int> allgatherv(Call call, const void* sendbuf, MPI_Count sendcoun
             is_aliased(what.given, what.taken, me))
             return std::nullopt;
     }
-    return serve_vectors(what, bytes, site, comm);
+    return serve_vectors(form, what, bytes, site, comm);
 }
 
-std::optional<int> alltoallv(Call call, const void* sendbuf, offload::RankArray sendcounts,
-                             offload::RankArray sdispls, MPI_Datatype sendtype, void* recvbuf,
-                             offload::RankArray recvcounts, offload::RankArray rdispls,
-                             MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+std::optional<int> alltoallv(const CollectiveForm& form, const void* sendbuf,
+                             offload::RankArray sendcounts, offload::RankArray sdispls,
+                             MPI_Datatype sendtype, void* recvbuf, offload::RankArray recvcounts,
+                             offload::RankArray rdispls, MPI_Datatype recvtype,
+                             MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(form, comm);
     if (site.declined() || recvcounts.missing() || rdispls.missing()) return std::nullopt;
-    VectorCall what{call, Collective::alltoallv, {Flow::pairs}, {}, {}};
+    VectorCall what{Collective::alltoallv, {Flow::pairs}, {}, {}};
     what.taken = {recvbuf, RankCounts(recvcounts), rdispls, recvtype, nullptr, 0, site.ranks, true};
     what.in_place = sendbuf == MPI_IN_PLACE;
     if (!what.in_place) {
@@ -148,18 +156,18 @@ std::optional<int> alltoallv(Call call, const void* sendbuf, offload::RankArray 
             return std::nullopt;  // the library's own error, by its own test
         what.given = {sendbuf, RankCounts(sendcounts), sdispls, sendtype, nullptr, 0, site.ranks};
     }
-    return serve_vectors(what, site, comm);
+    return serve_vectors(form, what, site, comm);
 }
 
-std::optional<int> alltoallw(Call call, const void* sendbuf, offload::RankArray sendcounts,
-                             offload::RankArray sdispls, const MPI_Datatype* sendtypes,
-                             void* recvbuf, offload::RankArray recvcounts,
-                             offload::RankArray rdispls, const MPI_Datatype* recvtypes,
-                             MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
+std::optional<int> alltoallw(const CollectiveForm& form, const void* sendbuf,
+                             offload::RankArray sendcounts, offload::RankArray sdispls,
+                             const MPI_Datatype* sendtypes, void* recvbuf,
+                             offload::RankArray recvcounts, offload::RankArray rdispls,
+                             const MPI_Datatype* recvtypes, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(form, comm);
     if (site.declined() || recvcounts.missing() || rdispls.missing() || recvtypes == nullptr)
         return std::nullopt;
-    VectorCall what{call, Collective::alltoallw, {Flow::pairs}, {}, {}};
+    VectorCall what{Collective::alltoallw, {Flow::pairs}, {}, {}};
     what.taken = {recvbuf, RankCounts(recvcounts), rdispls, MPI_BYTE, recvtypes, 0, site.ranks,
                   true};
     what.in_place = sendbuf == MPI_IN_PLACE;
@@ -169,7 +177,7 @@ std::optional<int> alltoallw(Call call, const void* sendbuf, offload::RankArray 
             return std::nullopt;  // the library's own error, by its own test
         what.given = {sendbuf, RankCounts(sendcounts), sdispls, MPI_BYTE, sendtypes, 0, site.ranks};
     }
-    return serve_vectors(what, site, comm);
+    return serve_vectors(form, what, site, comm);
 }
 
 }  // namespace vecmpi::pipeline::node

@@ -45,7 +45,7 @@ ChoiceFacts facts_of(const CollectiveForm& form, const Asked& asked,
     facts.most_ranks_on_a_node = layout.most_ranks_on_a_node();
     facts.uniform = layout.uniform();
     facts.user_op = asked.user_op;
-    facts.nonblocking = form.kind != CollectiveForm::Kind::blocking;
+    facts.nonblocking = !form.is_blocking();
     return facts;
 }
 
@@ -56,7 +56,7 @@ ServedBy served_by(const CollectiveForm& form, const Asked& asked, const Choice&
                             : choice.may_be_cut                            ? Server::segments
                                                                            : Server::library;
     if (!choice.is_open) return {by_model};
-    if (form.kind != CollectiveForm::Kind::blocking || settings().trials == TrialMode::off)
+    if (!form.is_blocking() || settings().trials == TrialMode::off)
         return {comm.trials().known(asked.collective, asked.bytes, by_model)};
     TriedCall tried{form.call, asked.collective, asked.bytes};
     if (choice.may_be_cut) tried.candidates |= bit_of(Server::segments);
@@ -190,8 +190,7 @@ std::optional<offload::CommTraits> traits_to_schedule(const CollectiveForm& form
                                                       MPI_Datatype type, MPI_Count count,
                                                       Decline& decline) noexcept {
     const bool served = is_served_at_some_size(collective, decline);
-    const bool may_meet_wishes =
-        form.kind == CollectiveForm::Kind::blocking && private_comms_are_wanted();
+    const bool may_meet_wishes = form.is_blocking() && private_comms_are_wanted();
     if (!served && !may_meet_wishes) return std::nullopt;
     const auto traits = traits_to_cut(comm, type, count, decline);
     if (traits && may_meet_wishes && private_comm_is_wanted(comm))
@@ -207,12 +206,12 @@ std::optional<Offer> offer_schedule(const CollectiveForm& form, const Asked& ask
     };
     if (traits.size < 2) return declined(Counter::decline_setting);
     if (asked.elements > INT_MAX && real.Isend_c == nullptr) return declined(Counter::decline_type);
-    if (form.kind != CollectiveForm::Kind::blocking && !offload::jobs_are_served())
+    if (!form.is_blocking() && !offload::jobs_are_served())
         return declined(Counter::decline_no_progress);
     Offer offer;
     offer.comm = private_comm_for(form, comm, traits.size);
     if (!offer.comm) return declined(Counter::decline_no_private_comm);
-    if (form.kind != CollectiveForm::Kind::blocking && !offer.comm->serves_requests())
+    if (!form.is_blocking() && !offer.comm->serves_requests())
         return declined(Counter::decline_session);
     const NodeLayout& layout = settings().reproducible && reduces(asked.collective)
                                    ? offer.comm->flat_layout()
@@ -264,7 +263,7 @@ std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer,
                              PreparedCollective prepared, uint64_t bytes, MPI_Comm comm) noexcept {
     prepared.comm = offer.comm;
     prepared.program_comm = comm;
-    prepared.caller_waits = form.kind == CollectiveForm::Kind::blocking;
+    prepared.caller_waits = form.is_blocking();
     prepared.schedule = offer.comm->schedule_for(offer.request);
     if (!prepared.schedule) return out_of_memory(comm);
     count_schedule(form, offer, bytes);

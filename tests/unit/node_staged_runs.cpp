@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions through staging buffers that go on look by look, here of all ranks in one thread:
+// Collectives through staging buffers that go on look by look, here of all ranks in one thread:
 // whoever would wait would never return.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -33,7 +32,8 @@ struct Rank {
     std::vector<StagingBuffer> buffer;  // the first one, and memory for its large ring
     std::unique_ptr<StagedCollectives> staged;
     std::vector<std::vector<int>> in, out;
-    std::optional<AllreduceRun> run;
+    std::unique_ptr<Fiber> fiber = std::make_unique<Fiber>();
+    bool is_running = false;
     size_t done = 0;
 
     Operands call(bool in_place) {
@@ -44,10 +44,17 @@ struct Rank {
                 sizeof(int)};
     }
     bool look() {
-        if (!run) run.emplace(staged->begin_allreduce(call(done % 2 == 1)));
-        const auto advance = [](auto& one) { return one.template advance<Waits::elsewhere>(); };
-        if (!std::visit(advance, *run)) return false;
-        run.reset();
+        if (!std::exchange(is_running, true))
+            fiber->begin(
+                [](void* self) noexcept {
+                    auto& rank = *static_cast<Rank*>(self);
+                    rank.staged->barrier();
+                    rank.staged->allreduce(rank.call(rank.done % 2 == 1),
+                                           Transport::copy_in_copy_out);
+                },
+                this);
+        if (!fiber->go_on()) return false;
+        is_running = false;
         ++done;
         return true;
     }
@@ -62,9 +69,12 @@ std::vector<Rank> ranks_with_buffers(int p, const RingShape& large) {
         rank.buffer = std::vector<StagingBuffer>(1 + large.bytes() / sizeof(StagingBuffer) + 1);
         all.push_back(rank.buffer.data());
     }
-    for (int r = 0; r < p; ++r)
-        ranks[static_cast<size_t>(r)].staged =
-            std::make_unique<StagedCollectives>(r, all, large, nobody);
+    for (int r = 0; r < p; ++r) {
+        Rank& rank = ranks[static_cast<size_t>(r)];
+        rank.staged = std::make_unique<StagedCollectives>(r, all, large, nobody);
+        REQUIRE(rank.fiber->make_stack());
+        rank.staged->run_in(*rank.fiber);
+    }
     return ranks;
 }
 

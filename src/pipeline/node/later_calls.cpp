@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nonblocking and persistent forms: whether a queue serves them, and requests that keep theirs.
+#include <cstring>
+
+#include "call_rules.hpp"
+#include "neighbourhood.hpp"
+
+namespace vecmpi::pipeline::node {
+
+// Mailboxes and staging buffers as of another communicator of the same ranks.
+std::shared_ptr<NodeQueue> make_node_queue(Call call, MPI_Comm comm, int ranks) noexcept {
+    const offload::DirectCall scope(call);
+    std::shared_ptr<NodeQueue> queue;
+    try {
+        queue = std::make_shared<NodeQueue>();
+    } catch (const std::bad_alloc&) {
+    }
+    const bool can = queue != nullptr && queue->fiber.make_stack();
+    if (!offload::all_can(comm, can && !offload::session_was_opened())) return nullptr;
+    queue->node = make_node_comm(comm, ranks);
+    if (!queue->node) {
+        count(Counter::decline_no_arena);
+        return nullptr;
+    }
+    StagedCollectives* const staged = queue->node->obtain_staged(comm);
+    if (staged == nullptr) return nullptr;
+    if (degrees_of(comm)) queue->node->obtain_neighbourhood(call, comm);
+    staged->run_in(queue->fiber);
+    return queue;
+}
+
+namespace {
+
+bool has_neighbours(Collective collective) noexcept {
+    return collective >= Collective::neighbor_allgather &&
+           collective <= Collective::neighbor_alltoallw;
+}
+
+// A persistent request.
+struct KeptCall {
+    LaterCall later;
+    std::unique_ptr<StagedWork> work;
+};
+
+const KeptCall* kept_by_request(const void* arguments) noexcept {
+    const KeptCall* kept;
+    std::memcpy(&kept, arguments, sizeof kept);
+    return kept;
+}
+
+std::unique_ptr<offload::Job> start(const void* arguments, int* error) noexcept {
+    const KeptCall& kept = *kept_by_request(arguments);
+    std::unique_ptr<offload::Job> job(new (std::nothrow)
+                                          StagedJob(kept.later.queue, *kept.work, kept.later.by));
+    if (!job) *error = MPI_ERR_NO_MEM;
+    return job;
+}
+
+void drop(const void* arguments) noexcept { delete kept_by_request(arguments); }
+
+constexpr offload::JobMaker maker{start, drop};
+
+}  // namespace
+
+std::optional<LaterCall> later_call(const CollectiveForm& form, const NodeSite& site, MPI_Comm comm,
+                                    const CallSize& size) noexcept {
+    if (form.request == nullptr || !offload::jobs_are_served()) return std::nullopt;
+    LaterCall later{nullptr, Transport::copy_in_copy_out};
+    if (site.node != nullptr) later.by = site.node->likely_transport(size.collective, size.bytes);
+    if (later.by == Transport::library) {
+        count(Counter::decline_slower);
+        note_node_decline();
+        return std::nullopt;
+    }
+    if (form.kind == CollectiveForm::Kind::persistent) {
+        later.queue = make_node_queue(form.call, comm, site.ranks);
+    } else if (site.node != nullptr) {
+        site.node->poll_now_and_then();
+        later.queue = site.node->queue();
+    }
+    if (!later.queue) return std::nullopt;
+    NodeComm& node = *later.queue->node;
+    if (has_neighbours(size.collective) && node.neighbourhood() == nullptr) return std::nullopt;
+    if (!node.staged()->allows_single_copy()) later.by = Transport::copy_in_copy_out;
+    return later;
+}
+
+// Every rank has a request for it, or none.
+std::optional<int> keep_for_starts(const CollectiveForm& form, MPI_Comm comm, LaterCall later,
+                                   std::unique_ptr<StagedWork> work) noexcept {
+    const bool has_work = work != nullptr;
+    auto* const kept = new (std::nothrow) KeptCall{std::move(later), std::move(work)};
+    const bool made = has_work && kept != nullptr &&
+                      offload::make_persistent_job(form.call, comm, maker, &kept, sizeof kept,
+                                                   form.request) == MPI_SUCCESS;
+    const bool all_made = [&]() noexcept {
+        const offload::DirectCall scope(form.call);
+        return offload::all_can(comm, made);
+    }();
+    if (all_made) return MPI_SUCCESS;
+    if (made)
+        offload::request_free(form.request);
+    else
+        delete kept;
+    return std::nullopt;
+}
+
+}  // namespace vecmpi::pipeline::node
