@@ -19,7 +19,7 @@ class Vecmpi(CMakePackage):
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
     depends_on("python@3.9:", type=("build", "run"))
-    depends_on("boost")
+    depends_on("boost+context")
     depends_on("highway@1.0.3:")
     depends_on("numactl")
     depends_on("mpich@3.4:")

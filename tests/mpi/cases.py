@@ -14,8 +14,8 @@ class Case:
     rounds: bool = False  # its sums are rounded: not where segments have the order of other algorithms
     not_in: tuple = ()  # modes in which it may fail
     says: str = ""  # what standard error then contains, where the launcher still passes it on
-    # Beginnings of names of events, or of "path PATH of CALL" as in the report: it must have counted some of each, where
-    # a path of ours is used from the first call on.
+    # Beginnings of names of events, or of "path PATH of CALL" as in the report: it must have counted some of each,
+    # where a path of ours is used from the first call on.
     counts: tuple = ()
     counts_at_home: tuple = ()  # the same with the library that the battery is built for; others have ways of their own
     counted: tuple = ("off", "on")  # the modes in which it must
