@@ -123,6 +123,8 @@ CASES = [
     Case("node_blocks", "ahead", ranks=MANY, **STAGED),
     Case("node_blocks", "empty", ranks=(2, 3, 5), **STAGED),
     Case("node_blocks", "refused", ranks=(2, 3, 4, 5), **STAGED),
+    Case("node_blocks", "later", ranks=(2, 3, 4, 5), counts=("path node of MPI_I",)),
+    Case("node_blocks", "persistent", ranks=(2, 3, 4, 5), counts=("path node",)),
     Case("node_neighbours", "random", ranks=MANY, **STAGED),
     Case("node_neighbours", "ahead", ranks=MANY, **STAGED),
     Case("node_neighbours", "refused", ranks=(2, 3, 4, 5), **STAGED),

@@ -2,6 +2,8 @@
 // What programs share that make long streams of collectives on communicators that come and go.
 #pragma once
 
+#include <vector>
+
 #include "battery.hpp"
 
 namespace battery {
@@ -17,5 +19,8 @@ Comm make_comm(int kind);
 
 // Sometimes this rank falls behind.
 void lag(Random& own, int percent);
+
+// By some call that completes requests, each rank in its own way, and not all of them.
+void complete_some(std::vector<MPI_Request>& requests, Random& own);
 
 }  // namespace battery

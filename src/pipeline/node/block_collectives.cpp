@@ -99,7 +99,7 @@ std::optional<int> move_blocks(const CollectiveForm& form, const BlockCall& what
     if (!what.given.is_ours(comm) || !what.taken.is_ours(comm)) return std::nullopt;
     const size_t bytes = what.block_bytes(), all = bytes * static_cast<size_t>(site.ranks);
     if (has_setting(what.collective) && !is_ours(what.collective, bytes)) return std::nullopt;
-    BlockExchange work(what, comm);
+    BlockExchange work(what, comm_to_pack_for(form, comm));
     if (!work.is_even()) return std::nullopt;
     const size_t moved = what.movement.flow == Flow::pairs ? all : bytes;
     return serve(form, site, comm, {what.collective, all, moved}, std::move(work));

@@ -26,6 +26,11 @@ inline bool is_ours_or_line(Collective collective, size_t bytes) noexcept {
     return fits_line(bytes) ? is_automatic(collective, bytes) : is_ours(collective, bytes);
 }
 
+// Names a communicator to pack for. A nonblocking call's own may be freed before it ends.
+inline MPI_Comm comm_to_pack_for(const CollectiveForm& form, MPI_Comm comm) noexcept {
+    return form.is_blocking() ? comm : MPI_COMM_SELF;
+}
+
 struct CallSize {
     Collective collective;
     size_t bytes;  // equal on all ranks; 0 where they are not

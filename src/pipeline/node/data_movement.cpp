@@ -94,7 +94,7 @@ std::optional<int> bcast(const CollectiveForm& form, void* buffer, MPI_Count cou
                          MPI_Datatype datatype, int root, MPI_Comm comm) noexcept {
     const NodeSite site = node_site(form, comm);
     if (site.declined() || !site.has(root)) return std::nullopt;
-    Broadcast work(buffer, count, datatype, root, comm);
+    Broadcast work(buffer, count, datatype, root, comm_to_pack_for(form, comm));
     const size_t bytes = work.bytes();
     if (!is_ours_or_line(Collective::bcast, bytes) ||
         offload::is_refused_output(buffer, count, datatype) ||
@@ -121,7 +121,8 @@ std::optional<int> allgather(const CollectiveForm& form, const void* sendbuf, MP
                sendbuf == advanced(recvbuf, site.rank * recvcount * shape.bytes)) {
         return std::nullopt;  // the library's own error, by its own test
     }
-    Gathering work(sendbuf, sendcount, sendtype, recvbuf, all, recvtype, comm);
+    Gathering work(sendbuf, sendcount, sendtype, recvbuf, all, recvtype,
+                   comm_to_pack_for(form, comm));
     const size_t bytes = work.all_bytes() / static_cast<size_t>(site.ranks);
     if (!is_ours(Collective::allgather, bytes) || work.own_bytes() != bytes ||
         offload::is_refused_output(recvbuf, all, recvtype) ||

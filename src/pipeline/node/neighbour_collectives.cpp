@@ -104,7 +104,7 @@ std::optional<int> serve_neighbours(const CollectiveForm& form, const NeighbourC
         site.node = node;
     }
     return serve(form, site, comm, {what.collective, 0, what.given.total_bytes()},
-                 NeighbourExchange(what, comm));
+                 NeighbourExchange(what, comm_to_pack_for(form, comm)));
 }
 
 // A side without arrays.

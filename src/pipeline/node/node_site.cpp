@@ -103,7 +103,8 @@ NodeSite node_site(MPI_Comm comm) noexcept {
 
 NodeSite node_site(const CollectiveForm& form, MPI_Comm comm) noexcept {
     const NodeSite site = node_site(comm);
-    if (form.kind == CollectiveForm::Kind::nonblocking && site.node != nullptr)
+    if (form.kind == CollectiveForm::Kind::nonblocking && site.node != nullptr &&
+        offload::jobs_are_served())
         site.node->note_nonblocking();
     return site;
 }

@@ -94,9 +94,26 @@ unsigned NodeComm::default_of(const RowTrial& one, unsigned candidates) noexcept
                : static_cast<unsigned>(std::countr_zero(candidates));
 }
 
+namespace {
+// Where all ranks give and take at a time memory is what limits them: the copy in between costs
+// most.
+constexpr bool is_likely_read(Collective collective, size_t bytes) noexcept {
+    constexpr size_t from = size_t{4} << 20;
+    return bytes >= from &&
+           (collective == Collective::allgather || collective == Collective::allgatherv ||
+            collective == Collective::alltoall);
+}
+}  // namespace
+
 Transport NodeComm::likely_transport(Collective collective, size_t bytes) noexcept {
-    return static_cast<Transport>(
-        default_of(trials_.of(collective, bytes), candidates_for(collective, bytes)));
+    const RowTrial& one = trials_.of(collective, bytes);
+    const unsigned candidates = candidates_for(collective, bytes);
+    constexpr auto single_copy = static_cast<unsigned>(Transport::single_copy);
+    const bool is_known =
+        one.trial.winner() != base::Trial::open || one.last_winner != base::Trial::open;
+    if (!is_known && is_likely_read(collective, bytes) && (candidates >> single_copy & 1) != 0)
+        return Transport::single_copy;
+    return static_cast<Transport>(default_of(one, candidates));
 }
 
 NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,

@@ -94,10 +94,15 @@ int serve_dense(const Operands& what, Element element, const Serve& serve) noexc
 // All reductions through staging buffers.
 class Reduction final : public StagedWork {
   public:
-    // root: of Reduce; counts: of Reduce_scatter.
-    Reduction(Collective collective, const Operands& what, Element element, int root = 0,
-              const RankCounts& counts = RankCounts(MPI_Count{0})) noexcept
-        : collective_(collective), what_(what), element_(element), root_(root), counts_(counts) {}
+    // root: of Reduce.
+    Reduction(Collective collective, const Operands& what, Element element, int root = 0) noexcept
+        : collective_(collective), what_(what), element_(element), root_(root) {}
+    // Reduce_scatter.
+    Reduction(const Operands& what, Element element, const RankCounts& counts) noexcept
+        : collective_(Collective::reduce_scatter),
+          what_(what),
+          element_(element),
+          counts_(counts) {}
     int run(NodeComm& node, Transport by) noexcept override {
         return serve_dense(what_, element_, [&](const Operands& dense) noexcept {
             return reduce(*node.staged(), dense, by);
@@ -128,8 +133,8 @@ class Reduction final : public StagedWork {
     Collective collective_;
     Operands what_;
     Element element_;
-    int root_;
-    RankCounts counts_;
+    int root_ = 0;
+    RankCounts counts_{MPI_Count{0}};
 };
 
 class Barrier final : public StagedWork {
@@ -151,7 +156,7 @@ std::optional<int> reduce_scatter_on_node(const CollectiveForm& form, const void
     if (are_refused(sendbuf, total, recvbuf, counts[site.rank], type)) return std::nullopt;
     const Operands what = operands(sendbuf, recvbuf, total, type, op, element);
     return serve(form, site, comm, {Collective::reduce_scatter, bytes, bytes},
-                 Reduction(Collective::reduce_scatter, what, element, 0, counts));
+                 Reduction(what, element, counts));
 }
 
 // Rank 0 of an Exscan gets no result, and may give no memory for it.

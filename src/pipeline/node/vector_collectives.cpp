@@ -49,7 +49,8 @@ std::optional<int> serve_vectors(const CollectiveForm& form, const VectorCall& w
                                  const NodeSite& site, MPI_Comm comm) noexcept {
     const bool by_taken = what.in_place || what.movement.flow == Flow::from_root;
     const size_t moved = (by_taken ? what.taken : what.given).total_bytes();
-    return serve(form, site, comm, {what.collective, bytes, moved}, VectorExchange(what, comm));
+    return serve(form, site, comm, {what.collective, bytes, moved},
+                 VectorExchange(what, comm_to_pack_for(form, comm)));
 }
 
 std::optional<int> serve_vectors(const CollectiveForm& form, const VectorCall& what,

@@ -5,10 +5,15 @@
 //   ahead   small calls, in which ranks that only give may run ahead of ranks that lag
 //   empty   nobody has anything to give, or few have
 //   refused calls that the library refuses on one rank
+//   later   nonblocking calls under way beside blocking ones, completed in any order; types
+//           and communicators are freed meanwhile
+//   persistent requests that each rank starts in an order of its own
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "collective.hpp"
 #include "streams.hpp"
 
 using namespace battery;
@@ -91,8 +96,9 @@ struct Side {
         data.assign(static_cast<size_t>(end * stride) + 4, -7);
         expected = data;
     }
-    ~Side() {
-        if (type != MPI_INT) MPI_Type_free(&type);
+    ~Side() { free_type(); }
+    void free_type() {
+        if (type != MPI_INT && type != MPI_DATATYPE_NULL) MPI_Type_free(&type);
     }
     Side(const Side&) = delete;
     Side& operator=(const Side&) = delete;
@@ -124,9 +130,10 @@ std::vector<int> counts_of(const Plan& plan, const Comm& comm, bool given, bool 
 
 class Operation {
   public:
-    Operation(const Plan& plan, const Comm& comm, Random& own)
+    Operation(const Plan& plan, const Comm& comm, Random& own, Form form = Form::blocking)
         : plan_(plan),
           comm_(comm),
+          form_(form),
           is_root_(comm.rank == plan.root),
           out_(counts_of(plan, comm, true, gathers(plan.kind)), plan, own),
           in_(counts_of(plan, comm, false, scatters()), plan, own) {
@@ -134,7 +141,13 @@ class Operation {
         fill();
     }
 
+    MPI_Request request = MPI_REQUEST_NULL;  // of the other forms
+
     void run() {
+        issue();
+        judge();
+    }
+    void issue() {
         switch (plan_.kind) {
             case Kind::gather:
             case Kind::gatherv:
@@ -151,6 +164,12 @@ class Operation {
             default:
                 alltoall();
         }
+        if (form_ == Form::nonblocking) {
+            out_.free_type();
+            in_.free_type();
+        }
+    }
+    void judge() {
         const std::string name = names[static_cast<int>(plan_.kind)];
         check(out_.data == out_.expected, ("send buffer of " + name).c_str());
         check(in_.data == in_.expected, ("receive buffer of " + name).c_str());
@@ -179,46 +198,55 @@ class Operation {
     void gather() {
         void* const to = is_root_ ? in_.data.data() : nullptr;
         if (plan_.kind == Kind::gather)
-            MPI_Gather(from_one(), plan_.largest, out_.type, to, plan_.largest, in_.type,
-                       plan_.root, comm_.handle);
+            call<MPI_Gather, MPI_Igather, MPI_Gather_init>(
+                form_, &request, from_one(), plan_.largest, out_.type, to, plan_.largest, in_.type,
+                plan_.root, comm_.handle);
         else
-            MPI_Gatherv(from_one(), out_.counts[0], out_.type, to, in_.counts.data(),
-                        in_.displs.data(), in_.type, plan_.root, comm_.handle);
+            call<MPI_Gatherv, MPI_Igatherv, MPI_Gatherv_init>(
+                form_, &request, from_one(), out_.counts[0], out_.type, to, in_.counts.data(),
+                in_.displs.data(), in_.type, plan_.root, comm_.handle);
     }
     void scatter() {
         const void* const given = is_root_ ? out_.data.data() : nullptr;
         void* const to = in_place_ ? MPI_IN_PLACE : in_.block(0);
         if (plan_.kind == Kind::scatter)
-            MPI_Scatter(given, plan_.largest, out_.type, to, plan_.largest, in_.type, plan_.root,
-                        comm_.handle);
+            call<MPI_Scatter, MPI_Iscatter, MPI_Scatter_init>(form_, &request, given, plan_.largest,
+                                                              out_.type, to, plan_.largest,
+                                                              in_.type, plan_.root, comm_.handle);
         else
-            MPI_Scatterv(given, out_.counts.data(), out_.displs.data(), out_.type, to,
-                         in_.counts[0], in_.type, plan_.root, comm_.handle);
+            call<MPI_Scatterv, MPI_Iscatterv, MPI_Scatterv_init>(
+                form_, &request, given, out_.counts.data(), out_.displs.data(), out_.type, to,
+                in_.counts[0], in_.type, plan_.root, comm_.handle);
     }
     void allgather() {
         if (plan_.kind == Kind::allgather)
-            MPI_Allgather(from_one(), plan_.largest, out_.type, in_.data.data(), plan_.largest,
-                          in_.type, comm_.handle);
+            call<MPI_Allgather, MPI_Iallgather, MPI_Allgather_init>(
+                form_, &request, from_one(), plan_.largest, out_.type, in_.data.data(),
+                plan_.largest, in_.type, comm_.handle);
         else
-            MPI_Allgatherv(from_one(), out_.counts[0], out_.type, in_.data.data(),
-                           in_.counts.data(), in_.displs.data(), in_.type, comm_.handle);
+            call<MPI_Allgatherv, MPI_Iallgatherv, MPI_Allgatherv_init>(
+                form_, &request, from_one(), out_.counts[0], out_.type, in_.data.data(),
+                in_.counts.data(), in_.displs.data(), in_.type, comm_.handle);
     }
     void alltoall() {
         if (plan_.kind == Kind::alltoall)
-            MPI_Alltoall(from(), plan_.largest, out_.type, in_.data.data(), plan_.largest, in_.type,
-                         comm_.handle);
+            call<MPI_Alltoall, MPI_Ialltoall, MPI_Alltoall_init>(
+                form_, &request, from(), plan_.largest, out_.type, in_.data.data(), plan_.largest,
+                in_.type, comm_.handle);
         else if (plan_.kind == Kind::alltoallv)
-            MPI_Alltoallv(from(), out_.counts.data(), out_.displs.data(), out_.type,
-                          in_.data.data(), in_.counts.data(), in_.displs.data(), in_.type,
-                          comm_.handle);
+            call<MPI_Alltoallv, MPI_Ialltoallv, MPI_Alltoallv_init>(
+                form_, &request, from(), out_.counts.data(), out_.displs.data(), out_.type,
+                in_.data.data(), in_.counts.data(), in_.displs.data(), in_.type, comm_.handle);
         else
-            MPI_Alltoallw(from(), out_.counts.data(), out_.byte_displs.data(), out_.types.data(),
-                          in_.data.data(), in_.counts.data(), in_.byte_displs.data(),
-                          in_.types.data(), comm_.handle);
+            call<MPI_Alltoallw, MPI_Ialltoallw, MPI_Alltoallw_init>(
+                form_, &request, from(), out_.counts.data(), out_.byte_displs.data(),
+                out_.types.data(), in_.data.data(), in_.counts.data(), in_.byte_displs.data(),
+                in_.types.data(), comm_.handle);
     }
 
     const Plan plan_;
-    const Comm& comm_;
+    const Comm comm_;
+    const Form form_;
     const bool is_root_;
     bool in_place_ = false;
     Side out_, in_;
@@ -275,6 +303,66 @@ void random_stream() {
         lag(own, 3);
     }
     for (Comm& comm : comms) MPI_Comm_free(&comm.handle);
+}
+
+// Several under way on several communicators.
+void calls_under_way() {
+    Random choice = common_random(7), own = own_random(8);
+    std::vector<Comm> comms{make_comm(0), make_comm(1), make_comm(2), make_comm(3)};
+    for (int round = 0; round < 80; ++round) {
+        std::vector<std::unique_ptr<Operation>> under_way;
+        std::vector<MPI_Request> requests;
+        const auto first = static_cast<size_t>(choice.below(4));
+        for (int i = choice.below(12); i >= 0; --i) {
+            const Comm& comm =
+                comms[choice.chance(60) ? first : static_cast<size_t>(choice.below(4))];
+            Random common(choice.next());
+            if (choice.chance(20)) {
+                move_blocks(comm, common, own, 14);
+                continue;
+            }
+            const Plan plan = any_plan(comm, common, 16);
+            under_way.push_back(std::make_unique<Operation>(plan, comm, own, Form::nonblocking));
+            under_way.back()->issue();
+            requests.push_back(under_way.back()->request);
+            topic("results").add(plan.id);
+            lag(own, 3);
+            if (own.chance(30)) complete_some(requests, own);
+        }
+        if (choice.chance(30)) {
+            MPI_Comm_free(&comms[first].handle);
+            comms[first] = make_comm(static_cast<int>(first));
+        }
+        MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+        for (const auto& one : under_way) one->judge();
+    }
+    for (Comm& comm : comms) MPI_Comm_free(&comm.handle);
+}
+
+// Each rank starts its requests in an order of its own.
+void persistent_calls() {
+    Random choice = common_random(9), own = own_random(10);
+    Comm comm = make_comm(0);
+    for (int round = 0; round < 12; ++round) {
+        std::vector<std::unique_ptr<Operation>> made;
+        std::vector<MPI_Request> requests;
+        for (int i = choice.below(5); i >= 0; --i) {
+            Random common(choice.next());
+            made.push_back(std::make_unique<Operation>(any_plan(comm, common, 14), comm, own,
+                                                       Form::persistent));
+            made.back()->issue();
+            requests.push_back(made.back()->request);
+        }
+        for (size_t left = requests.size(); left > 1; --left)
+            std::swap(requests[left - 1],
+                      requests[static_cast<size_t>(own.below(static_cast<int>(left)))]);
+        for (MPI_Request& request : requests) MPI_Start(&request);
+        move_blocks(comm, choice, own, 10);
+        MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+        for (MPI_Request& request : requests) MPI_Request_free(&request);
+        for (const auto& one : made) one->judge();
+    }
+    MPI_Comm_free(&comm.handle);
 }
 
 void small_calls_of_ranks_that_lag() {
@@ -357,5 +445,7 @@ int main(int argc, char** argv) {
     if (world.argument == "ahead") small_calls_of_ranks_that_lag();
     if (world.argument == "empty") mostly_empty_blocks();
     if (world.argument == "refused") refused_calls();
+    if (world.argument == "later") calls_under_way();
+    if (world.argument == "persistent") persistent_calls();
     return end();
 }

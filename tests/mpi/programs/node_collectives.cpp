@@ -301,30 +301,6 @@ struct Pending {
     }
 };
 
-// Each rank in its own way, and not all of them.
-void complete_some(std::vector<MPI_Request>& requests, Random& own) {
-    int flag = 0, index = 0, count = static_cast<int>(requests.size());
-    std::vector<int> indices(requests.size());
-    if (count == 0) return;
-    const auto any = static_cast<size_t>(own.below(count));
-    switch (own.below(5)) {
-        case 0:
-            MPI_Wait(&requests[any], MPI_STATUS_IGNORE);
-            break;
-        case 1:
-            MPI_Test(&requests[any], &flag, MPI_STATUS_IGNORE);
-            break;
-        case 2:
-            MPI_Waitany(count, requests.data(), &index, MPI_STATUS_IGNORE);
-            break;
-        case 3:
-            MPI_Testsome(count, requests.data(), &index, indices.data(), MPI_STATUSES_IGNORE);
-            break;
-        default:
-            MPI_Testall(count, requests.data(), &flag, MPI_STATUSES_IGNORE);
-    }
-}
-
 void pending_calls() {
     Random choice = common_random(11), own = own_random(12);
     Digest& digest = topic("results");
