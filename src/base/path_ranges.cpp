@@ -32,6 +32,8 @@ constexpr PathWord path_words[] = {
     {"scatter_allgather", CollectivePath::scatter_allgather, of_bcast},
     {"bruck", CollectivePath::bruck, of_allgather | of_alltoall},
     {"pairwise", CollectivePath::pairwise, of_alltoall},
+    {"circulant", CollectivePath::circulant, of_bcast},
+    {"dissemination", CollectivePath::dissemination, 0},  // of Barrier, which has no setting
 };
 
 bool read_path(std::string_view text, unsigned collective, CollectivePath& path) {

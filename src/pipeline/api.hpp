@@ -56,6 +56,14 @@ std::optional<int> alltoall(const CollectiveForm& form, const void* sendbuf, MPI
                             MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                             MPI_Datatype recvtype, MPI_Comm comm) noexcept;
 
+std::optional<int> gather(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
+                          MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                          MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept;
+
+std::optional<int> scatter(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
+                           MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                           MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept;
+
 struct PrivateCommEntry;
 }  // namespace vecmpi::pipeline
 

@@ -11,6 +11,7 @@ namespace vecmpi::pipeline {
 
 namespace {
 
+// In the order of enum Collective.
 struct Rule {
     // Below these the library's own is as fast or faster. Two ranks reach the link's limit by the
     // library, too: we win only where arithmetic overlaps, 1.03 to 1.07 times over 1 Gbit/s.
@@ -18,14 +19,18 @@ struct Rule {
 };
 constexpr uint64_t never = UINT64_MAX;
 
-// In the order of enum Collective.
 constexpr Rule rules[] = {
-    {4096, 4 << 20}, {4096, 4 << 20}, {4096, never}, {4096, never}, {1024, never}, {32768, never},
+    {4096, 4 << 20}, {4096, 4 << 20}, {4096, never}, {4096, never},
+    {1024, never},   {32768, never},  {0, never},  // barrier
+    {never, never},  {never, never},               // scan, exscan
+    {1024, never},   {1024, never},                // gather, scatter
 };
-static_assert(sizeof(rules) / sizeof(rules[0]) == number_of_settable_collectives);
+static_assert(sizeof(rules) / sizeof(rules[0]) == number_of_scheduled_collectives);
 
 constexpr double must_gain = 1.05;  // the model is no better than that, by far
-constexpr unsigned tried_segments[] = {1, 2, 4, 8, 16};
+// One more piece of a circulant Bcast is one more round, whatever the number of ranks.
+constexpr unsigned tried_segments[] = {1, 2, 4, 8, 16, 32, 64};
+constexpr unsigned most_tried_segments = 16;  // of the others
 constexpr uint64_t least_segment_bytes = 32768, least_block_bytes = 16384;
 constexpr uint64_t most_segments = 4096;    // schedules number them by 16 bits
 constexpr uint64_t most_blocks = 1u << 18;  // of a schedule: its steps take memory
@@ -45,9 +50,15 @@ uint64_t bytes_to_cut(const ChoiceFacts& facts) noexcept {
     return std::max(facts.bytes, facts.largest_bytes);
 }
 
+bool has_tree_of_blocks(const ChoiceFacts& facts) noexcept {
+    return facts.collective == Collective::gather || facts.collective == Collective::scatter;
+}
+
 // A segment that is cut further has pieces worth a message, and the schedule stays short.
 bool is_sensible(CollectivePath algorithm, const ChoiceFacts& facts, unsigned segments) noexcept {
-    if (algorithm == CollectivePath::pairwise) return false;  // nobody waits for a part of a block
+    // Nobody waits for a part of a block, and the root's link is never idle.
+    if (algorithm == CollectivePath::pairwise || has_tree_of_blocks(facts)) return false;
+    if (algorithm != CollectivePath::circulant && segments > most_tried_segments) return false;
     const auto blocks = static_cast<uint64_t>(blocks_of_segment(algorithm, facts));
     const uint64_t bytes = bytes_to_cut(facts) / segments;
     return bytes >= least_segment_bytes && bytes / blocks >= least_block_bytes &&
@@ -99,12 +110,22 @@ uint64_t bytes_of_vector(const ChoiceFacts& facts) noexcept {
 }
 
 double handicap(CollectivePath path, const ChoiceFacts& facts) noexcept {
+    // Both run the same tree: neither is known to be the faster.
+    if (has_tree_of_blocks(facts)) return 1;
+    // Nobody has measured it yet.
+    if (path == CollectivePath::circulant) return changing_partners;
     const uint64_t bytes = bytes_of_vector(facts);
     if (path == CollectivePath::mpi) return bytes < library_from_bytes ? 1 : library;
     // The partners of an Alltoall change whatever the way.
     const bool shows = bytes >= changing_partners_from_bytes && !facts.nonblocking &&
                        facts.collective != Collective::alltoall;
     return shows && !keeps_partners(path) ? changing_partners : 1;
+}
+
+// As the collective's setting says, where it has one.
+CollectivePath path_set(Collective collective, uint64_t bytes, const Settings& settings) noexcept {
+    return has_setting(collective) ? settings.paths_of(collective).at(bytes)
+                                   : CollectivePath::automatic;
 }
 
 // Under VECMPI_REPRODUCIBLE: the one that the user named, if it keeps the order of summation.
@@ -131,9 +152,10 @@ bool has_a_point(CollectivePath path, const ChoiceFacts& facts) noexcept {
 
 bool may_be_cut(const ChoiceFacts& facts, const Settings& settings) noexcept {
     Counter why{};
-    return !facts.nonblocking && number_of_segments({facts.collective, facts.bytes, facts.elements,
-                                                     facts.ranks, facts.spans_world},
-                                                    settings, &why) != 0;
+    return !facts.nonblocking && has_setting(facts.collective) &&
+           number_of_segments(
+               {facts.collective, facts.bytes, facts.elements, facts.ranks, facts.spans_world},
+               settings, &why) != 0;
 }
 
 // A trial's first round serves one call by each. What the model is sure of is not tried, unless the
@@ -183,7 +205,7 @@ bool may_be_scheduled(Collective collective, uint64_t bytes, bool several_nodes,
     };
     if (bytes == 0) return decline(Counter::decline_small);
     if (reduces(collective) && settings.reproducible) return true;
-    const CollectivePath path = settings.paths_of(collective).at(bytes);
+    const CollectivePath path = path_set(collective, bytes, settings);
     if (is_algorithm_of(collective, path)) return true;
     if (path != CollectivePath::automatic) return decline(Counter::decline_setting);
     if (!several_nodes) return decline(Counter::decline_layout);
@@ -194,7 +216,7 @@ bool may_be_scheduled(Collective collective, uint64_t bytes, bool several_nodes,
 bool may_be_scheduled_at_some_size(Collective collective, bool several_nodes,
                                    const Settings& settings) noexcept {
     return several_nodes || (reduces(collective) && settings.reproducible) ||
-           !settings.paths_of(collective).ranges.empty();
+           (has_setting(collective) && !settings.paths_of(collective).ranges.empty());
 }
 
 Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept {
@@ -212,7 +234,7 @@ Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept {
         return choice;
     };
     const bool is_reduction = reduces(facts.collective);
-    const CollectivePath path = settings.paths_of(facts.collective).at(facts.bytes);
+    const CollectivePath path = path_set(facts.collective, facts.bytes, settings);
     if (facts.ranks < 2) return decline(Counter::decline_setting);
     if (facts.bytes == 0 || facts.elements == 0) return decline(Counter::decline_small);
     if (is_reduction && !facts.commutative) {

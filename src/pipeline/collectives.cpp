@@ -24,7 +24,11 @@ bool asks_for_segments(const CollectiveForm& form, const std::optional<int>& ser
 
 std::optional<int> barrier(const CollectiveForm& form, MPI_Comm comm) noexcept {
     Decline decline;
-    return decline.count_unless(barrier_over_nodes(form.call, comm, decline));
+    const PrivateCommPointer own = comm_of_small_call(form, comm);
+    if (!own) return std::nullopt;
+    auto rc = barrier_over_nodes(form, *own, comm, decline);
+    if (!rc && !decline.is_librarys()) rc = scheduled_barrier(form, *own, comm, decline);
+    return decline.count_unless(rc);
 }
 
 std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
@@ -33,10 +37,8 @@ std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, vo
     Decline decline;
     if (!is_user_op(op) && only_library_is_left(Collective::allreduce, decline))
         return decline.count_unless({});
-    std::optional<int> rc;
-    if (form.is_blocking())
-        rc = small_allreduce_over_nodes(form.call, sendbuf, recvbuf, count, datatype, op, comm,
-                                        decline);
+    auto rc =
+        small_allreduce_over_nodes(form, sendbuf, recvbuf, count, datatype, op, comm, decline);
     if (!rc && !decline.is_librarys())
         rc = scheduled_allreduce(form, sendbuf, recvbuf, count, datatype, op, comm, decline);
     if (asks_for_segments(form, rc, decline)) {
@@ -124,6 +126,24 @@ std::optional<int> alltoall(const CollectiveForm& form, const void* sendbuf, MPI
     if (only_library_is_left(Collective::alltoall, decline)) return decline.count_unless({});
     return decline.count_unless(scheduled_alltoall(form, sendbuf, sendcount, sendtype, recvbuf,
                                                    recvcount, recvtype, comm, decline));
+}
+
+std::optional<int> gather(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
+                          MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                          MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept {
+    Decline decline;
+    if (only_library_is_left(Collective::gather, decline)) return decline.count_unless({});
+    return decline.count_unless(scheduled_gather(form, sendbuf, sendcount, sendtype, recvbuf,
+                                                 recvcount, recvtype, root, comm, decline));
+}
+
+std::optional<int> scatter(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
+                           MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                           MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept {
+    Decline decline;
+    if (only_library_is_left(Collective::scatter, decline)) return decline.count_unless({});
+    return decline.count_unless(scheduled_scatter(form, sendbuf, sendcount, sendtype, recvbuf,
+                                                  recvcount, recvtype, root, comm, decline));
 }
 
 }  // namespace vecmpi::pipeline

@@ -11,13 +11,18 @@ namespace vecmpi::pipeline {
 
 namespace {
 
-// Asked before all else, since most programs run on one node. Where twins run, the library's own
-// collectives between the nodes would spin.
-bool may_serve_small_calls() noexcept {
+// Asked before all else, since most programs run on one node.
+bool is_one_node() noexcept {
     const offload::Agreement& agreed = offload::agreement();
-    if (agreed.valid && (agreed.one_node || agreed.twin_collectives)) return false;
+    return agreed.valid && agreed.one_node;
+}
+
+// Where twins run, the library's own collectives between the nodes would spin.
+bool may_use_node_memory() noexcept {
+    const offload::Agreement& agreed = offload::agreement();
+    if (agreed.valid && agreed.twin_collectives) return false;
     const Settings& s = settings();
-    return s.intranode != IntranodeMode::off && !s.reproducible && offload::engine_runs();
+    return s.intranode != IntranodeMode::off && !s.reproducible;
 }
 
 // In the callbacks of MPI_Finalize nothing is agreed any more, but other ranks may not be in there
@@ -31,33 +36,21 @@ bool may_serve_comm(MPI_Comm comm) noexcept {
     return !traits.inter && traits.world_only && traits.size > 2;
 }
 
-// For a small call on comm: the same on all ranks.
-PrivateCommPointer comm_of_small_call(Call call, MPI_Comm comm) noexcept {
-    if (PrivateCommPointer known = find_private_comm(comm)) return known;
-    if (!has_called_often(comm, node::calls_before_sharing())) return nullptr;
-    int ranks = 0;
-    real.Comm_size(comm, &ranks);
-    const offload::DirectCall scope(call);
-    return obtain_private_comm(comm, ranks, most_private_comms_of_small_calls);
-}
-
 // Run between the first ranks of the nodes; the others wait for them.
 template <class Between>
 std::optional<int> run_by_leaders(Call call, Collective collective, const Operands& vector,
-                                  MPI_Comm comm, Decline& decline,
+                                  PrivateComm& own, MPI_Comm comm, Decline& decline,
                                   const Between& between) noexcept {
-    const PrivateCommPointer own = comm_of_small_call(call, comm);
-    if (!own) return std::nullopt;
     NodeParts* const parts =
-        own->obtain_node_parts(call, vector.bytes() <= node::NodeTeam::most_bytes_in_line
-                                         ? PrivateComm::NodeMemory::lines
-                                         : PrivateComm::NodeMemory::staging_buffers);
+        own.obtain_node_parts(call, vector.bytes() <= node::NodeTeam::most_bytes_in_line
+                                        ? PrivateComm::NodeMemory::lines
+                                        : PrivateComm::NodeMemory::staging_buffers);
     if (parts == nullptr) return std::nullopt;
     TriedCall tried{call, collective, vector.bytes()};
     tried.ours = "the nodes' memory";
     if (settings().intranode == IntranodeMode::on || settings().trials == TrialMode::off)
         tried.candidates = bit_of(Server::ours);
-    const ServedBy by = own->trials().begin_call(tried, own->comm());
+    const ServedBy by = own.trials().begin_call(tried, own.comm());
     if (by.server == Server::library) {
         turn_of_others = by.turn;
         decline.leave_to_library();
@@ -81,16 +74,29 @@ std::optional<int> run_by_leaders(Call call, Collective collective, const Operan
 
 }  // namespace
 
-std::optional<int> barrier_over_nodes(Call call, MPI_Comm comm, Decline& decline) noexcept {
-    if (!may_serve_small_calls() || !may_serve_comm(comm)) return std::nullopt;
-    return run_by_leaders(call, Collective::barrier, {}, comm, decline,
+PrivateCommPointer comm_of_small_call(const CollectiveForm& form, MPI_Comm comm) noexcept {
+    if (is_one_node() || !offload::engine_runs() || !may_serve_comm(comm)) return nullptr;
+    if (PrivateCommPointer known = find_private_comm(comm)) return known;
+    if (!form.is_blocking() || !has_called_often(comm, node::calls_before_sharing()))
+        return nullptr;
+    int ranks = 0;
+    real.Comm_size(comm, &ranks);
+    const offload::DirectCall scope(form.call);
+    return obtain_private_comm(comm, ranks, most_private_comms_of_small_calls);
+}
+
+std::optional<int> barrier_over_nodes(const CollectiveForm& form, PrivateComm& own, MPI_Comm comm,
+                                      Decline& decline) noexcept {
+    if (!form.is_blocking() || !may_use_node_memory()) return std::nullopt;
+    return run_by_leaders(form.call, Collective::barrier, {}, own, comm, decline,
                           [](MPI_Comm leaders) noexcept { return real.Barrier(leaders); });
 }
 
-std::optional<int> small_allreduce_over_nodes(Call call, const void* sendbuf, void* recvbuf,
-                                              MPI_Count count, MPI_Datatype type, MPI_Op op,
-                                              MPI_Comm comm, Decline& decline) noexcept {
-    if (!may_serve_small_calls() || count <= 0 || !offload::is_reducible(op, type))
+std::optional<int> small_allreduce_over_nodes(const CollectiveForm& form, const void* sendbuf,
+                                              void* recvbuf, MPI_Count count, MPI_Datatype type,
+                                              MPI_Op op, MPI_Comm comm, Decline& decline) noexcept {
+    if (!form.is_blocking() || is_one_node() || !may_use_node_memory() || count <= 0 ||
+        !offload::is_reducible(op, type))
         return std::nullopt;
     const offload::TypeShape shape = offload::shape_of(type);
     const auto most = static_cast<MPI_Count>(node::NodeTeam::most_small_bytes);
@@ -101,9 +107,10 @@ std::optional<int> small_allreduce_over_nodes(Call call, const void* sendbuf, vo
             CollectivePath::automatic ||
         settings().segments != 0 || settings().segment_bytes != 0)
         return std::nullopt;
-    if (are_refused(sendbuf, count, recvbuf, count, type) || !may_serve_comm(comm))
-        return std::nullopt;
-    return run_by_leaders(call, Collective::allreduce, vector, comm, decline,
+    if (are_refused(sendbuf, count, recvbuf, count, type)) return std::nullopt;
+    const PrivateCommPointer own = comm_of_small_call(form, comm);
+    if (!own) return std::nullopt;
+    return run_by_leaders(form.call, Collective::allreduce, vector, *own, comm, decline,
                           [&](MPI_Comm leaders) noexcept {
                               return real.Allreduce(MPI_IN_PLACE, recvbuf, static_cast<int>(count),
                                                     type, op, leaders);

@@ -6,13 +6,18 @@
 
 namespace vecmpi::pipeline {
 
+// Of comm, for a call whose data are few or none. Made after some blocking calls; in callbacks of
+// MPI_Finalize it serves them on. Null: there is none. The same on all ranks.
+PrivateCommPointer comm_of_small_call(const CollectiveForm& form, MPI_Comm comm) noexcept;
+
 // MPI_Barrier, and MPI_Allreduce up to NodeTeam::most_small_bytes: through the node's memory to its
 // first rank, between these by the library, and back. A trial with the library's own call decides.
 // Nothing: not served.
-std::optional<int> barrier_over_nodes(Call call, MPI_Comm comm, Decline& decline) noexcept;
-std::optional<int> small_allreduce_over_nodes(Call call, const void* sendbuf, void* recvbuf,
-                                              MPI_Count count, MPI_Datatype type, MPI_Op op,
-                                              MPI_Comm comm, Decline& decline) noexcept;
+std::optional<int> barrier_over_nodes(const CollectiveForm& form, PrivateComm& own, MPI_Comm comm,
+                                      Decline& decline) noexcept;
+std::optional<int> small_allreduce_over_nodes(const CollectiveForm& form, const void* sendbuf,
+                                              void* recvbuf, MPI_Count count, MPI_Datatype type,
+                                              MPI_Op op, MPI_Comm comm, Decline& decline) noexcept;
 
 // An offer of the hierarchical algorithm. Each rank of a node carries a slice of a segment over the
 // network, while the next segment is reduced. Nothing: the offer is to be run as a schedule.

@@ -142,7 +142,7 @@ class PrivateComm {
         ChoiceFacts facts;
         Choice choice;
     };
-    std::array<std::optional<Chosen>, number_of_settable_collectives>
+    std::array<std::optional<Chosen>, number_of_scheduled_collectives>
         chosen_;  // the last one of each
     std::vector<Known> known_;
     size_t oldest_known_ = 0;

@@ -12,6 +12,7 @@
 #include "base/api/trial.hpp"
 #include "offload/api.hpp"
 #include "pipeline/api/turn.hpp"
+#include "pipeline/schedules/algorithms.hpp"
 #include "turn_row.hpp"
 
 namespace vecmpi::pipeline {
@@ -21,8 +22,8 @@ enum class Server : uint8_t { ours, segments, library };
 static_assert(static_cast<unsigned>(Server::library) < base::Trial::most_candidates);
 constexpr unsigned bit_of(Server one) noexcept { return 1u << static_cast<unsigned>(one); }
 
-// Those of the collectives with a setting, and of Barrier.
-constexpr size_t collectives_over_nodes = static_cast<size_t>(Collective::barrier) + 1;
+// Those that a schedule may serve.
+constexpr size_t collectives_over_nodes = number_of_scheduled_collectives;
 // Sizes from a power of two up to the next have a trial in common.
 constexpr size_t classes_over_nodes = 40;
 

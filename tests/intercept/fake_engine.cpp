@@ -294,6 +294,14 @@ std::optional<int> alltoall(const pipeline::CollectiveForm& form, const void*, M
                             MPI_Datatype, void*, MPI_Count, MPI_Datatype, MPI_Comm) noexcept {
     return asked_in(form);
 }
+std::optional<int> gather(const pipeline::CollectiveForm& form, const void*, MPI_Count,
+                          MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) noexcept {
+    return asked_in(form);
+}
+std::optional<int> scatter(const pipeline::CollectiveForm& form, const void*, MPI_Count,
+                           MPI_Datatype, void*, MPI_Count, MPI_Datatype, int, MPI_Comm) noexcept {
+    return asked_in(form);
+}
 
 // Datatypes: nothing is wanted.
 

@@ -64,7 +64,7 @@ SCHEDULES = {
     "halving": schedules("off", "rabenseifner", "rabenseifner", "recursive_halving",
                          "scatter_allgather", "bruck", "bruck"),
     "halving-on": schedules("on", "recursive_halving", "rabenseifner", "recursive_halving",
-                            "scatter_allgather", "bruck", "bruck", VECMPI_SEGMENT_BYTES="32K", VECMPI_PACK="on"),
+                            "circulant", "bruck", "bruck", VECMPI_SEGMENT_BYTES="32K", VECMPI_PACK="on"),
     "trees": schedules("off", "recursive_doubling", "binomial", "recursive_halving", "binomial",
                        "bruck", "hierarchical", VECMPI_SEGMENTS="2"),
     "hierarchical-on": schedules("on", "hierarchical", "binomial", "ring", "binomial", "ring", "hierarchical"),

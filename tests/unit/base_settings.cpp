@@ -49,7 +49,10 @@ const std::vector<Reader>& readers() {
          read_reduce_scatter,
          &Settings::reduce_scatter,
          {ring, recursive_halving}},
-        {"VECMPI_BCAST", read_bcast, &Settings::bcast, {chain, binomial, scatter_allgather}},
+        {"VECMPI_BCAST",
+         read_bcast,
+         &Settings::bcast,
+         {chain, binomial, scatter_allgather, circulant}},
         {"VECMPI_ALLGATHER", read_allgather, &Settings::allgather, {ring, bruck}},
         {"VECMPI_ALLTOALL",
          read_alltoall,
@@ -132,7 +135,7 @@ TEST_CASE("PathRanges: inclusive start, exclusive end, last range wins", "[base]
 
 TEST_CASE("Each collective takes its own algorithms and no others", "[base][settings]") {
     for (const Reader& reader : readers())
-        for (int number = 0; number <= static_cast<int>(CollectivePath::pairwise); ++number) {
+        for (int number = 0; number <= static_cast<int>(CollectivePath::dissemination); ++number) {
             const auto path = static_cast<CollectivePath>(number);
             INFO(reader.name << " " << name_of(path));
             const bool is_common = path < CollectivePath::segmented ||

@@ -157,6 +157,7 @@ class Run {
     // ---- memory
 
     Element* at(uint32_t id, Place place, int64_t count) {
+        if (count == 0) return nullptr;  // a signal
         const auto rank = static_cast<size_t>(states_[id].rank);
         std::vector<Element>& memory = place.memory == Memory::input    ? memories_[rank].input
                                        : place.memory == Memory::output ? memories_[rank].output

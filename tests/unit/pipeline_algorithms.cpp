@@ -26,8 +26,8 @@ struct Row {
 
 std::vector<Row> all_rows() {
     std::vector<Row> rows;
-    for (size_t c = 0; c < number_of_settable_collectives; ++c)
-        for (int a = 0; a <= static_cast<int>(CollectivePath::pairwise); ++a)
+    for (size_t c = 0; c < number_of_scheduled_collectives; ++c)
+        for (int a = 0; a <= static_cast<int>(CollectivePath::dissemination); ++a)
             if (is_algorithm_of(static_cast<Collective>(c), static_cast<CollectivePath>(a)))
                 rows.push_back({static_cast<Collective>(c), static_cast<CollectivePath>(a)});
     return rows;
@@ -35,6 +35,17 @@ std::vector<Row> all_rows() {
 
 bool works_on_blocks(Collective collective) {
     return collective == Collective::reduce_scatter || collective == Collective::allgather;
+}
+
+// Blocks of as many elements, one behind the other: c.count are all of them.
+bool has_equal_blocks(Collective collective) {
+    return collective == Collective::alltoall || collective == Collective::gather ||
+           collective == Collective::scatter;
+}
+
+bool has_root(Collective collective) {
+    return collective == Collective::bcast || collective == Collective::reduce ||
+           collective == Collective::gather || collective == Collective::scatter;
 }
 
 // Its schedules have a number of steps that grows with the ranks, not with their logarithm.
@@ -48,7 +59,7 @@ bool is_linear(const Row& row, bool uniform) {
 struct Case {
     Row row;
     int root = 0;
-    int64_t count = 0;  // elements of the vector; alltoall: all blocks of a rank
+    int64_t count = 0;  // elements of the vector, or of all blocks of a rank
     Blocks blocks;
     unsigned segments = 1, lanes = 2;
     bool in_place = false;
@@ -56,9 +67,13 @@ struct Case {
     fake::Order order;
 
     int ranks() const { return layout.ranks(); }
-    const Segment& block(int rank) const { return blocks[static_cast<size_t>(rank)]; }
+    Segment block(int rank) const {
+        if (!has_equal_blocks(row.collective)) return blocks[static_cast<size_t>(rank)];
+        return {count / ranks() * rank, count / ranks()};
+    }
     bool in_place_on(int rank) const {
-        return in_place && (row.collective != Collective::reduce || rank == root);
+        return in_place &&
+               (rank == root || row.collective == Collective::bcast || !has_root(row.collective));
     }
 };
 
@@ -83,7 +98,7 @@ std::vector<Schedule> schedules_of(const Case& c) {
         request.algorithm = c.row.algorithm;
         request.rank = rank;
         request.root = c.root;
-        request.count = c.row.collective == Collective::alltoall ? c.count / c.ranks() : c.count;
+        request.count = has_equal_blocks(c.row.collective) ? c.count / c.ranks() : c.count;
         request.blocks = &c.blocks;
         request.segments = c.segments;
         request.lanes = c.lanes;
@@ -110,8 +125,14 @@ std::vector<Element> vector_of(int rank, Segment part, Input input) {
     return result;
 }
 
+// Only the root has a result.
+bool ends_at_root(const Case& c) {
+    return c.row.collective == Collective::reduce || c.row.collective == Collective::gather;
+}
+
 int64_t output_elements(const Case& c, int rank) {
-    if (c.row.collective == Collective::reduce && rank != c.root) return 0;
+    if (ends_at_root(c) && rank != c.root) return 0;
+    if (c.row.collective == Collective::scatter) return c.block(rank).count;
     if (c.row.collective == Collective::reduce_scatter && !c.in_place) return c.block(rank).count;
     return c.count;
 }
@@ -119,12 +140,14 @@ int64_t output_elements(const Case& c, int rank) {
 fake::RankMemory memory_of(const Case& c, int rank, Input input) {
     fake::RankMemory memory;
     memory.output.assign(static_cast<size_t>(output_elements(c, rank)), fake::uninitialised);
-    const bool gathers = c.row.collective == Collective::allgather;
+    const bool gathers =
+        c.row.collective == Collective::allgather || c.row.collective == Collective::gather;
+    const bool scatters = c.row.collective == Collective::scatter;
     const Segment given = gathers ? c.block(rank) : Segment{0, c.count};
-    const bool gives = c.row.collective != Collective::bcast || rank == c.root;
+    const bool gives = (c.row.collective != Collective::bcast && !scatters) || rank == c.root;
     const std::vector<Element> values =
         gives ? vector_of(rank, given, input) : std::vector<Element>{};
-    if (c.row.collective == Collective::bcast || c.in_place_on(rank))
+    if (c.row.collective == Collective::bcast || (c.in_place_on(rank) && !scatters))
         std::copy(values.begin(), values.end(), memory.output.begin() + given.first);
     else
         memory.input = values;
@@ -140,8 +163,10 @@ std::vector<Element> sums(const Case& c) {
 
 // The vector that all ranks, or the root, have at the end, and reduce_scatter has a part of.
 std::vector<Element> expected_vector(const Case& c) {
-    if (c.row.collective == Collective::bcast) return vector_of(c.root, {0, c.count}, any_input);
-    if (c.row.collective != Collective::allgather) return sums(c);
+    if (c.row.collective == Collective::bcast || c.row.collective == Collective::scatter)
+        return vector_of(c.root, {0, c.count}, any_input);
+    if (c.row.collective != Collective::allgather && c.row.collective != Collective::gather)
+        return sums(c);
     std::vector<Element> result(static_cast<size_t>(c.count), fake::uninitialised);  // gaps stay
     for (int rank = 0; rank < c.ranks(); ++rank)
         for (int64_t i = 0; i < c.block(rank).count; ++i)
@@ -163,8 +188,11 @@ bool is_exchanged(const Case& c, int rank, const std::vector<Element>& output) {
 bool is_right(const Case& c, int rank, const std::vector<Element>& output,
               const std::vector<Element>& expected) {
     if (c.row.collective == Collective::alltoall) return is_exchanged(c, rank, output);
-    if (c.row.collective == Collective::reduce && rank != c.root) return output.empty();
-    const bool scatters = c.row.collective == Collective::reduce_scatter;
+    if (ends_at_root(c) && rank != c.root) return output.empty();
+    if (c.row.collective == Collective::scatter && c.in_place_on(rank))
+        return std::count(output.begin(), output.end(), fake::uninitialised) == c.block(rank).count;
+    const bool scatters =
+        c.row.collective == Collective::reduce_scatter || c.row.collective == Collective::scatter;
     const Segment part = scatters ? c.block(rank) : Segment{0, c.count};
     return std::equal(output.begin(), output.begin() + part.count, expected.begin() + part.first);
 }
@@ -250,10 +278,12 @@ int64_t any_count(int ranks, Random& random) {
     return counts[random.below(std::size(counts))];
 }
 
-// Of alltoall each rank has a block for each: memory grows with the square of the ranks.
+// Of alltoall each rank has a block for each: memory grows with the square of the ranks. A barrier
+// has no elements.
 int64_t whole_blocks(const Row& row, int ranks, int64_t count) {
     constexpr int64_t most = 40;
-    return row.collective == Collective::alltoall ? ranks * std::min(count, most) : count;
+    if (row.collective == Collective::barrier) return 0;
+    return has_equal_blocks(row.collective) ? ranks * std::min(count, most) : count;
 }
 
 Case any_case(const Row& row, int ranks, Random& random) {
@@ -295,9 +325,8 @@ TEST_CASE("schedules: all algorithms, few ranks, all segments, lanes, counts and
                         c.lanes = lanes;
                         if (!works_on_blocks(row.collective))
                             c.count = whole_blocks(row, ranks, count);
-                        const bool rooted = row.collective == Collective::bcast ||
-                                            row.collective == Collective::reduce;
-                        for (c.root = 0; c.root < (rooted ? ranks : 1); ++c.root)
+                        const int roots = has_root(row.collective) ? ranks : 1;
+                        for (c.root = 0; c.root < roots; ++c.root)
                             if (const std::string wrong = wrong_with(c); !wrong.empty())
                                 FAIL_CHECK(wrong);
                     }
@@ -329,7 +358,7 @@ TEST_CASE("schedules: all algorithms, many ranks", "[pipeline][schedules][long]"
             c.segments = ranks > 300 ? 1 : 2;
             if (ranks > 300) {  // memory grows with the square
                 c.in_place = true;
-                c.count = 301;
+                c.count = whole_blocks(row, 1, has_equal_blocks(row.collective) ? ranks : 301);
                 if (works_on_blocks(row.collective)) c.blocks = equal_blocks({0, c.count}, ranks);
             }
             if (const std::string wrong = wrong_with(c); !wrong.empty()) FAIL_CHECK(wrong);
@@ -527,9 +556,18 @@ Traffic traffic(const Schedule& schedule) {
     return result;
 }
 
+// Of gather and scatter: a rank's blocks pass as many ranks as the bits of its place in the tree.
+int64_t blocks_moved_in_tree(int ranks) {
+    int64_t moved = 0;
+    for (int place = 1; place < ranks; ++place)
+        moved += std::popcount(static_cast<unsigned>(place));
+    return moved;
+}
+
 int log2_rounded_up(int ranks) { return std::bit_width(static_cast<unsigned>(ranks - 1)); }
 
 Case whole(const Row& row, int ranks, int64_t count) {
+    if (row.collective == Collective::barrier) count = 0;
     Case c{row, 0, count, equal_blocks({0, count}, ranks), 1, 2, false, NodeLayout(ranks), {}};
     c.in_place = row.collective == Collective::bcast;
     c.order.sends = fake::Order::Sends::synchronous;
@@ -546,6 +584,7 @@ int64_t elements_in_theory(const Row& row, int p, int64_t n) {
         return ways * (n / p);
     }
     if (works_on_blocks(row.collective)) return once;
+    if (row.collective == Collective::barrier) return 0;
     if (row.collective != Collective::allreduce) return -1;
     const bool power_of_two = std::has_single_bit(static_cast<unsigned>(p));
     if (row.algorithm == CollectivePath::recursive_doubling)
@@ -577,6 +616,8 @@ int rounds_in_theory(const Row& row, int p) {
             return 2 * log;  // one rank a node
         case CollectivePath::binomial:
         case CollectivePath::bruck:
+        case CollectivePath::circulant:
+        case CollectivePath::dissemination:
             return log;
         default:
             return p == 1 ? 0 : p;  // scatter_allgather: one message, then the ring
@@ -602,6 +643,8 @@ TEST_CASE("schedules: elements sent and received are those of the theory",
                     CHECK(t.sent == each);
                     CHECK(t.received == each);
                 }
+                if (row.collective == Collective::gather || row.collective == Collective::scatter)
+                    CHECK(all == blocks_moved_in_tree(ranks) * c.count / ranks);
                 // Rooted: everybody but the root sends, or receives, the vector once. What goes
                 // to the root in pieces, or comes from it so, goes there and round.
                 if (row.collective == Collective::reduce || row.collective == Collective::bcast) {
@@ -634,7 +677,7 @@ TEST_CASE("schedules: messages one behind the other are those of the theory",
 
 namespace {
 int64_t largest_segment(const Case& c) {
-    if (c.row.collective != Collective::alltoall) return segment(c.count, c.segments, 0).count;
+    if (!has_equal_blocks(c.row.collective)) return segment(c.count, c.segments, 0).count;
     return c.ranks() * segment(c.count / c.ranks(), c.segments, 0).count;
 }
 }  // namespace
@@ -689,5 +732,157 @@ TEST_CASE("schedules: a ring by nodes leaves each node once", "[pipeline][schedu
         for (const std::vector<int>& senders : leave)
             CHECK(std::count(senders.begin(), senders.end(), senders.empty() ? 0 : senders[0]) ==
                   static_cast<int64_t>(senders.size()));
+    }
+}
+
+namespace {
+
+// The schedules of all ranks, each step in a round of its own where a rank sends one message at a
+// time and receives one.
+class OnePorted {
+  public:
+    explicit OnePorted(const std::vector<Schedule>& schedules) : schedules_(schedules) {
+        for (const Schedule& schedule : schedules) {
+            rounds_.emplace_back(schedule.steps.size(), -1);
+            ports_.push_back({next(schedule, 0, Kind::send), next(schedule, 0, Kind::receive)});
+        }
+    }
+    // Until the last message has come; -1: some never does.
+    int rounds() {
+        while (pass_a_message()) {
+        }
+        int last = -1;
+        for (const std::vector<int>& of_rank : rounds_)
+            for (int round : of_rank) {
+                if (round < 0) return -1;
+                last = std::max(last, round);
+            }
+        return last + 1;
+    }
+
+  private:
+    using Kind = ScheduleStep::Kind;
+    struct Ports {
+        size_t send, receive;          // steps that come next
+        int sent = -1, received = -1;  // in which rounds the last ones did
+    };
+    static size_t next(const Schedule& schedule, size_t step, Kind kind) {
+        while (step < schedule.steps.size() && schedule.steps[step].kind != kind) ++step;
+        return step;
+    }
+    // The first round in which a step may go: behind all that it waits for.
+    int earliest(size_t rank, size_t step) const {
+        int round = 0;
+        const Schedule& s = schedules_[rank];
+        for (size_t i = 0; i < step; ++i)
+            for (uint32_t d = s.first_dependent[i]; d < s.first_dependent[i + 1]; ++d) {
+                if (s.dependents[d] != step) continue;
+                if (rounds_[rank][i] < 0) return -1;
+                round = std::max(round, rounds_[rank][i] + 1);
+            }
+        return round;
+    }
+    bool pass_a_message() {
+        for (size_t from = 0; from < schedules_.size(); ++from) {
+            Ports& sender = ports_[from];
+            if (sender.send == schedules_[from].steps.size()) continue;
+            const auto to = static_cast<size_t>(schedules_[from].steps[sender.send].peer);
+            Ports& receiver = ports_[to];
+            const std::vector<ScheduleStep>& theirs = schedules_[to].steps;
+            if (receiver.receive == theirs.size() ||
+                theirs[receiver.receive].peer != static_cast<int>(from))
+                continue;
+            const int may = earliest(from, sender.send), can = earliest(to, receiver.receive);
+            if (may < 0 || can < 0) continue;
+            const int round = std::max({may, can, sender.sent + 1, receiver.received + 1});
+            rounds_[from][sender.send] = rounds_[to][receiver.receive] = round;
+            sender.sent = receiver.received = round;
+            sender.send = next(schedules_[from], sender.send + 1, Kind::send);
+            receiver.receive = next(schedules_[to], receiver.receive + 1, Kind::receive);
+            return true;
+        }
+        return false;
+    }
+
+    const std::vector<Schedule>& schedules_;
+    std::vector<std::vector<int>> rounds_;  // of each rank's steps
+    std::vector<Ports> ports_;
+};
+
+}  // namespace
+
+// No broadcast of n pieces takes fewer rounds.
+TEST_CASE("schedules: a circulant Bcast of n pieces takes n - 1 + ceil(log2 p) rounds",
+          "[pipeline][schedules]") {
+    for (int ranks = 2; ranks <= 64; ++ranks)
+        for (unsigned pieces : {1u, 2u, 3u, 4u, 5u, 7u, 8u, 16u, 33u}) {
+            if (ranks > 20 && pieces > 8) continue;
+            Case c = whole({Collective::bcast, CollectivePath::circulant}, ranks, 2 * pieces);
+            c.root = ranks / 3;
+            c.segments = pieces;
+            const std::vector<Schedule> schedules = schedules_of(c);
+            INFO(text(c));
+            CHECK(OnePorted(schedules).rounds() ==
+                  static_cast<int>(pieces) - 1 + log2_rounded_up(ranks));
+            for (int rank = 0; rank < ranks; ++rank) {
+                const Schedule& schedule = schedules[static_cast<size_t>(rank)];
+                CHECK(schedule.receives == (rank == c.root ? 0 : pieces));
+                CHECK(schedule.sends <= pieces - 1 + unsigned(log2_rounded_up(ranks)));
+            }
+        }
+}
+
+namespace {
+
+// Which ranks have come before each step of a schedule is complete, bit by bit.
+using Known = std::vector<std::vector<uint64_t>>;
+
+// One more message's way. True where somebody got to know more.
+bool spread(const std::vector<Schedule>& schedules, Known& known) {
+    bool is_new = false;
+    const auto learn = [&](uint64_t& knows, uint64_t more) {
+        is_new |= (knows | more) != knows;
+        knows |= more;
+    };
+    for (size_t rank = 0; rank < schedules.size(); ++rank) {
+        const Schedule& s = schedules[rank];
+        for (uint32_t i = 0; i < s.steps.size(); ++i) {
+            for (uint32_t d = s.first_dependent[i]; d < s.first_dependent[i + 1]; ++d)
+                learn(known[rank][s.dependents[d]], known[rank][i]);
+            if (s.steps[i].kind != ScheduleStep::Kind::send) continue;
+            const auto peer = static_cast<size_t>(s.steps[i].peer);
+            const std::vector<ScheduleStep>& theirs = schedules[peer].steps;
+            for (size_t j = 0; j < theirs.size(); ++j)
+                if (theirs[j].kind == ScheduleStep::Kind::receive &&
+                    theirs[j].peer == static_cast<int>(rank) &&
+                    theirs[j].message == s.steps[i].message)
+                    learn(known[peer][j], known[rank][i]);
+        }
+    }
+    return is_new;
+}
+
+}  // namespace
+
+TEST_CASE("schedules: nobody leaves a barrier before all have come", "[pipeline][schedules]") {
+    for (int ranks = 1; ranks <= 64; ++ranks) {
+        const Case c = whole({Collective::barrier, CollectivePath::dissemination}, ranks, 0);
+        const std::vector<Schedule> schedules = schedules_of(c);
+        Known known;
+        for (int rank = 0; rank < ranks; ++rank)
+            known.emplace_back(schedules[static_cast<size_t>(rank)].steps.size(),
+                               uint64_t{1} << rank);
+        while (spread(schedules, known)) {
+        }
+        const uint64_t all = ranks == 64 ? UINT64_MAX : (uint64_t{1} << ranks) - 1;
+        INFO(text(c));
+        for (int rank = 0; rank < ranks; ++rank) {
+            const Schedule& schedule = schedules[static_cast<size_t>(rank)];
+            uint64_t knows = uint64_t{1} << rank;
+            for (uint64_t before : known[static_cast<size_t>(rank)]) knows |= before;
+            CHECK(knows == all);
+            CHECK(schedule.largest_message == 0);
+            CHECK(schedule.sends == unsigned(log2_rounded_up(ranks)));
+        }
     }
 }

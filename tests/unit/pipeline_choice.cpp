@@ -161,9 +161,47 @@ TEST_CASE("choose: auto", "[pipeline][choice]") {
                     CHECK(is_algorithm_of(facts.collective, choice.path));
                     CHECK(choice.predicted_us * 1.05 <= choice.library_us);
                     CHECK(choice.segments >= 1);
-                    CHECK(choice.segments <= 16);
+                    CHECK(choice.segments <= (choice.path == circulant ? 64 : 16));
                 }
             }
+}
+
+// The library runs the same trees and rounds: only a trial can show who is faster.
+TEST_CASE("choose: Gather, Scatter and Barrier are left to a trial", "[pipeline][choice]") {
+    using enum Collective;
+    struct Row {
+        Collective collective;
+        uint64_t bytes;
+        CollectivePath rival;
+    };
+    for (const Row& row :
+         {Row{gather, kib, binomial}, Row{gather, mib, binomial}, Row{scatter, kib, binomial},
+          Row{scatter, mib, binomial}, Row{barrier, barrier_bytes, dissemination}})
+        for (int ranks : {3, 4, 12, 64}) {
+            ChoiceFacts facts = over(ranks, ranks, row.bytes, row.collective);
+            facts.elements = static_cast<int64_t>(row.bytes);
+            const Choice choice = choose(facts, {});
+            INFO(static_cast<int>(row.collective) << " " << ranks << " " << row.bytes);
+            CHECK(choice.path == mpi);
+            CHECK(choice.why == Counter::decline_slower);
+            CHECK(choice.rival == row.rival);
+            CHECK(choice.is_open);
+            CHECK(choice.segments == 1);
+            CHECK_FALSE(choice.may_be_cut);
+        }
+    check({
+        {"few bytes", over(16, 16, kib - 4, gather), {}, mpi, Counter::decline_small},
+        {"two ranks", over(2, 2, mib, scatter), {}, mpi, Counter::decline_small},
+        {"one node", over(4, 1, mib, gather), {}, mpi, Counter::decline_layout},
+    });
+    Counter why{};
+    CHECK(may_be_scheduled(gather, kib, true, {}, &why));
+    CHECK_FALSE(may_be_scheduled(gather, kib, false, {}, &why));
+    CHECK(why == Counter::decline_layout);
+    CHECK_FALSE(may_be_scheduled(scatter, 0, true, {}, &why));
+    CHECK(why == Counter::decline_small);
+    CHECK(may_be_scheduled_at_some_size(scatter, true, {}));
+    CHECK_FALSE(may_be_scheduled_at_some_size(scatter, false, {}));
 }
 
 TEST_CASE("choose: large vectors over slow links leave the library", "[pipeline][choice]") {

@@ -92,6 +92,16 @@ std::vector<Row> blocking_collectives(float* send, float* receive) {
              return pipeline::allgather(form(Call::Allgather), send, n, MPI_FLOAT, receive, n,
                                         MPI_FLOAT, MPI_COMM_WORLD);
          }},
+        {"Gather",
+         [=](MPI_Count n) {
+             return pipeline::gather(form(Call::Gather), send, n, MPI_FLOAT, receive, n, MPI_FLOAT,
+                                     0, MPI_COMM_WORLD);
+         }},
+        {"Scatter",
+         [=](MPI_Count n) {
+             return pipeline::scatter(form(Call::Scatter), send, n, MPI_FLOAT, receive, n,
+                                      MPI_FLOAT, 0, MPI_COMM_WORLD);
+         }},
         {"Alltoall",
          [=](MPI_Count n) {
              return pipeline::alltoall(form(Call::Alltoall), send, n, MPI_FLOAT, receive, n,

@@ -53,6 +53,23 @@ TEST_CASE("track: messages are numbered by peer and direction, without empty one
     }
 }
 
+TEST_CASE("schedule: a signal waits for all that were awaited before, and for nothing else",
+          "[pipeline][schedule]") {
+    Track track;
+    track.signal(1);           // 0
+    track.await_signal(2);     // 1
+    track.receive(out, 4, 3);  // 2
+    track.signal(3);           // 3
+    track.await_signal(1);     // 4
+    track.signal(1);           // 5
+    const Schedule s = alone(track);
+    CHECK(edges_of(s) == Edges{{1, 3}, {1, 5}, {4, 5}});
+    CHECK(s.steps[5].message == 1);
+    CHECK(s.sends == 3);
+    CHECK(s.receives == 3);
+    CHECK(s.largest_message == 4);
+}
+
 TEST_CASE("schedule: a step waits for what it reads and for whoever reads what it writes",
           "[pipeline][schedule]") {
     Track track;

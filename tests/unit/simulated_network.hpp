@@ -244,7 +244,8 @@ inline double simulated_us(CollectivePath algorithm, const pipeline::CostFacts& 
                            const pipeline::NetworkConstants& network) {
     const pipeline::NodeLayout layout = layout_of(facts);
     const auto count = static_cast<int64_t>(facts.bytes / 4);
-    const bool gathers = facts.collective == Collective::allgather;
+    const bool gathers =
+        facts.collective == Collective::allgather || facts.collective == Collective::gather;
     const pipeline::Blocks blocks = blocks_of(facts);
     std::vector<pipeline::Schedule> schedules;
     for (int rank = 0; rank < facts.ranks; ++rank) {

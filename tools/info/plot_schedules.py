@@ -29,6 +29,7 @@ COLOURS = {
     "scatter_allgather": "#e377c2",
     "bruck": "#bcbd22",
     "pairwise": "#98df8a",
+    "circulant": "#393b79",
 }
 WIDTH, MARGIN, GAP = 1180, 62, 58
 

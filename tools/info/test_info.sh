@@ -94,6 +94,6 @@ assert info["profile"]["origin"] == "auto" and info["profile"]["places"][0].star
     explain bcast --ranks 5 --json | python3 -c '
 import json, sys
 answer = json.load(sys.stdin)
-assert [row["path"] for row in answer["algorithms"]] == ["chain", "binomial", "scatter_allgather"]
+assert [row["path"] for row in answer["algorithms"]] == ["chain", "binomial", "scatter_allgather", "circulant"]
 assert answer["nodes"] == 5 and answer["chosen"] and answer["why"]'
 fi

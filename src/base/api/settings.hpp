@@ -32,7 +32,9 @@ enum class CollectivePath : uint8_t {
     binomial,
     scatter_allgather,
     bruck,
-    pairwise
+    pairwise,
+    circulant,
+    dissemination
 };
 
 // A path of ours serves some form of each. The first ones have settings of their own.
@@ -80,7 +82,9 @@ constexpr CollectivePath schedule_paths[] = {CollectivePath::ring,
                                              CollectivePath::binomial,
                                              CollectivePath::scatter_allgather,
                                              CollectivePath::bruck,
-                                             CollectivePath::pairwise};
+                                             CollectivePath::pairwise,
+                                             CollectivePath::circulant,
+                                             CollectivePath::dissemination};
 
 // Which path serves a collective of a given size: the last range that holds the size.
 class PathRanges {

@@ -18,12 +18,13 @@ struct Part {
     const Team& team;
     int root;        // position in the team
     Segment vector;  // allreduce, reduce, bcast
-    Blocks blocks;   // reduce_scatter, allgather, alltoall: in the order of the team
-    Place own;       // reduce_scatter: where this rank's block goes; allgather: where it is
+    Blocks blocks;   // of the collectives that work on blocks: in the order of the team
+    Place own;       // reduce_scatter, scatter: where this rank's block goes; else: where it is
     const NodeLayout& layout;
     int rank;
-    int slices;     // ScheduleRequest::slices
-    bool in_place;  // alltoall
+    int slices;       // ScheduleRequest::slices
+    bool in_place;    // alltoall, scatter
+    unsigned pieces;  // of an algorithm that cuts its vector itself
 };
 
 void ring_allreduce(Track& track, const Part& part) {
@@ -171,6 +172,7 @@ struct Algorithm {
     // memory only: a large block follows itself round the ring while others are short.
     bool goes_by_rounds = false;
     bool changes_partners = false;  // Schedule::changes_partners
+    bool cuts_itself = false;       // its segments are pieces of one track
 };
 
 constexpr Algorithm algorithms[] = {
@@ -195,12 +197,25 @@ constexpr Algorithm algorithms[] = {
     {Collective::bcast, CollectivePath::binomial,
      [](Track& t, const Part& p) { binomial_bcast(t, p.team, p.root, p.vector, output); }},
     {Collective::bcast, CollectivePath::scatter_allgather, scatter_allgather_bcast},
+    {Collective::bcast, CollectivePath::circulant,
+     [](Track& t, const Part& p) {
+         circulant_bcast(t, p.team, p.root, p.vector, p.pieces, output);
+     },
+     false, false, true},
     {Collective::allgather, CollectivePath::ring, ring_of_allgather, true},
     {Collective::allgather, CollectivePath::bruck, bruck_of_allgather},
     {Collective::alltoall, CollectivePath::hierarchical, hierarchical_alltoall},
     {Collective::alltoall, CollectivePath::bruck,
      [](Track& t, const Part& p) { bruck_alltoall(t, p.team, p.blocks, input, output); }},
     {Collective::alltoall, CollectivePath::pairwise, pairwise_of_alltoall, false, true},
+    {Collective::barrier, CollectivePath::dissemination,
+     [](Track& t, const Part& p) { dissemination_barrier(t, p.team); }},
+    {Collective::gather, CollectivePath::binomial,
+     [](Track& t, const Part& p) { binomial_gather(t, p.team, p.root, p.blocks, p.own, output); }},
+    {Collective::scatter, CollectivePath::binomial,
+     [](Track& t, const Part& p) {
+         binomial_scatter(t, p.team, p.root, p.blocks, input, p.own, p.in_place);
+     }},
 };
 
 const Algorithm* find_algorithm(Collective collective, CollectivePath name) noexcept {
@@ -209,21 +224,34 @@ const Algorithm* find_algorithm(Collective collective, CollectivePath name) noex
     return nullptr;
 }
 
+bool has_equal_blocks(Collective collective) noexcept {
+    return collective == Collective::alltoall || collective == Collective::gather ||
+           collective == Collective::scatter;
+}
+
 bool works_on_blocks(Collective collective) noexcept {
     return collective == Collective::reduce_scatter || collective == Collective::allgather ||
-           collective == Collective::alltoall;
+           has_equal_blocks(collective);
+}
+
+// Its input is this rank's block.
+bool gathers(Collective collective) noexcept {
+    return collective == Collective::allgather || collective == Collective::gather;
 }
 
 // Of each rank, in the vector.
 Blocks blocks_by_rank(const ScheduleRequest& request) {
     const int ranks = request.layout->ranks();
-    if (request.collective != Collective::alltoall) return *request.blocks;
+    if (!has_equal_blocks(request.collective)) return *request.blocks;
     return equal_blocks({0, request.count * ranks}, ranks);
 }
 
-int64_t offset_of_input(const ScheduleRequest& request) {
-    if (request.collective != Collective::allgather) return 0;
-    return (*request.blocks)[static_cast<size_t>(request.rank)].first;
+// The root of a Scatter only reads its input, in place or not.
+InPlace place_of_input(const ScheduleRequest& request) {
+    InPlace place{request.in_place && request.collective != Collective::scatter, 0};
+    if (gathers(request.collective))
+        place.offset = blocks_by_rank(request)[static_cast<size_t>(request.rank)].first;
+    return place;
 }
 
 }  // namespace
@@ -251,19 +279,28 @@ Schedule build_schedule(const ScheduleRequest& request) {
     // In place the result stays where this rank's input was, until nothing of the input is needed.
     const bool moves_at_end = request.collective == Collective::reduce_scatter && request.in_place;
 
-    std::vector<Track> tracks(request.segments);
-    for (unsigned s = 0; s < request.segments; ++s) {
-        Part part{team,           position(request.root), {}, {}, {}, layout, request.rank,
-                  request.slices, request.in_place};
+    const unsigned segments = algorithm.cuts_itself ? 1 : request.segments;
+    std::vector<Track> tracks(segments);
+    for (unsigned s = 0; s < segments; ++s) {
+        Part part{team,
+                  position(request.root),
+                  {},
+                  {},
+                  {},
+                  layout,
+                  request.rank,
+                  request.slices,
+                  request.in_place,
+                  request.segments};
         if (works_on_blocks(request.collective)) {
-            part.blocks = part_of_blocks(blocks, request.segments, s);
+            part.blocks = part_of_blocks(blocks, segments, s);
             const auto me = static_cast<size_t>(team.me);
             const int64_t begins = part.blocks[me].first;
-            part.own = request.collective == Collective::allgather
+            part.own = gathers(request.collective)
                            ? input + (begins - blocks[me].first)
                            : output + (moves_at_end ? begins : begins - blocks[me].first);
         } else {
-            part.vector = segment(request.count, request.segments, s);
+            part.vector = segment(request.count, segments, s);
         }
         algorithm.append(tracks[s], part);
     }
@@ -272,9 +309,8 @@ Schedule build_schedule(const ScheduleRequest& request) {
         const Segment& own = blocks[static_cast<size_t>(team.me)];
         last.copy(output + own.first, output, own.count);
     }
-    const unsigned lanes = algorithm.goes_by_rounds ? request.segments : request.lanes;
-    Schedule schedule =
-        make_schedule(tracks, last, lanes, {request.in_place, offset_of_input(request)});
+    const unsigned lanes = algorithm.goes_by_rounds ? segments : request.lanes;
+    Schedule schedule = make_schedule(tracks, last, lanes, place_of_input(request));
     schedule.changes_partners = algorithm.changes_partners;
     return schedule;
 }

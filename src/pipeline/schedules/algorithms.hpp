@@ -16,8 +16,9 @@ struct ScheduleRequest {
     Collective collective = Collective::allreduce;
     CollectivePath algorithm = CollectivePath::ring;
     int rank = 0;
-    int root = 0;       // reduce, bcast
-    int64_t count = 0;  // allreduce, reduce, bcast: elements of the vector; alltoall: of a block
+    int root = 0;  // reduce, bcast, gather, scatter
+    // allreduce, reduce, bcast: elements of the vector; alltoall, gather, scatter: of a block
+    int64_t count = 0;
     const Blocks* blocks = nullptr;  // reduce_scatter, allgather: of each rank, in the vector
     unsigned segments = 1;
     unsigned lanes = 2;     // segments under way at once
@@ -29,6 +30,9 @@ struct ScheduleRequest {
     int slices = 0;
 };
 
+// The first ones of enum Collective; of scan and exscan, which lie among them, there are none.
+constexpr size_t number_of_scheduled_collectives = static_cast<size_t>(Collective::scatter) + 1;
+
 // True where there is such an algorithm for this collective.
 bool is_algorithm_of(Collective collective, CollectivePath algorithm) noexcept;
 
@@ -36,7 +40,9 @@ bool is_algorithm_of(Collective collective, CollectivePath algorithm) noexcept;
 // same; output on the root only. reduce_scatter: input is the vector, output this rank's block; in
 // place the output begins where the vector does. bcast: output is the vector. allgather: input is
 // this rank's block, output the vector.
-// alltoall: both have a block for each rank.
+// alltoall: both have a block for each rank. gather: as allgather, output on the root only.
+// scatter: input is the vector, on the root only, and output this rank's block, which in place
+// nobody writes there. barrier: none.
 Schedule build_schedule(const ScheduleRequest& request);
 
 }  // namespace vecmpi::pipeline

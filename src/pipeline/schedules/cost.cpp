@@ -89,6 +89,7 @@ constexpr Row rows[] = {
      [](const Model& m, double bytes) noexcept {
          return with_root(m, bytes) + ring(m, m.ranks, bytes, false, Needs::nothing);
      }},
+    {Collective::bcast, CollectivePath::circulant, Cut::once, circulant_bcast},
     {Collective::allgather, CollectivePath::ring, Cut::once,
      [](const Model& m, double bytes) noexcept { return ring_of_blocks(m, bytes); }},
     {Collective::allgather, CollectivePath::bruck, Cut::once,
@@ -98,6 +99,10 @@ constexpr Row rows[] = {
     {Collective::alltoall, CollectivePath::hierarchical, Cut::once, bundled},
     {Collective::alltoall, CollectivePath::bruck, Cut::once, bruck_rounds},
     {Collective::alltoall, CollectivePath::pairwise, Cut::once, all_pairs},
+    {Collective::barrier, CollectivePath::dissemination, Cut::once,
+     [](const Model& m, double) noexcept { return dissemination(m, m.ranks, m.on_node); }},
+    {Collective::gather, CollectivePath::binomial, Cut::once, tree_of_blocks},
+    {Collective::scatter, CollectivePath::binomial, Cut::once, tree_of_blocks},
 };
 
 const Row& row_of(Collective collective, CollectivePath algorithm) noexcept {

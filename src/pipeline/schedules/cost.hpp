@@ -28,10 +28,14 @@ struct NetworkConstants {
 // The defaults, where VECMPI_NETWORK does not say otherwise.
 NetworkConstants network_constants(const NetworkSetting& setting) noexcept;
 
+// A Barrier has no data. Its trials are kept by size, and 0 is that of the nodes' memory.
+constexpr uint64_t barrier_bytes = 1;
+
 // What a collective's time depends on.
 struct CostFacts {
     Collective collective = Collective::allreduce;
-    // As the settings count: the vector; allgather: what one rank gives; alltoall: to one other.
+    // As the settings count: the vector; allgather, gather: what one rank gives; alltoall: to one
+    // other; scatter: what one rank gets. barrier: barrier_bytes.
     uint64_t bytes = 0;
     int ranks = 1;
     int nodes = 1;

@@ -131,6 +131,59 @@ double chain(const Model& m, double bytes, bool reduces) noexcept {
     return way + std::max((times - 1) * slowest.chain, (m.segments - 1) * slowest.busy);
 }
 
+// Träff, arXiv 2312.11236: a piece leaves the root in each round, and passes ceil(log2 p) ranks, or
+// one less where p is no power of two. Where it is one, the first of them are on the root's node:
+// half of their messages to other nodes go while the last of them waits for the piece.
+double circulant_bcast(const Model& m, double bytes) noexcept {
+    const bool is_full = floor_power_of_two(m.ranks) == m.ranks;
+    double inside = 0, over = 0, busy = 0, of_root = 0, rounds = 0;
+    for (int64_t reach = m.ranks; reach > 1; ++rounds) {
+        const int64_t skip = (reach + 1) / 2;
+        const Round round = m.one(bytes, m.crossing(skip), 0);
+        if (is_full && skip < m.on_node)
+            inside += m.one(bytes, 0, 0).chain;
+        else
+            over += round.chain;
+        busy += round.busy;
+        of_root += m.one(bytes, std::min(1, m.crossing(skip)), 0).busy;
+        reach = skip;
+    }
+    const double early = inside > 0 && over > 0 ? m.wire(bytes) * m.on_node / 2 : 0;
+    const double way = is_full ? std::max(over, inside + over - early)
+                               : std::max(of_root, over * (rounds - 1) / rounds);
+    return way + (m.segments - 1) * busy / rounds;
+}
+
+namespace {
+// Until a position of the tree has its blocks and those of the `ranks - 1` below it. The child on
+// each level has as many as all before it, the last one those that are left. busy: of the root.
+Round tree_of(const Model& m, double bytes, int ranks) noexcept {
+    Round all{0, 0};
+    for (int bit = 1; bit < ranks; bit += bit) {
+        const int child = std::min(bit, ranks - bit);
+        const bool is_over = bit >= m.on_node;
+        const double part = bytes * child, overhead = m.one(0, is_over ? 1 : 0, 0).busy / 2;
+        const double busy = std::max(overhead, is_over ? m.wire(part) : m.copied(part));
+        const double ready = child == bit ? all.chain : tree_of(m, bytes, child).chain;
+        const double passed = m.one(part, is_over ? 1 : 0, 0).chain;
+        all = {std::max(all.chain + busy, ready + passed), all.busy + busy};
+        if (child < bit) break;
+    }
+    return all;
+}
+}  // namespace
+
+double tree_of_blocks(const Model& m, double bytes) noexcept {
+    return m.first(tree_of(m, bytes, m.ranks), Needs::lane);
+}
+
+double dissemination(const Model& m, int ranks, int on_node) noexcept {
+    double us = 0;
+    for (int64_t distance = 1; distance < ranks; distance *= 2)
+        us += m.one(0, ranks > on_node ? m.crossing(distance) : 0, 0).chain;
+    return us;
+}
+
 // Every other rank's block between it and the root, whose link carries those of other nodes.
 double with_root(const Model& m, double bytes) noexcept {
     const double block = bytes / m.ranks;

@@ -132,6 +132,12 @@ double chain(const Model& m, double bytes, bool reduces) noexcept;
 double all_pairs(const Model& m, double bytes) noexcept;
 double bruck_rounds(const Model& m, double bytes) noexcept;
 double bundled(const Model& m, double bytes) noexcept;
+// Bcast in m.segments pieces of `bytes` over the circulant graph.
+double circulant_bcast(const Model& m, double bytes) noexcept;
+// Gather and Scatter: `bytes` are one block's.
+double tree_of_blocks(const Model& m, double bytes) noexcept;
+// Barrier of so many ranks, on_node of them on each.
+double dissemination(const Model& m, int ranks, int on_node) noexcept;
 // Every other rank's block between it and the root.
 double with_root(const Model& m, double bytes) noexcept;
 

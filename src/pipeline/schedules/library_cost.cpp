@@ -112,11 +112,26 @@ LibraryCost library_alltoall(const Model& m, double bytes) noexcept {
             "pairwise exchange"};
 }
 
+// The nodes' ranks meet, then the lowest of each, who tell the others.
+LibraryCost library_barrier(const Model& m, double) noexcept {
+    const double over = m.nodes > 1 ? m.over_nodes(0, 0, Needs::nothing) : 0;
+    return {dissemination(m, m.on_node, m.on_node) +
+                static_cast<double>(ceil_log2(m.nodes)) * over +
+                binomial(m, m.on_node, m.on_node, 0, false),
+            "dissemination"};
+}
+
+LibraryCost library_tree_of_blocks(const Model& m, double bytes) noexcept {
+    return {tree_of_blocks(m, bytes), "binomial"};
+}
+
 // In the order of enum Collective.
-constexpr LibraryRule library_rules[] = {library_allreduce,      library_reduce,
-                                         library_reduce_scatter, library_bcast,
-                                         library_allgather,      library_alltoall};
-static_assert(sizeof(library_rules) / sizeof(library_rules[0]) == number_of_settable_collectives);
+constexpr LibraryRule library_rules[] = {
+    library_allreduce, library_reduce,         library_reduce_scatter, library_bcast,
+    library_allgather, library_alltoall,       library_barrier,
+    nullptr,  // scan and exscan, which no schedule serves
+    nullptr,           library_tree_of_blocks, library_tree_of_blocks};
+static_assert(sizeof(library_rules) / sizeof(library_rules[0]) == number_of_scheduled_collectives);
 
 }  // namespace
 

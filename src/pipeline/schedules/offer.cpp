@@ -254,9 +254,9 @@ void count_schedule(const CollectiveForm& form, const Offer& offer, uint64_t byt
     count(static_cast<Counter>(static_cast<unsigned>(Counter::ran_ring) +
                                static_cast<unsigned>(offer.request.algorithm) - first));
 }
-static_assert(static_cast<unsigned>(Counter::ran_pairwise) -
+static_assert(static_cast<unsigned>(Counter::ran_dissemination) -
                   static_cast<unsigned>(Counter::ran_ring) ==
-              static_cast<unsigned>(CollectivePath::pairwise) -
+              static_cast<unsigned>(CollectivePath::dissemination) -
                   static_cast<unsigned>(CollectivePath::ring));
 
 std::optional<int> run_offer(const CollectiveForm& form, const Offer& offer,

@@ -14,7 +14,7 @@ namespace vecmpi::pipeline {
 // What a call asks for. Its op commutes. Equal on all ranks.
 struct Asked {
     Collective collective;
-    // As its setting counts them: of the vector; allgather: one rank's part; alltoall: a block.
+    // As CostFacts counts them: mostly of the vector, or of a block.
     uint64_t bytes = 0;
     int64_t elements = 0;  // that the vector may be cut between
     bool user_op = false;

@@ -14,13 +14,6 @@ namespace {
 
 using node::ButterflyPlan;
 
-// Distances of the circulant graph: p, then half of it rounded up, down to 1.
-std::vector<int> circulant_skips(int p) {
-    std::vector<int> skips{p};
-    while (skips.back() > 1) skips.push_back((skips.back() + 1) / 2);
-    return skips;
-}
-
 // The tree of recursive doubling: each extra hands its vector to its master and gets the result.
 ButterflyPlan tree_of(const Team& team) noexcept { return {team.size, team.me}; }
 
@@ -52,6 +45,12 @@ void unfold(Track& track, const Team& team, const ButterflyPlan& plan, Segment v
 }
 
 }  // namespace
+
+std::vector<int> circulant_skips(int p) {
+    std::vector<int> skips{p};
+    while (skips.back() > 1) skips.push_back((skips.back() + 1) / 2);
+    return skips;
+}
 
 // Round k: block me-k-1 goes on, block me-k-2 comes and is reduced.
 void ring_reduce_scatter(Track& track, const Team& team, const Blocks& blocks, Place base,
@@ -318,6 +317,15 @@ void binomial_bcast(Track& track, const Team& team, int root, Segment vector, Pl
         } else if (v + bit < p) {
             track.send(base + vector.first, vector.count, rank_of(v + bit));
         }
+    }
+}
+
+// A signal tells of all ranks that the sender knows to have come: 1, 2, 4, ...
+void dissemination_barrier(Track& track, const Team& team) {
+    for (int distance = 1; distance < team.size; distance *= 2) {
+        track.next_round();
+        track.signal(team.rank((team.me + distance) % team.size));
+        track.await_signal(team.rank(modulo(team.me - distance, team.size)));
     }
 }
 

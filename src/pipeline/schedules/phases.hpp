@@ -8,6 +8,9 @@
 
 namespace vecmpi::pipeline {
 
+// Distances of the circulant graph: p, then half of it rounded up, down to 1.
+std::vector<int> circulant_skips(int p);
+
 // ---- reduce-scatter: afterwards the reduction of block me lies at `result`
 
 // p-1 rounds between neighbours, n(p-1)/p elements sent by each (Patarasuk, Yuan, Bandwidth optimal
@@ -69,5 +72,21 @@ void scatter_from_root(Track& track, const Team& team, int root, const Blocks& b
 
 void chain_bcast(Track& track, const Team& team, int root, Segment vector, Place base);
 void binomial_bcast(Track& track, const Team& team, int root, Segment vector, Place base);
+// The vector in `number` pieces, in number - 1 + ceil(log2 p) rounds, for any p (Träff,
+// Round-optimal n-block broadcast schedules in logarithmic time, arXiv 2312.11236).
+void circulant_bcast(Track& track, const Team& team, int root, Segment vector, unsigned number,
+                     Place base);
+
+// Equal blocks down and up a binomial tree, ceil(log2 p) rounds. Block i of the root's vector, at
+// output or input + blocks[i].first, is position i's, which has it at `own`.
+void binomial_gather(Track& track, const Team& team, int root, const Blocks& blocks, Place own,
+                     Place output);
+// in_place: the root's own block stays where it is.
+void binomial_scatter(Track& track, const Team& team, int root, const Blocks& blocks, Place input,
+                      Place own, bool in_place);
+
+// ---- barrier: ceil(log2 p) rounds of signals (Hensgen, Finkel, Manber, Two algorithms for barrier
+// synchronization, IJPP 17, 1988)
+void dissemination_barrier(Track& track, const Team& team);
 
 }  // namespace vecmpi::pipeline

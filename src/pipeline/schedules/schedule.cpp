@@ -101,6 +101,7 @@ class Linker {
         if (step.kind == ScheduleStep::Kind::copy && step.from == step.to) return;
         const auto index = static_cast<uint32_t>(schedule_.steps.size());
         needed_.clear();
+        if (step.count == 0) wait_for_signals(step, index);
         if (step.kind != ScheduleStep::Kind::receive) read(step.from, step.count, index);
         if (step.kind == ScheduleStep::Kind::reduce) read(step.right, step.count, index);
         if (step.kind != ScheduleStep::Kind::send)
@@ -132,6 +133,12 @@ class Linker {
     struct Edge {
         uint32_t earlier, later;
     };
+    void wait_for_signals(const ScheduleStep& step, uint32_t index) {
+        if (step.kind == ScheduleStep::Kind::receive)
+            awaited_.push_back(index);
+        else
+            needed_ = awaited_;
+    }
     uint32_t ordinal(const ScheduleStep& step) noexcept {
         if (step.kind != ScheduleStep::Kind::send && step.kind != ScheduleStep::Kind::receive)
             return 0;
@@ -152,6 +159,7 @@ class Linker {
     Schedule schedule_;
     std::array<History, 3> histories_;
     std::vector<uint32_t> needed_;
+    std::vector<uint32_t> awaited_;  // receives of signals so far
     std::vector<Edge> edges_;
 };
 
@@ -179,13 +187,16 @@ void Track::add(const ScheduleStep& step) {
     if (step.count != 0) steps_.push_back(step);
 }
 
+uint16_t Track::number_of_message(ScheduleStep::Kind kind, int peer) {
+    Messages& messages = messages_with(peer);
+    return kind == ScheduleStep::Kind::send ? messages.sent++ : messages.received++;
+}
+
 void Track::add_message(ScheduleStep::Kind kind, Place from, Place to, int64_t count, int peer) {
     if (count == 0) return;
-    Messages& messages = messages_with(peer);
-    uint16_t& number = kind == ScheduleStep::Kind::send ? messages.sent : messages.received;
     add({.kind = kind,
          .peer = peer,
-         .message = number++,
+         .message = number_of_message(kind, peer),
          .count = count,
          .from = from,
          .right = {},
@@ -198,6 +209,26 @@ void Track::send(Place from, int64_t count, int peer) {
 
 void Track::receive(Place to, int64_t count, int peer) {
     add_message(ScheduleStep::Kind::receive, {}, to, count, peer);
+}
+
+void Track::signal(int peer) {
+    constexpr auto kind = ScheduleStep::Kind::send;
+    steps_.push_back({.kind = kind,
+                      .peer = peer,
+                      .message = number_of_message(kind, peer),
+                      .from = {},
+                      .right = {},
+                      .to = {}});
+}
+
+void Track::await_signal(int peer) {
+    constexpr auto kind = ScheduleStep::Kind::receive;
+    steps_.push_back({.kind = kind,
+                      .peer = peer,
+                      .message = number_of_message(kind, peer),
+                      .from = {},
+                      .right = {},
+                      .to = {Memory::output, 0}});
 }
 
 void Track::reduce(Place left, Place right, Place to, int64_t count) {

@@ -5,6 +5,7 @@
 //   step      send, receive, reduce or copy of a run of elements
 //   track     the steps of one rank for one segment, in an order that is the same on all ranks
 //   schedule  the tracks of all segments, merged, and which step waits for which
+//   signal    a message without data
 //   team      the ranks that take part, numbered from 0
 //   block     the part of the vector that one rank of a team ends up with, or begins with
 //   segment   a part of the vector that goes through the whole algorithm by itself
@@ -38,7 +39,7 @@ struct ScheduleStep {
     int32_t peer = -1;     // send, receive: rank in the communicator
     uint16_t segment = 0;  // send, receive: with `message`, what the other side matches it by
     uint16_t message = 0;  // how many went from this sender to this receiver before, in the track
-    int64_t count = 0;     // elements
+    int64_t count = 0;     // elements; 0: a signal
     Place from;            // send, copy; reduce: the left operand
     Place right;           // reduce: to = from op right
     Place to;              // receive, reduce, copy
@@ -53,6 +54,9 @@ class Track {
   public:
     void send(Place from, int64_t count, int peer);
     void receive(Place to, int64_t count, int peer);
+    // A signal is sent once all that were awaited before have come.
+    void signal(int peer);
+    void await_signal(int peer);
     void reduce(Place left, Place right, Place to, int64_t count);
     void copy(Place from, Place to, int64_t count);
     Place scratch(int64_t count);  // elements of the lane's memory that nothing used yet
@@ -70,6 +74,7 @@ class Track {
     };
     Messages& messages_with(int peer);
     void add(const ScheduleStep& step);
+    uint16_t number_of_message(ScheduleStep::Kind kind, int peer);
     void add_message(ScheduleStep::Kind kind, Place from, Place to, int64_t count, int peer);
     std::vector<ScheduleStep> steps_;
     std::vector<size_t> round_ends_;  // of all rounds but the last

@@ -6,6 +6,7 @@
 
 #include "pipeline/api.hpp"
 #include "pipeline/call_facts.hpp"
+#include "pipeline/private_comm.hpp"
 #include "pipeline/rank_counts.hpp"
 
 namespace vecmpi::pipeline {
@@ -42,5 +43,19 @@ std::optional<int> scheduled_alltoall(const CollectiveForm& form, const void* se
                                       MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                       MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
                                       Decline& decline) noexcept;
+
+std::optional<int> scheduled_gather(const CollectiveForm& form, const void* sendbuf,
+                                    MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                    MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                                    MPI_Comm comm, Decline& decline) noexcept;
+
+std::optional<int> scheduled_scatter(const CollectiveForm& form, const void* sendbuf,
+                                     MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                     MPI_Count recvcount, MPI_Datatype recvtype, int root,
+                                     MPI_Comm comm, Decline& decline) noexcept;
+
+// known: beside comm. In callbacks of MPI_Finalize the library is not asked about comm any more.
+std::optional<int> scheduled_barrier(const CollectiveForm& form, const PrivateComm& known,
+                                     MPI_Comm comm, Decline& decline) noexcept;
 
 }  // namespace vecmpi::pipeline

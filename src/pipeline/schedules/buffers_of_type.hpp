@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Buffers of one of a call's types, for collectives that move packed data. For the files of this
+// folder that prepare a collective.
+#pragma once
+
+#include "offer.hpp"
+
+namespace vecmpi::pipeline {
+
+// A collective that goes on after its call keeps the type. May throw std::bad_alloc.
+class BuffersOfType {
+  public:
+    BuffersOfType(const CollectiveForm& form, const Offer& offer, MPI_Datatype type,
+                  PreparedCollective& prepared)
+        : prepared_(prepared),
+          comm_(offer.comm->comm()),
+          type_(type),
+          reference_(prepared.types.size()) {
+        if (form.kind != CollectiveForm::Kind::blocking) prepared.types.emplace_back(type);
+    }
+    datatype::PackedBuffer at(const void* buffer, MPI_Count count) const noexcept {
+        if (reference_ < prepared_.types.size())
+            return {buffer, count, prepared_.types[reference_], comm_};
+        return {buffer, count, type_, comm_};
+    }
+
+  private:
+    const PreparedCollective& prepared_;
+    const MPI_Comm comm_;
+    const MPI_Datatype type_;
+    const size_t reference_;  // in prepared_.types; behind its end: none
+};
+
+}  // namespace vecmpi::pipeline
