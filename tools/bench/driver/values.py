@@ -91,7 +91,7 @@ def ratio(text):
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0 < value <= 10:
+    if not 0 < value <= 1000:
         raise ArgumentTypeError(f"'{text}' is not a number such as 0.95")
     return value
 
