@@ -150,7 +150,7 @@ struct Post : Served<F> {
             if (const auto served = serve_by_paths<pipeline_path, node_path>(form, a...))
                 return *served;
         }
-        if (lacks_message<F>(a...) || offload::is_reentrant())
+        if (request == nullptr || lacks_message<F>(a...) || offload::is_reentrant())
             return (real.*F::real_function)(a...);
         const Parameters<F> parameters = Parameters<F>::of(a...);
         const int error = offload::post(offload::operation_of<F>(F::call, parameters), request);

@@ -119,6 +119,15 @@ TEST_CASE("post: the operation carries call, arguments and facts", "[handlers]")
     CHECK(mpi_request == real_request);
 }
 
+TEST_CASE("post: the library refuses a call that has no place for its request", "[handlers]") {
+    begin();
+    real.Isend = [](const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request* request) {
+        return request == nullptr ? MPI_ERR_REQUEST : MPI_SUCCESS;
+    };
+    CHECK(enter<calls::Isend>(nullptr, 0, MPI_INT, 1, 2, comm, nullptr) == MPI_ERR_REQUEST);
+    CHECK_FALSE(fake.posted);
+}
+
 TEST_CASE("post: a re-entrant call goes to the real function", "[handlers]") {
     begin();
     fake.reentrant = true;

@@ -129,3 +129,19 @@ TEST_CASE("a rank that is alone so far has nothing to do, and says so") {
     for (const Rank& rank : ranks) CHECK(rank.out[0] == std::vector<int>(20000, 3));
     real.Reduce_local = reduce_local;
 }
+
+TEST_CASE("a fiber has room for what a signal handler of the program may need") {
+    Fiber fiber;
+    REQUIRE(fiber.make_stack());
+    size_t sum = 0;
+    fiber.begin(
+        [](void* context) noexcept {
+            volatile unsigned char memory[size_t{4} << 20];
+            for (size_t i = 0; i < sizeof memory; i += 4096) memory[i] = 1;
+            for (size_t i = 0; i < sizeof memory; i += 4096)
+                *static_cast<size_t*>(context) += memory[i];
+        },
+        &sum);
+    CHECK(fiber.go_on());
+    CHECK(sum == 1024);
+}

@@ -10,9 +10,10 @@ namespace vecmpi::pipeline::node {
 
 namespace {
 
-// The library's MPI_Pack may be called there.
+// As large as a thread's usually is: handlers of the program's signals run there, too. Pages that
+// nobody touches take no memory.
 boost::context::protected_fixedsize_stack stacks() noexcept {
-    constexpr size_t stack_bytes = size_t{256} << 10;
+    constexpr size_t stack_bytes = size_t{8} << 20;
     return boost::context::protected_fixedsize_stack(stack_bytes);
 }
 
