@@ -54,11 +54,12 @@ int post_work(const CollectiveForm& form, MPI_Comm comm, const LaterCall& later,
               Work&& work) noexcept {
     using Job = OwningJob<Work>;
     if (void* const place = ::operator new(sizeof(Job), std::nothrow)) {
-        std::unique_ptr<offload::Job> job(new (place) Job(later.queue, std::move(work), later.by));
+        std::unique_ptr<offload::Job> job(new (place)
+                                              Job(later.queue, std::forward<Work>(work), later.by));
         return offload::post_job(form.call, std::move(job), comm, form.request);
     }
     *form.request = MPI_REQUEST_NULL;
-    Job now(later.queue, std::move(work), later.by);
+    Job now(later.queue, std::forward<Work>(work), later.by);
     return offload::run_job(now, comm);
 }
 
@@ -86,15 +87,15 @@ std::optional<int> serve(const CollectiveForm& form, const NodeSite& site, MPI_C
     if (!later) return std::nullopt;
     count_call(static_cast<size_t>(form.call), Path::on_node, size.moved);
     if (form.kind == CollectiveForm::Kind::nonblocking)
-        return post_work(form, comm, *later, std::move(work));
-    std::unique_ptr<StagedWork> kept(new (std::nothrow) Work(std::move(work)));
+        return post_work(form, comm, *later, std::forward<Work>(work));
+    std::unique_ptr<StagedWork> kept(new (std::nothrow) Work(std::forward<Work>(work)));
     return keep_for_starts(form, comm, std::move(*later), std::move(kept));
 }
 // The same where nothing goes in lines.
 template <class Work>
 std::optional<int> serve(const CollectiveForm& form, const NodeSite& site, MPI_Comm comm,
                          const CallSize& size, Work&& work) noexcept {
-    return serve(form, site, comm, size, std::move(work),
+    return serve(form, site, comm, size, std::forward<Work>(work),
                  [](NodeComm&) noexcept { return MPI_ERR_INTERN; });
 }
 
