@@ -16,6 +16,15 @@ bool only_library_is_left(Collective collective, Decline& decline) noexcept {
     return !is_served_at_some_size(collective, decline) && !private_comms_are_wanted();
 }
 
+// Where there are no segments. scheduled: of scheduled_collectives.hpp.
+template <class Scheduled, class... A>
+std::optional<int> serve_by_schedule(Collective collective, Scheduled scheduled,
+                                     const CollectiveForm& form, const A&... a) noexcept {
+    Decline decline;
+    if (only_library_is_left(collective, decline)) return decline.count_unless({});
+    return decline.count_unless(scheduled(form, a..., decline));
+}
+
 bool asks_for_segments(const CollectiveForm& form, const std::optional<int>& served,
                        const Decline& decline) noexcept {
     return !served && form.is_blocking() && !decline.is_librarys();
@@ -113,37 +122,29 @@ std::optional<int> allgatherv(const CollectiveForm& form, const void* sendbuf, M
                               MPI_Datatype sendtype, void* recvbuf, offload::RankArray recvcounts,
                               offload::RankArray displs, MPI_Datatype recvtype,
                               MPI_Comm comm) noexcept {
-    Decline decline;
-    if (only_library_is_left(Collective::allgather, decline)) return decline.count_unless({});
-    return decline.count_unless(scheduled_allgatherv(form, sendbuf, sendcount, sendtype, recvbuf,
-                                                     recvcounts, displs, recvtype, comm, decline));
+    return serve_by_schedule(Collective::allgather, scheduled_allgatherv, form, sendbuf, sendcount,
+                             sendtype, recvbuf, recvcounts, displs, recvtype, comm);
 }
 
 std::optional<int> alltoall(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                             MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                             MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-    Decline decline;
-    if (only_library_is_left(Collective::alltoall, decline)) return decline.count_unless({});
-    return decline.count_unless(scheduled_alltoall(form, sendbuf, sendcount, sendtype, recvbuf,
-                                                   recvcount, recvtype, comm, decline));
+    return serve_by_schedule(Collective::alltoall, scheduled_alltoall, form, sendbuf, sendcount,
+                             sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
 std::optional<int> gather(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                           MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                           MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept {
-    Decline decline;
-    if (only_library_is_left(Collective::gather, decline)) return decline.count_unless({});
-    return decline.count_unless(scheduled_gather(form, sendbuf, sendcount, sendtype, recvbuf,
-                                                 recvcount, recvtype, root, comm, decline));
+    return serve_by_schedule(Collective::gather, scheduled_gather, form, sendbuf, sendcount,
+                             sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 std::optional<int> scatter(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                            MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                            MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept {
-    Decline decline;
-    if (only_library_is_left(Collective::scatter, decline)) return decline.count_unless({});
-    return decline.count_unless(scheduled_scatter(form, sendbuf, sendcount, sendtype, recvbuf,
-                                                  recvcount, recvtype, root, comm, decline));
+    return serve_by_schedule(Collective::scatter, scheduled_scatter, form, sendbuf, sendcount,
+                             sendtype, recvbuf, recvcount, recvtype, root, comm);
 }
 
 }  // namespace vecmpi::pipeline

@@ -5,6 +5,7 @@
 
 #include "call_rules.hpp"
 #include "datatype/api.hpp"
+#include "pipeline/block_side.hpp"
 
 namespace vecmpi::pipeline::node {
 
@@ -12,48 +13,25 @@ namespace {
 
 using datatype::PackedBuffer;
 
-// One side of a call on this rank. Without blocks its arguments mean nothing, or it is in place.
-struct Side {
-    const void* buffer = nullptr;
-    MPI_Count count = 0;  // elements of a block
-    MPI_Datatype type = MPI_BYTE;
-    int blocks = 0;
-    bool is_written = false;
-
-    MPI_Count elements() const noexcept { return count * blocks; }
-    // Nothing to move is the library's as well: it waits for nobody then.
-    bool is_ours(MPI_Comm comm) const noexcept {
-        if (blocks == 0) return true;
-        MPI_Count all = 0;
-        if (count <= 0 || __builtin_mul_overflow(count, blocks, &all) ||
-            !library::is_type_handle(type))
-            return false;
-        const bool refused = is_written ? offload::is_refused_output(buffer, elements(), type)
-                                        : offload::is_refused(buffer, elements(), type);
-        return !refused && offload::is_committed(type, comm);
-    }
-    size_t block_bytes() const noexcept {
-        return static_cast<size_t>(count * offload::size_of(type));
-    }
-};
+// Nothing to move is the library's as well: it waits for nobody then.
+bool is_fine(const BlockSide& side, MPI_Comm comm) noexcept {
+    MPI_Count all = 0;
+    return side.blocks == 0 ||
+           (side.count > 0 && !__builtin_mul_overflow(side.count, side.blocks, &all) &&
+            library::is_type_handle(side.type) && !side.is_refused_buffer() &&
+            offload::is_committed(side.type, comm));
+}
 
 struct BlockCall {
     Collective collective;
     BlockMovement movement;
-    Side given, taken;
+    BlockSide given, taken;
     bool in_place = false;  // all of it: what is given lies where the rest is taken to
 
     size_t block_bytes() const noexcept {
-        return (given.blocks != 0 ? given : taken).block_bytes();
+        return static_cast<size_t>((given.blocks != 0 ? given : taken).block_bytes());
     }
 };
-
-// The library's own test, and its error.
-bool is_aliased(const Side& one, const Side& whole, int rank) noexcept {
-    if (one.type != whole.type || one.count != whole.count) return false;
-    const MPI_Count before = rank * whole.count * offload::size_of(whole.type);
-    return one.buffer == advanced(whole.buffer, before);
-}
 
 class BlockExchange final : public StagedWork {
   public:
@@ -67,7 +45,8 @@ class BlockExchange final : public StagedWork {
     bool is_even() const noexcept {
         return (!gives() || given_.bytes() != 0) &&
                (!takes() ||
-                (taken_.bytes() != 0 && what_.taken.block_bytes() == what_.block_bytes()));
+                (taken_.bytes() != 0 &&
+                 static_cast<size_t>(what_.taken.block_bytes()) == what_.block_bytes()));
     }
     int run(NodeComm& node, Transport by) noexcept override {
         const int error = pack();
@@ -96,7 +75,7 @@ class BlockExchange final : public StagedWork {
 
 std::optional<int> move_blocks(const CollectiveForm& form, const BlockCall& what,
                                const NodeSite& site, MPI_Comm comm) noexcept {
-    if (!what.given.is_ours(comm) || !what.taken.is_ours(comm)) return std::nullopt;
+    if (!is_fine(what.given, comm) || !is_fine(what.taken, comm)) return std::nullopt;
     const size_t bytes = what.block_bytes(), all = bytes * static_cast<size_t>(site.ranks);
     if (has_setting(what.collective) && !is_ours(what.collective, bytes)) return std::nullopt;
     BlockExchange work(what, comm_to_pack_for(form, comm));
@@ -117,7 +96,7 @@ std::optional<int> gather(const CollectiveForm& form, const void* sendbuf, MPI_C
     what.given = {sendbuf, sendcount, sendtype, 1};
     if (is_root) what.taken = {recvbuf, recvcount, recvtype, site.ranks, true};
     if (sendbuf == MPI_IN_PLACE) {
-        if (!is_root || !what.taken.is_ours(comm)) return std::nullopt;
+        if (!is_root || !is_fine(what.taken, comm)) return std::nullopt;
         const MPI_Count before = root * recvcount * offload::shape_of(recvtype).extent;
         what.given = {advanced(recvbuf, before), recvcount, recvtype, 1};
     } else if (is_root && is_aliased(what.given, what.taken, root)) {

@@ -152,10 +152,6 @@ Neighbourhood* NodeComm::obtain_neighbourhood(Call call, MPI_Comm comm) noexcept
     return neighbourhood_.get();
 }
 
-bool NodeComm::wants_queue() const noexcept {
-    return !queue_decided_ && nonblocking_calls_ > calls_before_sharing();
-}
-
 void NodeComm::obtain_queue(Call call, MPI_Comm comm) noexcept {
     queue_decided_ = true;
     queue_ = make_node_queue(call, comm, ranks());

@@ -13,6 +13,7 @@
 #include "node_trials.hpp"
 #include "offload/api.hpp"
 #include "pipeline/api/turn.hpp"
+#include "pipeline/node/api.hpp"
 #include "pipeline/node/api/butterfly.hpp"
 #include "pipeline/operands.hpp"
 #include "staged_collectives.hpp"
@@ -76,7 +77,10 @@ class NodeComm {
     // them makes the queue. Null until then, or for ever.
     const std::shared_ptr<NodeQueue>& queue() const noexcept { return queue_; }
     void note_nonblocking() noexcept { ++nonblocking_calls_; }
-    bool wants_queue() const noexcept;
+    bool wants_queue() const noexcept {
+        return nonblocking_calls_ != 0 && !queue_decided_ &&
+               nonblocking_calls_ > calls_before_sharing();
+    }
     void obtain_queue(Call call, MPI_Comm comm) noexcept;
     // Who won among blocking calls of the size, or would be tried first.
     Transport likely_transport(Collective collective, size_t bytes) noexcept;

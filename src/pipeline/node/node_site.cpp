@@ -101,14 +101,6 @@ NodeSite node_site(MPI_Comm comm) noexcept {
     return look_up(comm);
 }
 
-NodeSite node_site(const CollectiveForm& form, MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(comm);
-    if (form.kind == CollectiveForm::Kind::nonblocking && site.node != nullptr &&
-        offload::jobs_are_served())
-        site.node->note_nonblocking();
-    return site;
-}
-
 NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t bytes) noexcept {
     if (site.node != nullptr) {
         offload::issue_what_was_posted();

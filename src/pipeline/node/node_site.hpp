@@ -17,7 +17,13 @@ struct NodeSite {
 };
 NodeSite node_site(MPI_Comm comm) noexcept;
 // The same at the begin of a collective, refused or not: all ranks count nonblocking ones alike.
-NodeSite node_site(const CollectiveForm& form, MPI_Comm comm) noexcept;
+inline NodeSite node_site(const CollectiveForm& form, MPI_Comm comm) noexcept {
+    const NodeSite site = node_site(comm);
+    if (form.kind == CollectiveForm::Kind::nonblocking && site.node != nullptr &&
+        offload::jobs_are_served())
+        site.node->note_nonblocking();
+    return site;
+}
 // While it stays the same, no communicator that had an entry was given up.
 uint64_t node_sites_epoch() noexcept;
 // For a call that can run on the node and that the library would not refuse: all ranks ask for the

@@ -211,18 +211,7 @@ void Track::receive(Place to, int64_t count, int peer) {
     add_message(ScheduleStep::Kind::receive, {}, to, count, peer);
 }
 
-void Track::signal(int peer) {
-    constexpr auto kind = ScheduleStep::Kind::send;
-    steps_.push_back({.kind = kind,
-                      .peer = peer,
-                      .message = number_of_message(kind, peer),
-                      .from = {},
-                      .right = {},
-                      .to = {}});
-}
-
-void Track::await_signal(int peer) {
-    constexpr auto kind = ScheduleStep::Kind::receive;
+void Track::add_signal(ScheduleStep::Kind kind, int peer) {
     steps_.push_back({.kind = kind,
                       .peer = peer,
                       .message = number_of_message(kind, peer),
@@ -230,6 +219,10 @@ void Track::await_signal(int peer) {
                       .right = {},
                       .to = {Memory::output, 0}});
 }
+
+void Track::signal(int peer) { add_signal(ScheduleStep::Kind::send, peer); }
+
+void Track::await_signal(int peer) { add_signal(ScheduleStep::Kind::receive, peer); }
 
 void Track::reduce(Place left, Place right, Place to, int64_t count) {
     add({.kind = ScheduleStep::Kind::reduce,

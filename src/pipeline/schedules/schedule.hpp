@@ -75,6 +75,7 @@ class Track {
     Messages& messages_with(int peer);
     void add(const ScheduleStep& step);
     uint16_t number_of_message(ScheduleStep::Kind kind, int peer);
+    void add_signal(ScheduleStep::Kind kind, int peer);
     void add_message(ScheduleStep::Kind kind, Place from, Place to, int64_t count, int peer);
     std::vector<ScheduleStep> steps_;
     std::vector<size_t> round_ends_;  // of all rounds but the last

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "buffers_of_type.hpp"
+#include "pipeline/block_side.hpp"
 #include "scheduled_collectives.hpp"
 
 namespace vecmpi::pipeline {
@@ -191,33 +192,20 @@ std::optional<int> scheduled_allgatherv(const CollectiveForm& form, const void* 
 
 namespace {
 
-// One side of an Alltoall: all its blocks.
-struct Side {
-    void* buffer;
-    MPI_Count count;  // of one block
-    MPI_Datatype type;
-    int ranks;
-
-    MPI_Count elements() const noexcept { return count * ranks; }
-    MPI_Count block_bytes() const noexcept { return count * offload::size_of(type); }
-};
-
 // The library's to refuse, or its error: as many bytes must go to each rank as come from it.
-bool is_refused(const Side& given, const Side& taken, const offload::CommTraits& traits,
+bool is_refused(const BlockSide& given, const BlockSide& taken, const offload::CommTraits& traits,
                 MPI_Comm comm) noexcept {
     // Types of absolute addresses may lie anywhere behind MPI_BOTTOM.
-    const bool is_aliased =
-        given.buffer == taken.buffer && given.type == taken.type && given.count == taken.count;
-    return is_aliased || given.count < 0 || given.count > PTRDIFF_MAX / given.ranks ||
-           !library::is_type_handle(given.type) ||
-           offload::is_refused(given.buffer, given.elements(), given.type) ||
-           may_be_refused(traits, given.type, comm) || given.block_bytes() != taken.block_bytes();
+    return is_aliased(given, taken, 0) || given.count < 0 ||
+           given.count > PTRDIFF_MAX / given.blocks || !library::is_type_handle(given.type) ||
+           given.is_refused_buffer() || may_be_refused(traits, given.type, comm) ||
+           given.block_bytes() != taken.block_bytes();
 }
 
 // In the packed memory the output lies behind the input. In place they are one.
-void exchange_packed(const CollectiveForm& form, const Offer& offer, const Side* given,
-                     const Side& taken, PreparedCollective& prepared) {
-    const MPI_Count bytes = taken.block_bytes() * taken.ranks;
+void exchange_packed(const CollectiveForm& form, const Offer& offer, const BlockSide* given,
+                     const BlockSide& taken, PreparedCollective& prepared) {
+    const MPI_Count bytes = taken.block_bytes() * taken.blocks;
     const BuffersOfType received(form, offer, taken.type, prepared);
     prepared.packed_output = given ? static_cast<size_t>(bytes) : 0;
     prepared.packed_bytes = prepared.packed_output + static_cast<size_t>(bytes);
@@ -241,13 +229,12 @@ std::optional<int> scheduled_alltoall(const CollectiveForm& form, const void* se
         traits_to_schedule(form, Collective::alltoall, comm, recvtype, recvcount, decline);
     if (!traits || !real.Pack_c || recvcount > PTRDIFF_MAX / traits->size) return std::nullopt;
     const bool in_place = sendbuf == MPI_IN_PLACE;
-    const Side taken{recvbuf, recvcount, recvtype, traits->size};
-    const Side given{const_cast<void*>(sendbuf), sendcount, sendtype, traits->size};
+    const BlockSide taken{recvbuf, recvcount, recvtype, traits->size, true};
+    const BlockSide given{sendbuf, sendcount, sendtype, traits->size};
     const MPI_Count block = taken.block_bytes(), bytes = block * traits->size;
     if (!is_worth_a_look(Collective::alltoall, static_cast<uint64_t>(block), decline))
         return std::nullopt;
-    if (offload::is_refused_output(recvbuf, taken.elements(), recvtype) ||
-        (!in_place && is_refused(given, taken, *traits, comm)))
+    if (taken.is_refused_buffer() || (!in_place && is_refused(given, taken, *traits, comm)))
         return std::nullopt;
     auto offer = offer_schedule(form, {Collective::alltoall, static_cast<uint64_t>(block), block},
                                 comm, *traits, decline);

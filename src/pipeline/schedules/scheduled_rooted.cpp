@@ -4,59 +4,47 @@
 #include <new>
 
 #include "buffers_of_type.hpp"
+#include "pipeline/block_side.hpp"
 #include "scheduled_collectives.hpp"
 
 namespace vecmpi::pipeline {
 
 namespace {
 
-// Blocks on this rank. Of none the arguments mean nothing.
-struct Side {
-    const void* buffer = nullptr;
-    MPI_Count count = 0;  // elements of a block
-    MPI_Datatype type = MPI_BYTE;
-    int blocks = 0;
-    bool is_written = false;
+void* place_of(const BlockSide& side, int block) noexcept {
+    return advanced(side.buffer, block * side.count * offload::shape_of(side.type).extent);
+}
 
-    MPI_Count elements() const noexcept { return count * blocks; }
-    MPI_Count block_bytes() const noexcept { return count * offload::size_of(type); }
-    void* place_of(int block) const noexcept {
-        return advanced(buffer, block * count * offload::shape_of(type).extent);
-    }
-    bool is_packed() const noexcept { return blocks != 0 && !library::is_builtin_type(type); }
-};
+bool is_packed(const BlockSide& side) noexcept {
+    return side.blocks != 0 && !library::is_builtin_type(side.type);
+}
 
 // The root in place has no block of its own: that lies in the vector.
 struct RootedCall {
     Collective collective;
     int rank, root;
-    Side own;     // this rank's block
-    Side vector;  // the root's: one block of each rank
+    BlockSide own;     // this rank's block
+    BlockSide vector;  // the root's: one block of each rank
     bool is_root() const noexcept { return rank == root; }
     bool in_place() const noexcept { return own.blocks == 0; }
-    const Side& known() const noexcept { return in_place() ? vector : own; }
+    const BlockSide& known() const noexcept { return in_place() ? vector : own; }
     MPI_Count block_bytes() const noexcept { return known().block_bytes(); }
 };
 
 // The library's to refuse, or its error.
-bool is_refused(const Side& side, const offload::CommTraits& traits, MPI_Comm comm) noexcept {
+bool is_refused(const BlockSide& side, const offload::CommTraits& traits, MPI_Comm comm) noexcept {
     if (side.blocks == 0) return false;
     if (side.count < 0 || side.count > PTRDIFF_MAX / side.blocks ||
         !library::is_type_handle(side.type) || may_be_refused(traits, side.type, comm))
         return true;
-    return side.is_written ? offload::is_refused_output(side.buffer, side.elements(), side.type)
-                           : side.buffer == MPI_IN_PLACE ||
-                                 offload::is_refused(side.buffer, side.elements(), side.type);
+    return (!side.is_written && side.buffer == MPI_IN_PLACE) || side.is_refused_buffer();
 }
 
 bool is_refused(const RootedCall& what, const offload::CommTraits& traits, MPI_Comm comm) noexcept {
     if (is_refused(what.own, traits, comm) || is_refused(what.vector, traits, comm)) return true;
     if (!what.is_root() || what.in_place()) return false;
-    const MPI_Count before = what.root * what.vector.block_bytes();
-    const bool is_aliased = what.own.type == what.vector.type &&
-                            what.own.count == what.vector.count &&
-                            what.own.buffer == advanced(what.vector.buffer, before);
-    return is_aliased || what.own.block_bytes() != what.vector.block_bytes();
+    return is_aliased(what.own, what.vector, what.root) ||
+           what.own.block_bytes() != what.vector.block_bytes();
 }
 
 // The root packs its block to its place among the others.
@@ -70,7 +58,7 @@ void prepare_packed_gather(const CollectiveForm& form, const Offer& offer, const
     }
     prepared.packed_bytes = static_cast<size_t>(block);
     if (!what.is_root()) return;
-    const Side& vector = what.vector;
+    const BlockSide& vector = what.vector;
     const BuffersOfType taken(form, offer, vector.type, prepared);
     prepared.packed_bytes *= static_cast<size_t>(vector.blocks);
     if (!what.in_place()) {
@@ -78,12 +66,12 @@ void prepare_packed_gather(const CollectiveForm& form, const Offer& offer, const
         return;
     }
     const int behind = what.root + 1;
-    prepared.packed_before.push_back({taken.at(vector.place_of(what.root), vector.count), before});
+    prepared.packed_before.push_back({taken.at(place_of(vector, what.root), vector.count), before});
     if (what.root != 0)
         prepared.unpacked_after.push_back({taken.at(vector.buffer, vector.count * what.root), 0});
     if (behind != vector.blocks)
         prepared.unpacked_after.push_back(
-            {taken.at(vector.place_of(behind), vector.count * (vector.blocks - behind)),
+            {taken.at(place_of(vector, behind), vector.count * (vector.blocks - behind)),
              block * behind});
 }
 
@@ -93,7 +81,7 @@ void prepare_packed_scatter(const CollectiveForm& form, const Offer& offer, cons
     const MPI_Count block = what.block_bytes();
     prepared.packed_bytes = static_cast<size_t>(block);
     if (what.is_root()) {
-        const Side& vector = what.vector;
+        const BlockSide& vector = what.vector;
         const BuffersOfType given(form, offer, vector.type, prepared);
         prepared.packed_bytes *= static_cast<size_t>(vector.blocks);
         prepared.packed_before.push_back({given.at(vector.buffer, vector.elements()), 0});
@@ -124,17 +112,17 @@ std::optional<int> run_rooted(const CollectiveForm& form, const RootedCall& what
         return std::nullopt;
     auto offer = offer_schedule(form, {what.collective, bytes, block}, comm, traits, decline);
     if (!offer) return std::nullopt;
-    const bool is_packed = what.own.is_packed() || what.vector.is_packed();
+    const bool packs = is_packed(what.own) || is_packed(what.vector);
     offer->request.count = block;
     offer->request.root = what.root;
-    offer->request.in_place = what.is_root() && (what.in_place() || is_packed);
+    offer->request.in_place = what.is_root() && (what.in_place() || packs);
     const datatype::TypeInUse own_in_use(what.own.type), vector_in_use(what.vector.type);
     PreparedCollective prepared;
     prepared.operands = operands_of(what);
     try {
-        if (is_packed && what.collective == Collective::gather)
+        if (packs && what.collective == Collective::gather)
             prepare_packed_gather(form, *offer, what, prepared);
-        else if (is_packed)
+        else if (packs)
             prepare_packed_scatter(form, *offer, what, prepared);
     } catch (const std::bad_alloc&) {
         return out_of_memory(comm);
@@ -142,10 +130,24 @@ std::optional<int> run_rooted(const CollectiveForm& form, const RootedCall& what
     return run_offer(form, *offer, std::move(prepared), bytes, comm);
 }
 
-int rank_in(MPI_Comm comm) noexcept {
-    int rank = 0;
-    real.Comm_rank(comm, &rank);
-    return rank;
+// own, vector: of a block each. Elsewhere than on the root the vector means nothing.
+std::optional<int> serve_rooted(const CollectiveForm& form, Collective collective,
+                                const BlockSide& own, const BlockSide& vector, int root,
+                                MPI_Comm comm, Decline& decline) noexcept {
+    const bool in_place = own.buffer == MPI_IN_PLACE;
+    const BlockSide& known = in_place ? vector : own;
+    const auto traits =
+        traits_to_schedule(form, collective, comm, known.type, known.count, decline);
+    if (!traits || root < 0 || root >= traits->size) return std::nullopt;
+    RootedCall what{collective, 0, root, {}, {}};
+    real.Comm_rank(comm, &what.rank);
+    if (in_place && !what.is_root()) return std::nullopt;
+    if (!in_place) what.own = own;
+    if (what.is_root()) {
+        what.vector = vector;
+        what.vector.blocks = traits->size;
+    }
+    return run_rooted(form, what, *traits, comm, decline);
 }
 
 }  // namespace
@@ -154,32 +156,16 @@ std::optional<int> scheduled_gather(const CollectiveForm& form, const void* send
                                     MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                     MPI_Count recvcount, MPI_Datatype recvtype, int root,
                                     MPI_Comm comm, Decline& decline) noexcept {
-    const bool in_place = sendbuf == MPI_IN_PLACE;
-    const auto traits =
-        traits_to_schedule(form, Collective::gather, comm, in_place ? recvtype : sendtype,
-                           in_place ? recvcount : sendcount, decline);
-    if (!traits || root < 0 || root >= traits->size) return std::nullopt;
-    RootedCall what{Collective::gather, rank_in(comm), root, {}, {}};
-    if (in_place && !what.is_root()) return std::nullopt;
-    if (!in_place) what.own = {sendbuf, sendcount, sendtype, 1};
-    if (what.is_root()) what.vector = {recvbuf, recvcount, recvtype, traits->size, true};
-    return run_rooted(form, what, *traits, comm, decline);
+    return serve_rooted(form, Collective::gather, {sendbuf, sendcount, sendtype, 1},
+                        {recvbuf, recvcount, recvtype, 1, true}, root, comm, decline);
 }
 
 std::optional<int> scheduled_scatter(const CollectiveForm& form, const void* sendbuf,
                                      MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                                      MPI_Count recvcount, MPI_Datatype recvtype, int root,
                                      MPI_Comm comm, Decline& decline) noexcept {
-    const bool in_place = recvbuf == MPI_IN_PLACE;
-    const auto traits =
-        traits_to_schedule(form, Collective::scatter, comm, in_place ? sendtype : recvtype,
-                           in_place ? sendcount : recvcount, decline);
-    if (!traits || root < 0 || root >= traits->size) return std::nullopt;
-    RootedCall what{Collective::scatter, rank_in(comm), root, {}, {}};
-    if (in_place && !what.is_root()) return std::nullopt;
-    if (!in_place) what.own = {recvbuf, recvcount, recvtype, 1, true};
-    if (what.is_root()) what.vector = {sendbuf, sendcount, sendtype, traits->size};
-    return run_rooted(form, what, *traits, comm, decline);
+    return serve_rooted(form, Collective::scatter, {recvbuf, recvcount, recvtype, 1, true},
+                        {sendbuf, sendcount, sendtype, 1}, root, comm, decline);
 }
 
 std::optional<int> scheduled_barrier(const CollectiveForm& form, const PrivateComm& known,
