@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds this host's profile and reads it once. Never writes one: that is vecmpi-tune's.
+// Finds this host's profile and reads it once. Writes what was learned; the rest is vecmpi-tune's.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <new>
 
 #include "base/api/profile.hpp"
@@ -63,13 +64,61 @@ LoadedProfile& loaded() noexcept {
     return profile;
 }
 
+std::vector<std::string> places_for(const std::string& cpu) {
+    return profile_places(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"), profile_name(cpu));
+}
+
+bool is_there(const std::string& file) noexcept { return access(file.c_str(), F_OK) == 0; }
+
 std::string file_to_read(const ProfileChoice& choice, const std::string& cpu) {
-    if (choice.kind == ProfileChoice::Kind::file) return choice.file;
-    if (choice.kind == ProfileChoice::Kind::off) return {};
-    for (const std::string& place :
-         profile_places(std::getenv("XDG_CONFIG_HOME"), std::getenv("HOME"), profile_name(cpu)))
-        if (access(place.c_str(), F_OK) == 0) return place;
+    using Kind = ProfileChoice::Kind;
+    if (choice.kind == Kind::off) return {};
+    if (choice.kind == Kind::file) return choice.file;
+    // The first job that learns begins it.
+    if (!choice.file.empty()) return is_there(choice.file) ? choice.file : std::string();
+    for (const std::string& place : places_for(cpu))
+        if (is_there(place)) return place;
     return {};
+}
+
+// ---- what was learned ---------------------------------------------------------------------------
+
+// The user's own. Empty: there is no place for one.
+std::string file_to_write(const ProfileChoice& choice, const std::string& cpu) {
+    if (!choice.file.empty()) return choice.file;
+    const std::vector<std::string> places = places_for(cpu);
+    return places.size() > 1 ? places.front() : std::string();
+}
+
+// Returns why it is not all on the disk.
+std::string write_all(int file, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t length = write(file, text.data(), text.size());
+        if (length < 0 && errno == EINTR) continue;
+        if (length < 0) return strerrordesc_np(errno);
+        text.remove_prefix(static_cast<size_t>(length));
+    }
+    return fsync(file) == 0 ? "" : strerrordesc_np(errno);
+}
+
+// Whole or not at all, whoever writes or reads at the same time. A link stays one.
+std::string replace_file(const std::string& name, std::string_view text) {
+    std::error_code error;
+    const std::filesystem::path file = std::filesystem::weakly_canonical(name, error);
+    if (error) return error.message();
+    if (!file.parent_path().empty()) std::filesystem::create_directories(file.parent_path(), error);
+    if (error) return error.message();
+    std::string other = (file.parent_path() / ".vecmpi-learn.XXXXXX").string();
+    const int fresh = mkostemp(other.data(), O_CLOEXEC);
+    if (fresh < 0) return strerrordesc_np(errno);
+    struct stat old {};
+    const mode_t mode = stat(file.c_str(), &old) == 0 ? old.st_mode & 0777 : 0644;
+    std::string why = write_all(fresh, text);
+    if (why.empty() && (fchmod(fresh, mode) != 0 || rename(other.c_str(), file.c_str()) != 0))
+        why = strerrordesc_np(errno);
+    close(fresh);
+    if (!why.empty()) unlink(other.c_str());
+    return why;
 }
 
 }  // namespace
@@ -126,8 +175,9 @@ LoadedProfile read_profile(const std::string& file, const std::string& cpu, cons
         return read;
     };
     if (const std::string why = read_text_of(file, text); !why.empty())
-        return refuse(" cannot be read (" + why + ")" + fallback +
-                      "; VECMPI_PROFILE accepts auto, off, or a file that vecmpi-tune wrote");
+        return refuse(
+            " cannot be read (" + why + ")" + fallback +
+            "; VECMPI_PROFILE accepts auto, off, learn, or a file that vecmpi-tune wrote");
     read.file = file;
     ParsedProfile parsed = parse_profile(text);
     if (!parsed.problem.empty())
@@ -144,6 +194,7 @@ LoadedProfile read_profile(const std::string& file, const std::string& cpu, cons
                    ", this is " + mpi + ": its network and its ways on a node are not used";
     read.profile.network = {};
     read.profile.transports.clear();
+    read.profile.learned.clear();
     return read;
 }
 
@@ -159,5 +210,31 @@ void load_profile(const char* isa, std::string (*mpi_library)()) noexcept {
 }
 
 const LoadedProfile& process_profile() noexcept { return loaded(); }
+
+LearnedProfile write_learned(const ProfileChoice& choice, const std::vector<LearnedRow>& rows,
+                             const char* isa, std::string (*mpi_library)()) {
+    LearnedProfile learned;
+    Profile here;
+    here.cpu = host_model();
+    here.isa = isa;
+    here.mpi = mpi_library();
+    learned.file = file_to_write(choice, here.cpu);
+    if (learned.file.empty()) {
+        learned.problem = "neither XDG_CONFIG_HOME nor HOME names a folder";
+        return learned;
+    }
+    std::string text;
+    // The administrator's, where the user has none yet.
+    const std::string base = is_there(learned.file) ? learned.file : file_to_read(choice, here.cpu);
+    if (!base.empty()) {
+        learned.problem = read_profile(base, here.cpu, isa, mpi_library).problem;
+        if (learned.problem.empty()) learned.problem = read_text_of(base, text);
+        if (!learned.problem.empty()) return learned;
+    }
+    text = add_learned(text, here, rows);
+    learned.problem = text.size() > most_profile_bytes ? "it would be longer than 64 KiB"
+                                                       : replace_file(learned.file, text);
+    return learned;
+}
 
 }  // namespace vecmpi::base

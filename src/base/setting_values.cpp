@@ -123,11 +123,15 @@ bool read_single_copy(std::string_view text, size_t& value) {
 
 bool read_profile_choice(std::string_view text, ProfileChoice& value) {
     static constexpr Word<ProfileChoice::Kind> words[] = {{"auto", ProfileChoice::Kind::automatic},
-                                                          {"off", ProfileChoice::Kind::off}};
+                                                          {"off", ProfileChoice::Kind::off},
+                                                          {"learn", ProfileChoice::Kind::learn}};
     ProfileChoice choice;
     if (!read_word(text, words, choice.kind)) {
-        choice.kind = ProfileChoice::Kind::file;
-        choice.file = text;
+        constexpr std::string_view learn = "learn:";
+        const bool learns = same_word(text.substr(0, learn.size()), learn);
+        choice.kind = learns ? ProfileChoice::Kind::learn : ProfileChoice::Kind::file;
+        choice.file = learns ? trim(text.substr(learn.size())) : text;
+        if (choice.file.empty()) return false;
     }
     value = std::move(choice);
     return true;

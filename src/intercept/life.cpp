@@ -100,6 +100,7 @@ int serve_Init_thread(int* argc, char*** argv, int required, int* provided) noex
 int serve_Finalize() {
     if (offload::is_reentrant() || !offload::engine_runs()) return real.Finalize();
     offload::quiesce_engine();
+    pipeline::keep_what_was_learned();
     const int rc = real.Finalize();
     offload::stop_engine();  // first: what is forgotten after it asks the library for nothing
     pipeline::forget_private_comms();

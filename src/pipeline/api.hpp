@@ -71,6 +71,10 @@ extern template class vecmpi::offload::CommDeparture<vecmpi::pipeline::PrivateCo
 
 namespace vecmpi::pipeline {
 
+// With VECMPI_PROFILE=learn, at the begin of MPI_Finalize: rank 0 adds to the host's profile what
+// trials have found.
+void keep_what_was_learned() noexcept;
+
 using PrivateCommDeparture = offload::CommDeparture<PrivateCommEntry>;
 // After MPI_Finalize, whose callbacks may use them until the end.
 void forget_private_comms() noexcept;

@@ -79,7 +79,7 @@ class PrivateComm {
     const NodeLayout& layout() const noexcept { return layout_; }
     // As if every rank were on a node of its own; for VECMPI_REPRODUCIBLE, and empty without it.
     const NodeLayout& flat_layout() const noexcept { return flat_layout_; }
-    static ShapeOfComm shape_of(const NodeLayout& layout) noexcept {
+    static base::CommShape shape_of(const NodeLayout& layout) noexcept {
         return {layout.ranks(), layout.nodes(), layout.most_ranks_on_a_node()};
     }
     TrialsOverNodes& trials() noexcept { return trials_; }

@@ -9,12 +9,14 @@
 #include <new>
 #include <utility>
 
+#include "learned.hpp"
 #include "private_comm.hpp"
 
 namespace vecmpi::pipeline {
 
 namespace {
 
+using base::CommShape;
 using base::ShownTime;
 using base::Trial;
 
@@ -23,21 +25,23 @@ constexpr size_t class_of(uint64_t bytes) noexcept {
 }
 
 std::mutex finding;
-std::map<ShapeOfComm, FoundOverNodes>& found_by_shape() {
-    static auto* const found = new std::map<ShapeOfComm, FoundOverNodes>;  // outlives all callers
+std::map<CommShape, FoundOverNodes>& found_by_shape() {
+    static auto* const found = new std::map<CommShape, FoundOverNodes>;  // outlives all callers
     return *found;
 }
 
-FoundOverNodes nothing_found() noexcept {
+// By earlier jobs.
+FoundOverNodes learned_before(const CommShape& shape) noexcept {
     FoundOverNodes found;
     for (auto& of_collective : found) of_collective.fill(Trial::open);
+    if (shape.nodes > 1) adopt_learned(shape, found);
     return found;
 }
 
-void remember(const ShapeOfComm& shape, const TriedCall& tried, unsigned winner) noexcept {
+void remember(const CommShape& shape, const TriedCall& tried, unsigned winner) noexcept {
     const std::lock_guard lock(finding);
     try {
-        const auto [found, is_new] = found_by_shape().try_emplace(shape, nothing_found());
+        const auto [found, is_new] = found_by_shape().try_emplace(shape, learned_before(shape));
         found->second[static_cast<size_t>(tried.collective)][class_of(tried.bytes)] =
             static_cast<uint8_t>(winner);
     } catch (const std::bad_alloc&) {
@@ -45,7 +49,7 @@ void remember(const ShapeOfComm& shape, const TriedCall& tried, unsigned winner)
     }
 }
 
-void show(const ShapeOfComm& shape, const TriedCall& tried, const Trial::Times& times,
+void show(const CommShape& shape, const TriedCall& tried, const Trial::Times& times,
           unsigned winner) noexcept {
     const char* const names[] = {tried.ours, "segments", "the library"};
     const ShownTime ours(times[0]), segments(times[1]), library(times[2]);
@@ -77,13 +81,19 @@ constexpr unsigned calls_in_row(const TriedCall& tried) noexcept { return tried.
 
 }  // namespace
 
-FoundOverNodes found_over_nodes(const ShapeOfComm& shape) noexcept {
+FoundOverNodes found_over_nodes(const CommShape& shape) noexcept {
     const std::lock_guard lock(finding);
     const auto found = found_by_shape().find(shape);
-    return found == found_by_shape().end() ? nothing_found() : found->second;
+    return found == found_by_shape().end() ? learned_before(shape) : found->second;
 }
 
-TrialsOverNodes::TrialsOverNodes(const ShapeOfComm& shape, const FoundOverNodes& found) noexcept
+void append_learned_over_nodes(std::vector<base::LearnedRow>& rows) {
+    const std::lock_guard lock(finding);
+    for (const auto& [shape, found] : found_by_shape())
+        if (shape.nodes > 1) append_learned(shape, found, learned_before(shape), rows);
+}
+
+TrialsOverNodes::TrialsOverNodes(const CommShape& shape, const FoundOverNodes& found) noexcept
     : shape_(shape) {
     for (size_t c = 0; c < collectives_over_nodes; ++c)
         for (size_t of = 0; of < classes_over_nodes; ++of)

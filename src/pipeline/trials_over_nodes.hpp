@@ -8,7 +8,9 @@
 #include <array>
 #include <cstdint>
 #include <type_traits>
+#include <vector>
 
+#include "base/api/profile.hpp"
 #include "base/api/trial.hpp"
 #include "offload/api.hpp"
 #include "pipeline/api/turn.hpp"
@@ -30,12 +32,9 @@ constexpr size_t classes_over_nodes = 40;
 // What an earlier communicator leaves to a new one: the winners, or Trial::open.
 using FoundOverNodes = std::array<std::array<uint8_t, classes_over_nodes>, collectives_over_nodes>;
 static_assert(std::is_trivially_copyable_v<FoundOverNodes>);
-// Communicators of one shape find the same, or nearly.
-struct ShapeOfComm {
-    int ranks, nodes, most_ranks_on_a_node;
-    auto operator<=>(const ShapeOfComm&) const = default;
-};
-FoundOverNodes found_over_nodes(const ShapeOfComm& shape) noexcept;
+FoundOverNodes found_over_nodes(const base::CommShape& shape) noexcept;
+// What this process has found beside what its profile says. May throw std::bad_alloc.
+void append_learned_over_nodes(std::vector<base::LearnedRow>& rows);
 
 // Equal on all ranks.
 struct TriedCall {
@@ -56,7 +55,7 @@ struct ServedBy {
 // Of one communicator, whose collectives all ranks call in the same order, one at a time.
 class TrialsOverNodes {
   public:
-    TrialsOverNodes(const ShapeOfComm& shape, const FoundOverNodes& found) noexcept;
+    TrialsOverNodes(const base::CommShape& shape, const FoundOverNodes& found) noexcept;
 
     // Who serves a blocking call. While that is tried it is collective over comm, which is not the
     // program's, and the call is timed.
@@ -78,7 +77,7 @@ class TrialsOverNodes {
     void bring_times_together(Call call, MPI_Comm comm) noexcept;
     void judge(const TimedRow& timed, const RowTimes& slowest, MPI_Comm comm) noexcept;
 
-    const ShapeOfComm shape_;
+    const base::CommShape shape_;
     RowTrial trials_[collectives_over_nodes][classes_over_nodes];
     TimedRow last_;
     unsigned unfinished_ = 0;  // rows of which a call has no time

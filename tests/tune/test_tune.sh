@@ -281,7 +281,7 @@ write_profile "$work/bad" 'speed = 3'
 check "a profile of another host" one_line "$work/other" 'is for Other with avx2, this is'
 check "a newer profile" one_line "$work/newer" "$work/newer:1: version = 9: accepted is version = 1"
 check "a malformed line" one_line "$work/bad" "$work/bad:4: speed = 3: accepted keys are"
-check "no such file" one_line "$work/nowhere" 'VECMPI_PROFILE accepts auto, off, or a file'
+check "no such file" one_line "$work/nowhere" 'VECMPI_PROFILE accepts auto, off, learn, or a file'
 check "a pipe" one_line "$work/made/pipe" 'no regular file'
 check "VECMPI=off reads nothing" preloaded VECMPI=off VECMPI_PROFILE="$work/bad"
 check "VECMPI=off says nothing" silent_on "$work/lines" vecmpi
@@ -342,6 +342,27 @@ check "it is said" says "$work/lines" 'the profiles of the ranks differ'
 check "ways are tried again" says "$work/lines" 'on this node MPI_Allreduce of'
 check "with a profile on one rank" allreduces "$work/rounds" off
 check "with a bad one on the other" allreduces "$work/rounds" "$work/bad"
+
+# ---- what a job learns ----------------------------------------------------------------------------------------------
+
+learned=$work/made/new/learned
+check "the first job tries" allreduces "learn:$learned" "learn:$learned"
+check "it tries" says "$work/lines" 'on this node MPI_Allreduce of'
+check "it writes" says "$work/lines" "winners of trials added"
+one_row() { [[ $(grep -c '^learned\.2\.allreduce = .*1M:[a-z]*$' "$learned") == 1 ]]; }
+check "a row" one_row
+check "the second one reads" allreduces "learn:$learned" "learn:$learned"
+check "it reads" says "$work/lines" "profile $learned: "
+check "it is the same row" one_row
+check "vecmpi-tune keeps it" tunes 0 --quick --only kernels --output "$learned"
+check "it is kept" one_row
+sed 's/^mpi = .*/mpi = Other MPI/' "$learned" >"$work/learned_before"
+cp "$work/learned_before" "$learned"
+check "of another library" allreduces "learn:$learned" "learn:$learned"
+check "it stays" cmp "$learned" "$work/learned_before"
+check "it is said that it stays" says "$work/lines" "what was learned is not written: profile $learned was measured with"
+check "no place" allreduces "learn:/proc/nowhere/learned" "learn:/proc/nowhere/learned"
+check "no place is said" says "$work/lines" 'profile /proc/nowhere/learned: what was learned is not written: '
 
 # ---- the network ----------------------------------------------------------------------------------------------------
 

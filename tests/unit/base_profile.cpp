@@ -117,6 +117,22 @@ TEST_CASE("profile: each malformed line is told with its number", "[base][profil
              {"node.2.bcast = rounds,rounds,rounds,rounds\n", "accepted are three of"},
              {"node.2.bcast = rounds,,rounds\n", "accepted are three of"},
              {"node.2.bcast = rounds,fast,rounds\n", "accepted are three of"},
+             {"learned.2 = 64:copy\n", "accepted are learned."},
+             {"learned.1.bcast = 64:copy\n", "accepted are learned."},
+             {"learned.02.bcast = 64:copy\n", "accepted are learned."},
+             {"learned.2.Bcast = 64:copy\n", "accepted are learned."},
+             {"learned.2.fan = 64:copy\n", "accepted are learned."},
+             {"learned.4.1.4.bcast = 64:library\n", "accepted are learned."},
+             {"learned.4.2.bcast = 64:library\n", "accepted are learned."},
+             {"learned.9.4.2.2.bcast = 64:library\n", "accepted are learned."},
+             {"learned.2.bcast = copy\n", "accepted are powers of two"},
+             {"learned.2.bcast = 64:fast\n", "accepted are powers of two"},
+             {"learned.2.bcast = 64:schedule\n", "accepted are powers of two"},
+             {"learned.4.2.2.bcast = 64:copy\n", "accepted are powers of two"},
+             {"learned.2.bcast = 65:copy\n", "accepted are powers of two"},
+             {"learned.2.bcast = max:copy\n", "accepted are powers of two"},
+             {"learned.2.bcast = 1K:copy,1024:rounds\n", "accepted are powers of two"},
+             {"learned.2.bcast = 64:copy,\n", "accepted are powers of two"},
              {"pack.permute.3.dense = yes\n", "accepted are pack."},
              {"pack.permute.8.wide = yes\n", "accepted are pack."},
              {"pack.shuffle.8.dense = yes\n", "accepted are pack."},
@@ -201,8 +217,100 @@ TEST_CASE("profile: the hash sees the collective part, and nothing else", "[base
     CHECK(hash(two) != hash("node.2.reduce = copy,copy,copy\n"));
     CHECK(hash(two + four) == hash(four + two));
     CHECK(hash(two + "reduce.half = sse4\n") == hash(two));
+    const std::string learned = "learned.2.barrier = 0:library\n";
+    CHECK(hash(learned) != 0);
+    CHECK(hash(learned) != hash("learned.2.barrier = 0:rounds\n"));
+    CHECK(hash(learned) != hash("learned.4.barrier = 0:library\n"));
+    CHECK(hash(learned + two) == hash(two + learned));
+    CHECK(hash("learned.2.bcast = 1K:copy,64:rounds\n") ==
+          hash("learned.2.bcast = 64:rounds, 1024:copy\n"));
     CHECK(hash("network = latency=1us\n") == hash("network = latency=1000ns\n"));
     CHECK(hash("network = latency=1us\n") != hash("network = overhead=1us\n"));
+}
+
+TEST_CASE("profile: what was learned is added, size by size", "[base][profile]") {
+    Profile here;
+    here.cpu = "Some CPU";
+    here.isa = "avx2";
+    here.mpi = this_library();
+    const CommShape two{2, 1, 0}, over_nodes{8, 4, 2};
+    const std::vector<LearnedRow> rows{
+        {two, Collective::neighbor_alltoallw, {{0, 0}, {64, 2}, {size_t{1} << 30, 1}}},
+        {over_nodes, Collective::reduce_scatter, {{size_t{2} << 20, 1}}}};
+
+    const std::string begun = add_learned("", here, rows);
+    const ParsedProfile first = parse_profile(begun);
+    REQUIRE(first.problem == "");
+    CHECK(first.profile.cpu == "Some CPU");
+    CHECK(first.profile.mpi == this_library());
+    REQUIRE(first.profile.learned_of(two, Collective::neighbor_alltoallw) != nullptr);
+    CHECK(*first.profile.learned_of(two, Collective::neighbor_alltoallw) == rows[0]);
+    CHECK(*first.profile.learned_of(over_nodes, Collective::reduce_scatter) == rows[1]);
+    CHECK(first.profile.learned_of(CommShape{8, 4, 3}, Collective::reduce_scatter) == nullptr);
+    CHECK(first.profile.learned_of(two, Collective::reduce_scatter) == nullptr);
+    CHECK(holds(begun, "learned.2.neighbor_alltoallw = 0:rounds,64:library,1G:copy\n"));
+    CHECK(holds(begun, "learned.8.4.2.reduce_scatter = 2M:segments\n"));
+
+    // Comments, other rows and sizes stay; there is a library now.
+    const std::string old = "# mine\n" + head +
+                            "pack.gather.8.far = no\n"
+                            "learned.2.neighbor_alltoallw=64:rounds, 128:rounds\n"
+                            "learned.3.bcast = 64:copy";
+    const std::string added = add_learned(old, here, rows);
+    const ParsedProfile second = parse_profile(added);
+    REQUIRE(second.problem == "");
+    CHECK(added.starts_with("# mine\nversion = 1\n"));
+    CHECK(second.profile.mpi == this_library());
+    CHECK(second.profile.entries == 4);
+    CHECK(holds(added, "neighbor_alltoallw = 0:rounds,64:library,128:rounds,1G:copy\n"));
+    CHECK(second.profile.learned_of(CommShape{3, 1, 0}, Collective::bcast) != nullptr);
+    CHECK(add_learned(added, here, rows) == added);
+}
+
+TEST_CASE("profile: what was learned is written whole or not at all", "[base][profile]") {
+    Folder folder;
+    const std::string isa = "avx2";
+    const std::vector<LearnedRow> rows{{{2, 1, 0}, Collective::bcast, {{64, 0}}}};
+    const auto write = [&](const std::string& file) {
+        return write_learned({ProfileChoice::Kind::learn, file}, rows, isa.c_str(), this_library);
+    };
+    const auto read = [&](const std::string& file) {
+        return read_profile(file, host_model(), isa.c_str(), this_library);
+    };
+    const std::string fresh = folder.name("fresh");
+    CHECK(write(fresh).problem == "");
+    CHECK(read(fresh).problem == "");
+    CHECK(read(fresh).profile.learned == rows);
+    CHECK(write(fresh).problem == "");
+    CHECK(read(fresh).profile.learned == rows);
+
+    // A link stays one, and a file keeps its permissions.
+    const std::string link = folder.name("link");
+    REQUIRE(symlink(fresh.c_str(), link.c_str()) == 0);
+    REQUIRE(chmod(fresh.c_str(), 0600) == 0);
+    CHECK(write(link).problem == "");
+    struct stat status {};
+    REQUIRE(lstat(link.c_str(), &status) == 0);
+    CHECK(S_ISLNK(status.st_mode));
+    REQUIRE(stat(fresh.c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777) == 0600);
+
+    const std::string of_host = "version = 1\ncpu = " + host_model() + "\nisa = avx2\n";
+    const auto is_left_alone = [&](const char* name, const std::string& text, const char* why) {
+        const std::string file = folder.file(name, text);
+        CHECK(holds(write(file).problem, why));
+        std::string left(text.size() + 1, '\0');
+        std::FILE* const stream = std::fopen(file.c_str(), "r");
+        left.resize(std::fread(left.data(), 1, left.size(), stream));
+        std::fclose(stream);
+        CHECK(left == text);
+    };
+    is_left_alone("host", head, "is for Some CPU");
+    is_left_alone("library", of_host + "mpi = Other\n", "was measured with Other");
+    is_left_alone("bad", of_host + "speed = 3\n", ":4: speed = 3: ");
+    is_left_alone("long", of_host + "#" + std::string(65450, 'x') + "\n", "longer than 64 KiB");
+    CHECK(holds(write("/dev/null/x").problem, "Not a directory"));
+    CHECK(holds(write("/proc/vecmpi/x").problem, "No such file or directory"));
 }
 
 TEST_CASE("profile: where it is looked for", "[base][profile]") {

@@ -37,7 +37,7 @@ struct CommOverNodes {
     }
     FreshLibrary library;
     static inline int next_shape = 1000;  // each test finds for itself
-    const ShapeOfComm shape{++next_shape, 3, 1};
+    const CommShape shape{++next_shape, 3, 1};
     TrialsOverNodes trials{shape, nothing()};
     uint64_t now_ns = 1000;
 

@@ -5,9 +5,11 @@
 //   profile           a text file of `key = value` lines, for hosts of one model
 //   pack table        its part on scattered blocks: which kernel moves them, by length and distance
 //   collective part   its part on collectives, which must be equal on all ranks
+//   learned rows      what trials of earlier jobs have found (VECMPI_PROFILE=learn)
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -87,6 +89,29 @@ struct NodeTransports {
     bool operator==(const NodeTransports&) const = default;
 };
 
+// Communicators of one shape find the same, or nearly.
+struct CommShape {
+    int ranks = 0, nodes = 1;
+    int most_ranks_on_a_node = 0;  // with one node: all
+    auto operator<=>(const CommShape&) const = default;
+};
+// The fastest candidate for sizes from a power of two, or 0, up to the next one. On one node: a
+// Transport. On several: a schedule, segments, the library.
+struct LearnedWinner {
+    size_t from_bytes = 0;
+    uint8_t candidate = 0;
+    auto operator<=>(const LearnedWinner&) const = default;
+};
+struct LearnedRow {
+    CommShape shape;
+    Collective collective = Collective::allreduce;
+    std::vector<LearnedWinner> winners;  // by size
+    bool is_for(const CommShape& of, Collective one) const noexcept {
+        return shape == of && collective == one;
+    }
+    bool operator==(const LearnedRow&) const = default;
+};
+
 struct Profile {
     std::string cpu, isa;  // of the host that it was made on
     std::string mpi;       // the library that the collective part was measured with
@@ -95,10 +120,12 @@ struct Profile {
     PackTable pack;
     NetworkSetting network;
     std::vector<NodeTransports> transports;
+    std::vector<LearnedRow> learned;
     size_t entries = 0;  // measured ones, of all parts
 
     // Null: not measured.
     const TransportsBySize* transports_of(Collective collective, int ranks) const noexcept;
+    const LearnedRow* learned_of(const CommShape& shape, Collective collective) const noexcept;
     bool operator==(const Profile&) const = default;
 };
 
@@ -109,6 +136,12 @@ struct ParsedProfile {
 };
 // Pure; knows no locale. A profile with a problem is not to be used at all.
 ParsedProfile parse_profile(std::string_view text);
+
+// Pure. The text of a profile with what was learned: rows win over those that are there, size by
+// size. old_text: of a profile without a problem, or empty: then one of this host is begun. All
+// else in it stays.
+std::string add_learned(std::string_view old_text, const Profile& of_this_host,
+                        const std::vector<LearnedRow>& rows);
 
 // Pure. Equal where the collective parts are; 0: there is none.
 uint64_t hash_of_collective_part(const Profile& profile);
@@ -135,6 +168,15 @@ LoadedProfile read_profile(const std::string& file, const std::string& cpu, cons
 // memory, there is no profile. mpi_library may be null.
 void load_profile(const char* isa, std::string (*mpi_library)()) noexcept;
 const LoadedProfile& process_profile() noexcept;  // empty until then
+
+// Where learned rows go with VECMPI_PROFILE=learn, and why they cannot, in one line.
+struct LearnedProfile {
+    std::string file;
+    std::string problem;  // then nothing was written
+};
+// Adds the rows to that file, whole or not at all. May throw std::bad_alloc.
+LearnedProfile write_learned(const ProfileChoice& choice, const std::vector<LearnedRow>& rows,
+                             const char* isa, std::string (*mpi_library)());
 
 // Sets the constants of the network that the user did not give. Called once all ranks are known to
 // have measured the same.

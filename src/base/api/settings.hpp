@@ -113,8 +113,8 @@ struct NetworkSetting {
 };
 
 struct ProfileChoice {
-    enum class Kind : uint8_t { automatic, off, file } kind = Kind::automatic;
-    std::string file;  // with kind file
+    enum class Kind : uint8_t { automatic, off, file, learn } kind = Kind::automatic;
+    std::string file;  // with kinds file and learn; empty: the one that automatic finds
 };
 
 struct ReportTarget {

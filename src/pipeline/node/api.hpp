@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <vector>
 
+#include "base/api/profile.hpp"
 #include "offload/api.hpp"
 #include "offload/api/comm_table.hpp"
 #include "pipeline/api/form.hpp"
@@ -181,6 +183,8 @@ extern template class vecmpi::offload::CommDeparture<vecmpi::pipeline::node::Nod
 namespace vecmpi::pipeline::node {
 
 using NodeCommDeparture = offload::CommDeparture<NodeCommEntry>;
+// What this process's trials have found beside what its profile says. May throw std::bad_alloc.
+void append_learned_on_node(std::vector<base::LearnedRow>& rows);
 // After the real MPI_Finalize, whose callbacks may make collectives.
 void forget_node_comms() noexcept;
 

@@ -10,6 +10,8 @@
 
 #include "base/api.hpp"
 #include "offload/api.hpp"
+#include "pipeline/learned.hpp"
+#include "pipeline/node/api.hpp"
 
 namespace vecmpi::pipeline::node {
 
@@ -32,22 +34,31 @@ FoundOnNode nothing_found() noexcept {
 }
 
 // The profile's three sizes, each of which stands for what lies between it and the next.
-FoundOnNode measured_before(int ranks) noexcept {
+void adopt_measured(int ranks, FoundTransports& found) noexcept {
     constexpr size_t measured_bytes[number_of_node_sizes] = {size_t{64} << 10, size_t{256} << 10,
                                                              size_t{1} << 20};
-    FoundOnNode found = nothing_found();
-    if (!offload::agreement().profile) return found;
-    const bool may_be_library = settings().intranode == IntranodeMode::automatic;
     for (size_t c = 0; c < number_of_settable_collectives; ++c) {
         const TransportsBySize* const measured =
             process_profile().profile.transports_of(static_cast<Collective>(c), ranks);
         if (measured == nullptr) continue;
         for (size_t i = 0; i < measured->size(); ++i)
             for (unsigned of = size_class(measured_bytes[i]); of < size_classes; ++of)
-                found.transports[c][of] = (*measured)[i] == Transport::library && !may_be_library
-                                              ? uint8_t{Trial::open}
-                                              : static_cast<uint8_t>((*measured)[i]);
+                found[c][of] = static_cast<uint8_t>((*measured)[i]);
     }
+}
+
+base::CommShape shape_on_node(int ranks) noexcept { return {ranks, 1, 0}; }
+
+// By vecmpi-tune, and by earlier jobs, which saw more sizes.
+FoundOnNode measured_before(int ranks) noexcept {
+    FoundOnNode found = nothing_found();
+    if (!offload::agreement().profile) return found;
+    adopt_measured(ranks, found.transports);
+    adopt_learned(shape_on_node(ranks), found.transports);
+    if (settings().intranode == IntranodeMode::automatic) return found;
+    for (auto& of_collective : found.transports)
+        std::replace(of_collective.begin(), of_collective.end(),
+                     static_cast<uint8_t>(Transport::library), uint8_t{Trial::open});
     return found;
 }
 
@@ -91,6 +102,13 @@ void remember_called_off(int ranks, Collective collective, unsigned turns) noexc
     remember(ranks, [=](FoundOnNode& found) noexcept {
         found.called_off[static_cast<size_t>(collective)] = static_cast<uint8_t>(turns);
     });
+}
+
+void append_learned_on_node(std::vector<base::LearnedRow>& rows) {
+    const std::lock_guard lock(finding);
+    for (const auto& [ranks, found] : found_by_ranks())
+        append_learned(shape_on_node(ranks), found.transports, measured_before(ranks).transports,
+                       rows);
 }
 
 void show_trial(const ShownTrial& trial) noexcept {

@@ -136,7 +136,7 @@ def merge(existing, found):
     mpi = next((one.mpi for one in found if one.mpi), existing.get("mpi", ""))
     rows = {key: value for key, value in existing.items() if key not in HEAD}
     if existing.get("mpi", mpi) != mpi:
-        rows = {key: value for key, value in rows.items() if not key.startswith(("node.", "network"))}
+        rows = {key: value for key, value in rows.items() if not key.startswith(("node.", "learned.", "network"))}
         print(f"ways on a node and network were of {printable(existing['mpi'])}: not kept", file=sys.stderr)
     for one in found:
         rows = {key: value for key, value in rows.items() if not is_replaced(key, one.replaces)}
