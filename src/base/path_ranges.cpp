@@ -10,7 +10,13 @@ namespace vecmpi::base {
 namespace {
 
 // The collectives that know a path by this name, in the order of enum CollectivePath.
-enum : unsigned { of_allreduce = 1, of_reduce = 2, of_reduce_scatter = 4, of_bcast = 8 };
+enum : unsigned {
+    of_none = 0,
+    of_allreduce = 1,
+    of_reduce = 2,
+    of_reduce_scatter = 4,
+    of_bcast = 8
+};
 constexpr unsigned of_allgather = 16, of_alltoall = 32, of_all = 63;
 
 struct PathWord {
@@ -22,19 +28,12 @@ constexpr PathWord path_words[] = {
     {"auto", CollectivePath::automatic, of_all},
     {"mpi", CollectivePath::mpi, of_all},
     {"segmented", CollectivePath::segmented, of_all & ~of_alltoall},
-    {"ring", CollectivePath::ring, of_allreduce | of_reduce_scatter | of_allgather},
-    {"rabenseifner", CollectivePath::rabenseifner, of_allreduce | of_reduce},
-    {"recursive_doubling", CollectivePath::recursive_doubling, of_allreduce},
-    {"recursive_halving", CollectivePath::recursive_halving, of_allreduce | of_reduce_scatter},
-    {"hierarchical", CollectivePath::hierarchical, of_allreduce | of_alltoall},
-    {"chain", CollectivePath::chain, of_reduce | of_bcast},
-    {"binomial", CollectivePath::binomial, of_reduce | of_bcast},
-    {"scatter_allgather", CollectivePath::scatter_allgather, of_bcast},
-    {"bruck", CollectivePath::bruck, of_allgather | of_alltoall},
-    {"pairwise", CollectivePath::pairwise, of_alltoall},
-    {"circulant", CollectivePath::circulant, of_bcast},
-    {"dissemination", CollectivePath::dissemination, 0},  // of Barrier, which has no setting
+#define VECMPI_ALGORITHM(name, collectives) {#name, CollectivePath::name, collectives},
+#include "base/api/algorithms.def"
+#undef VECMPI_ALGORITHM
 };
+
+static_assert(std::size(path_words) == number_of_collective_paths);
 
 bool read_path(std::string_view text, unsigned collective, CollectivePath& path) {
     for (const PathWord& word : path_words) {

@@ -19,6 +19,7 @@ struct BlockSide {
 
     MPI_Count elements() const noexcept { return count * blocks; }
     MPI_Count block_bytes() const noexcept { return count * offload::size_of(type); }
+    bool needs_packing() const noexcept { return blocks != 0 && !library::is_builtin_type(type); }
     // The library's to refuse, on this rank alone perhaps.
     bool is_refused_buffer() const noexcept {
         return is_written ? offload::is_refused_output(buffer, elements(), type)

@@ -1,150 +1,263 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collectives that the pipeline may serve: which paths are asked, one after the other. Only a
-// schedule serves a nonblocking or persistent form.
+// The collectives that may be served over several nodes. Each: 1. Looks at the call. 2. Leaves to
+// the library what that may refuse on one rank alone. 3. Chooses, once. 4. Who was chosen runs the
+// call to its end. Only a schedule serves a nonblocking or persistent form.
+#include <cstdint>
+
 #include "hierarchical_collectives.hpp"
-#include "pipeline/api/turn.hpp"
-#include "pipeline/schedules/offer.hpp"
+#include "pipeline/api.hpp"
 #include "pipeline/schedules/scheduled_collectives.hpp"
 #include "pipeline/segments/segmented_collectives.hpp"
 
 namespace vecmpi::pipeline {
 
 namespace {
-// Where no schedule serves the collective, no segments do. A blocking call may still have to make
-// the private communicator that a nonblocking one wanted.
-bool only_library_is_left(Collective collective, Decline& decline) noexcept {
-    return !is_served_at_some_size(collective, decline) && !private_comms_are_wanted();
+
+// schedule(candidate) -> what it returns; pieces(candidate) -> error code.
+template <class Schedule, class Pieces>
+std::optional<int> serve(CollectiveCall& call, const Asked& asked, const Schedule& schedule,
+                         const Pieces& pieces) noexcept {
+    const Candidate by = candidate_for(call, asked);
+    if (by.kind == Candidate::Kind::library) return call.leave();
+    if (by.kind == Candidate::Kind::schedule) return call.decline.count_unless(schedule(by));
+    const Turn timed(by.turn);
+    return pieces(by);
+}
+// The same where nothing is cut.
+template <class Schedule>
+std::optional<int> serve(CollectiveCall& call, const Asked& asked,
+                         const Schedule& schedule) noexcept {
+    return serve(call, asked, schedule, [](const Candidate&) noexcept { return MPI_ERR_INTERN; });
 }
 
-// Where there are no segments. scheduled: of scheduled_collectives.hpp.
-template <class Scheduled, class... A>
-std::optional<int> serve_by_schedule(Collective collective, Scheduled scheduled,
-                                     const CollectiveForm& form, const A&... a) noexcept {
-    Decline decline;
-    if (only_library_is_left(collective, decline)) return decline.count_unless({});
-    return decline.count_unless(scheduled(form, a..., decline));
+// Allreduce and Reduce.
+std::optional<int> serve_reduction(CollectiveCall& call, const void* sendbuf, void* recvbuf,
+                                   MPI_Count count, MPI_Datatype type) noexcept {
+    const offload::TypeShape shape = offload::shape_of(type);
+    const bool in_place = sendbuf == MPI_IN_PLACE;
+    const Operands what{sendbuf, recvbuf, count, type, call.op, shape.extent};
+    Asked asked{static_cast<uint64_t>(count * shape.bytes), count};
+    asked.can_be_scheduled = may_be_scheduled(call, asked.bytes) && schedule_can_reduce(call, type);
+    asked.can_be_cut = true;
+    return serve(
+        call, asked,
+        [&](const Candidate& by) noexcept {
+            Operands of_schedule = what;
+            if (in_place) of_schedule.input = recvbuf;
+            return scheduled_reduction(call, by, of_schedule, in_place);
+        },
+        [&](const Candidate& by) noexcept {
+            return by.kind == Candidate::Kind::scattered
+                       ? scattered_allreduce(call, what)
+                       : segmented_reduction(call, by.segments, what);
+        });
 }
 
-bool asks_for_segments(const CollectiveForm& form, const std::optional<int>& served,
-                       const Decline& decline) noexcept {
-    return !served && form.is_blocking() && !decline.is_librarys();
+std::optional<int> serve_reduce_scatter(CollectiveCall& call, const void* sendbuf, void* recvbuf,
+                                        const RankCounts& counts, MPI_Datatype type,
+                                        bool can_be_cut) noexcept {
+    if (!call.look_at(type, 0) || counts.has_negative(call.ranks())) return call.leave();
+    const MPI_Count total = counts.total(call.ranks());
+    if (are_refused(sendbuf, total, recvbuf, counts[call.rank], type)) return call.leave();
+    const offload::TypeShape shape = offload::shape_of(type);
+    const bool in_place = sendbuf == MPI_IN_PLACE;
+    const Operands what{in_place ? recvbuf : sendbuf, recvbuf, total, type, call.op, shape.extent};
+    Asked asked{static_cast<uint64_t>(total * shape.bytes), counts.largest(call.ranks())};
+    asked.can_be_scheduled = may_be_scheduled(call, asked.bytes) && schedule_can_reduce(call, type);
+    asked.can_be_cut = can_be_cut && shape.builtin;
+    return serve(
+        call, asked,
+        [&](const Candidate& by) noexcept {
+            return scheduled_reduce_scatter(call, by, what, counts, in_place);
+        },
+        [&](const Candidate& by) noexcept {
+            return segmented_reduce_scatter(call, by.segments, what, counts, in_place);
+        });
 }
+
+// given: without blocks in place.
+std::optional<int> serve_allgather(CollectiveCall& call, const BlockSide& given,
+                                   const GatheredVector& gathered, bool can_be_cut) noexcept {
+    const bool in_place = given.blocks == 0;
+    if (call.may_be_refused(given) ||
+        (!in_place && given.block_bytes() != gathered.block_bytes(call.rank)))
+        return call.leave();
+    Asked asked{static_cast<uint64_t>(gathered.total_bytes() / gathered.ranks),
+                gathered.largest_bytes()};
+    asked.can_be_scheduled = real.Pack_c != nullptr && may_be_scheduled(call, asked.bytes);
+    asked.can_be_cut = can_be_cut && real.Iallgatherv_c != nullptr;
+    return serve(
+        call, asked,
+        [&](const Candidate& by) noexcept {
+            return scheduled_allgather(call, by, given, gathered);
+        },
+        [&](const Candidate& by) noexcept {
+            return segmented_allgather(call, by.segments, given, gathered);
+        });
+}
+
+// own, vector: of a block each. Elsewhere than on the root the vector means nothing.
+std::optional<int> serve_rooted(CollectiveCall& call, const BlockSide& own,
+                                const BlockSide& vector) noexcept {
+    const bool in_place = own.buffer == MPI_IN_PLACE;
+    const BlockSide& known = in_place ? vector : own;
+    if (!call.look_at(known.type, known.count) || !real.Pack_c || (in_place && !call.is_root()))
+        return call.leave();
+    RootedSides sides;
+    if (!in_place) sides.own = own;
+    if (call.is_root()) {
+        sides.vector = vector;
+        sides.vector.blocks = call.ranks();
+    }
+    if (call.may_be_refused(sides.own) || call.may_be_refused(sides.vector)) return call.leave();
+    const MPI_Count block = sides.block_bytes();
+    const bool has_both = call.is_root() && !in_place;
+    if (block > PTRDIFF_MAX / call.ranks() ||
+        (has_both &&
+         (is_aliased(sides.own, sides.vector, call.root) || block != sides.vector.block_bytes())))
+        return call.leave();
+    Asked asked{static_cast<uint64_t>(block), block};
+    asked.can_be_scheduled = may_be_scheduled(call, asked.bytes);
+    return serve(call, asked,
+                 [&](const Candidate& by) noexcept { return scheduled_rooted(call, by, sides); });
+}
+
+// One side of an exchange, or none: in place.
+BlockSide given_side(const void* sendbuf, MPI_Count count, MPI_Datatype type, int blocks) noexcept {
+    return sendbuf == MPI_IN_PLACE ? BlockSide{} : BlockSide{sendbuf, count, type, blocks};
+}
+
 }  // namespace
 
 std::optional<int> barrier(const CollectiveForm& form, MPI_Comm comm) noexcept {
-    Decline decline;
+    CollectiveCall call{form, Collective::barrier, comm};
     const PrivateCommPointer own = comm_of_small_call(form, comm);
     if (!own) return std::nullopt;
-    auto rc = barrier_over_nodes(form, *own, comm, decline);
-    if (!rc && !decline.is_librarys()) rc = scheduled_barrier(form, *own, comm, decline);
-    return decline.count_unless(rc);
+    auto rc = barrier_over_nodes(call, *own);
+    if (!rc && !call.is_librarys) rc = scheduled_barrier(call, *own);
+    return call.decline.count_unless(rc);
 }
 
 std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
                              MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                              MPI_Comm comm) noexcept {
-    Decline decline;
-    if (!is_user_op(op) && only_library_is_left(Collective::allreduce, decline))
-        return decline.count_unless({});
-    auto rc =
-        small_allreduce_over_nodes(form, sendbuf, recvbuf, count, datatype, op, comm, decline);
-    if (!rc && !decline.is_librarys())
-        rc = scheduled_allreduce(form, sendbuf, recvbuf, count, datatype, op, comm, decline);
-    if (asks_for_segments(form, rc, decline)) {
-        Turn timed(take_turn_of_others());
-        rc = scattered_allreduce(sendbuf, recvbuf, count, datatype, op, comm, decline);
-        if (!rc) rc = segmented_allreduce(sendbuf, recvbuf, count, datatype, op, comm, decline);
-        if (!rc) timed.forget();
-    }
-    return decline.count_unless(rc);
+    CollectiveCall call{form, Collective::allreduce, comm, 0, op};
+    const auto rc = small_allreduce_over_nodes(call, sendbuf, recvbuf, count, datatype);
+    if (rc || call.is_librarys) return call.decline.count_unless(rc);
+    if (!call.look_at(datatype, count) || are_refused(sendbuf, count, recvbuf, count, datatype))
+        return call.leave();
+    return serve_reduction(call, sendbuf, recvbuf, count, datatype);
 }
 
 std::optional<int> reduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
                           MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
                           MPI_Comm comm) noexcept {
-    Decline decline;
-    if (only_library_is_left(Collective::reduce, decline)) return decline.count_unless({});
-    auto rc = scheduled_reduce(form, sendbuf, recvbuf, count, datatype, op, root, comm, decline);
-    if (asks_for_segments(form, rc, decline))
-        rc = segmented_reduce(sendbuf, recvbuf, count, datatype, op, root, comm, decline);
-    return decline.count_unless(rc);
+    CollectiveCall call{form, Collective::reduce, comm, root, op};
+    if (!call.look_at(datatype, count) ||
+        are_refused_in_reduce(sendbuf, recvbuf, count, datatype, call.is_root()))
+        return call.leave();
+    return serve_reduction(call, sendbuf, recvbuf, count, datatype);
 }
 
 std::optional<int> reduce_scatter(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
                                   offload::RankArray recvcounts, MPI_Datatype datatype, MPI_Op op,
                                   MPI_Comm comm) noexcept {
-    Decline decline;
-    if (recvcounts.missing()) return std::nullopt;
-    if (only_library_is_left(Collective::reduce_scatter, decline)) return decline.count_unless({});
-    const RankCounts counts(recvcounts);
-    auto rc = scheduled_reduce_scatter(form, sendbuf, recvbuf, counts, datatype, op, comm, decline);
-    if (asks_for_segments(form, rc, decline) && recvcounts.as_ints() != nullptr)
-        rc = segmented_reduce_scatter(sendbuf, recvbuf, counts, datatype, op, comm, decline);
-    return decline.count_unless(rc);
+    CollectiveCall call{form, Collective::reduce_scatter, comm, 0, op};
+    if (recvcounts.missing()) return call.leave();
+    return serve_reduce_scatter(call, sendbuf, recvbuf, RankCounts(recvcounts), datatype,
+                                recvcounts.as_ints() != nullptr);
 }
 
 std::optional<int> reduce_scatter_block(const CollectiveForm& form, const void* sendbuf,
                                         void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
                                         MPI_Op op, MPI_Comm comm) noexcept {
-    Decline decline;
-    if (only_library_is_left(Collective::reduce_scatter, decline)) return decline.count_unless({});
-    const RankCounts counts(recvcount);
-    auto rc = scheduled_reduce_scatter(form, sendbuf, recvbuf, counts, datatype, op, comm, decline);
-    if (asks_for_segments(form, rc, decline))
-        rc = segmented_reduce_scatter(sendbuf, recvbuf, counts, datatype, op, comm, decline);
-    return decline.count_unless(rc);
+    CollectiveCall call{form, Collective::reduce_scatter, comm, 0, op};
+    return serve_reduce_scatter(call, sendbuf, recvbuf, RankCounts(recvcount), datatype, true);
 }
 
 std::optional<int> bcast(const CollectiveForm& form, void* buffer, MPI_Count count,
                          MPI_Datatype datatype, int root, MPI_Comm comm) noexcept {
-    Decline decline;
-    if (only_library_is_left(Collective::bcast, decline)) return decline.count_unless({});
-    auto rc = scheduled_bcast(form, buffer, count, datatype, root, comm, decline);
-    if (asks_for_segments(form, rc, decline))
-        rc = segmented_bcast(buffer, count, datatype, root, comm, decline);
-    return decline.count_unless(rc);
+    CollectiveCall call{form, Collective::bcast, comm, root};
+    if (!call.look_at(datatype, count) || offload::is_refused_output(buffer, count, datatype))
+        return call.leave();
+    const MPI_Count bytes = count * offload::size_of(datatype);
+    Asked asked{static_cast<uint64_t>(bytes), bytes};
+    asked.can_be_scheduled = real.Pack_c != nullptr && may_be_scheduled(call, asked.bytes);
+    asked.can_be_cut = true;
+    return serve(
+        call, asked,
+        [&](const Candidate& by) noexcept {
+            return scheduled_bcast(call, by, buffer, count, datatype);
+        },
+        [&](const Candidate& by) noexcept {
+            return segmented_bcast(call, by.segments, buffer, count, datatype);
+        });
 }
 
 std::optional<int> allgather(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                              MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                              MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-    Decline decline;
-    if (only_library_is_left(Collective::allgather, decline)) return decline.count_unless({});
-    auto rc = scheduled_allgather(form, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-                                  comm, decline);
-    if (asks_for_segments(form, rc, decline))
-        rc = segmented_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm,
-                                 decline);
-    return decline.count_unless(rc);
+    CollectiveCall call{form, Collective::allgather, comm};
+    if (!call.look_at(recvtype, recvcount) ||
+        offload::is_refused_output(recvbuf, recvcount, recvtype))
+        return call.leave();
+    const offload::RankArray in_order(static_cast<const int*>(nullptr));
+    return serve_allgather(call, given_side(sendbuf, sendcount, sendtype, 1),
+                           {recvbuf, recvtype, offload::shape_of(recvtype), RankCounts(recvcount),
+                            in_order, call.ranks()},
+                           true);
 }
 
 std::optional<int> allgatherv(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                               MPI_Datatype sendtype, void* recvbuf, offload::RankArray recvcounts,
                               offload::RankArray displs, MPI_Datatype recvtype,
                               MPI_Comm comm) noexcept {
-    return serve_by_schedule(Collective::allgather, scheduled_allgatherv, form, sendbuf, sendcount,
-                             sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    CollectiveCall call{form, Collective::allgather, comm};
+    if (!call.look_at(recvtype, 0) || recvcounts.missing() || displs.missing()) return call.leave();
+    const RankCounts counts(recvcounts);
+    if (counts.has_negative(call.ranks()) ||
+        offload::is_refused_output(recvbuf, counts.total(call.ranks()), recvtype))
+        return call.leave();
+    return serve_allgather(
+        call, given_side(sendbuf, sendcount, sendtype, 1),
+        {recvbuf, recvtype, offload::shape_of(recvtype), counts, displs, call.ranks()}, false);
 }
 
 std::optional<int> alltoall(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                             MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                             MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-    return serve_by_schedule(Collective::alltoall, scheduled_alltoall, form, sendbuf, sendcount,
-                             sendtype, recvbuf, recvcount, recvtype, comm);
+    CollectiveCall call{form, Collective::alltoall, comm};
+    if (!call.look_at(recvtype, recvcount) || !real.Pack_c ||
+        recvcount > PTRDIFF_MAX / call.ranks())
+        return call.leave();
+    const BlockSide taken{recvbuf, recvcount, recvtype, call.ranks(), true};
+    const BlockSide given = given_side(sendbuf, sendcount, sendtype, call.ranks());
+    const bool in_place = given.blocks == 0;
+    // Types of absolute addresses may lie anywhere behind MPI_BOTTOM.
+    if (taken.is_refused_buffer() || call.may_be_refused(given) ||
+        (!in_place && (is_aliased(given, taken, 0) || given.block_bytes() != taken.block_bytes())))
+        return call.leave();
+    Asked asked{static_cast<uint64_t>(taken.block_bytes()), taken.block_bytes()};
+    asked.can_be_scheduled = may_be_scheduled(call, asked.bytes);
+    return serve(call, asked, [&](const Candidate& by) noexcept {
+        return scheduled_alltoall(call, by, given, taken);
+    });
 }
 
 std::optional<int> gather(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                           MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                           MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept {
-    return serve_by_schedule(Collective::gather, scheduled_gather, form, sendbuf, sendcount,
-                             sendtype, recvbuf, recvcount, recvtype, root, comm);
+    CollectiveCall call{form, Collective::gather, comm, root};
+    return serve_rooted(call, {sendbuf, sendcount, sendtype, 1},
+                        {recvbuf, recvcount, recvtype, 1, true});
 }
 
 std::optional<int> scatter(const CollectiveForm& form, const void* sendbuf, MPI_Count sendcount,
                            MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                            MPI_Datatype recvtype, int root, MPI_Comm comm) noexcept {
-    return serve_by_schedule(Collective::scatter, scheduled_scatter, form, sendbuf, sendcount,
-                             sendtype, recvbuf, recvcount, recvtype, root, comm);
+    CollectiveCall call{form, Collective::scatter, comm, root};
+    return serve_rooted(call, {recvbuf, recvcount, recvtype, 1, true},
+                        {sendbuf, sendcount, sendtype, 1});
 }
 
 }  // namespace vecmpi::pipeline

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "call_facts.hpp"
+#include "pipeline/schedules/executor.hpp"
 
 namespace vecmpi::pipeline {
 
@@ -38,22 +38,21 @@ bool may_serve_comm(MPI_Comm comm) noexcept {
 
 // Run between the first ranks of the nodes; the others wait for them.
 template <class Between>
-std::optional<int> run_by_leaders(Call call, Collective collective, const Operands& vector,
-                                  PrivateComm& own, MPI_Comm comm, Decline& decline,
+std::optional<int> run_by_leaders(CollectiveCall& call, const Operands& vector, PrivateComm& own,
                                   const Between& between) noexcept {
     NodeParts* const parts =
-        own.obtain_node_parts(call, vector.bytes() <= node::NodeTeam::most_bytes_in_line
-                                        ? PrivateComm::NodeMemory::lines
-                                        : PrivateComm::NodeMemory::staging_buffers);
+        own.obtain_node_parts(call.form.call, vector.bytes() <= node::NodeTeam::most_bytes_in_line
+                                                  ? PrivateComm::NodeMemory::lines
+                                                  : PrivateComm::NodeMemory::staging_buffers);
     if (parts == nullptr) return std::nullopt;
-    TriedCall tried{call, collective, vector.bytes()};
+    TriedCall tried{call.form.call, call.collective, vector.bytes()};
     tried.ours = "the nodes' memory";
     if (settings().intranode == IntranodeMode::on || settings().trials == TrialMode::off)
         tried.candidates = bit_of(Server::ours);
     const ServedBy by = own.trials().begin_call(tried, own.comm());
     if (by.server == Server::library) {
         turn_of_others = by.turn;
-        decline.leave_to_library();
+        call.is_librarys = true;
         return std::nullopt;
     }
     const Turn timed(by.turn);
@@ -67,8 +66,8 @@ std::optional<int> run_by_leaders(Call call, Collective collective, const Operan
     }
     const bool good = team.bcast_from_first(vector.output, vector.bytes(), error == MPI_SUCCESS);
     if (!good && error == MPI_SUCCESS) error = MPI_ERR_OTHER;
-    count_call(static_cast<size_t>(call), Path::on_node, vector.bytes());
-    if (error != MPI_SUCCESS) real.Comm_call_errhandler(comm, error);
+    count_call(static_cast<size_t>(call.form.call), Path::on_node, vector.bytes());
+    if (error != MPI_SUCCESS) real.Comm_call_errhandler(call.comm, error);
     return error;
 }
 
@@ -85,36 +84,34 @@ PrivateCommPointer comm_of_small_call(const CollectiveForm& form, MPI_Comm comm)
     return obtain_private_comm(comm, ranks, most_private_comms_of_small_calls);
 }
 
-std::optional<int> barrier_over_nodes(const CollectiveForm& form, PrivateComm& own, MPI_Comm comm,
-                                      Decline& decline) noexcept {
-    if (!form.is_blocking() || !may_use_node_memory()) return std::nullopt;
-    return run_by_leaders(form.call, Collective::barrier, {}, own, comm, decline,
+std::optional<int> barrier_over_nodes(CollectiveCall& call, PrivateComm& own) noexcept {
+    if (!call.form.is_blocking() || !may_use_node_memory()) return std::nullopt;
+    return run_by_leaders(call, {}, own,
                           [](MPI_Comm leaders) noexcept { return real.Barrier(leaders); });
 }
 
-std::optional<int> small_allreduce_over_nodes(const CollectiveForm& form, const void* sendbuf,
-                                              void* recvbuf, MPI_Count count, MPI_Datatype type,
-                                              MPI_Op op, MPI_Comm comm, Decline& decline) noexcept {
-    if (!form.is_blocking() || is_one_node() || !may_use_node_memory() || count <= 0 ||
-        !offload::is_reducible(op, type))
+std::optional<int> small_allreduce_over_nodes(CollectiveCall& call, const void* sendbuf,
+                                              void* recvbuf, MPI_Count count,
+                                              MPI_Datatype type) noexcept {
+    if (!call.form.is_blocking() || is_one_node() || !may_use_node_memory() || count <= 0 ||
+        !offload::is_reducible(call.op, type))
         return std::nullopt;
     const offload::TypeShape shape = offload::shape_of(type);
     const auto most = static_cast<MPI_Count>(node::NodeTeam::most_small_bytes);
     if (shape.extent != shape.bytes || count > most / shape.bytes) return std::nullopt;
     const Operands vector{
-        sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, recvbuf, count, type, op, shape.bytes};
+        sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf, recvbuf, count, type, call.op, shape.bytes};
     if (settings().paths_of(Collective::allreduce).at(vector.bytes()) !=
             CollectivePath::automatic ||
         settings().segments != 0 || settings().segment_bytes != 0)
         return std::nullopt;
     if (are_refused(sendbuf, count, recvbuf, count, type)) return std::nullopt;
-    const PrivateCommPointer own = comm_of_small_call(form, comm);
+    const PrivateCommPointer own = comm_of_small_call(call.form, call.comm);
     if (!own) return std::nullopt;
-    return run_by_leaders(form.call, Collective::allreduce, vector, *own, comm, decline,
-                          [&](MPI_Comm leaders) noexcept {
-                              return real.Allreduce(MPI_IN_PLACE, recvbuf, static_cast<int>(count),
-                                                    type, op, leaders);
-                          });
+    return run_by_leaders(call, vector, *own, [&](MPI_Comm leaders) noexcept {
+        return real.Allreduce(MPI_IN_PLACE, recvbuf, static_cast<int>(count), type, call.op,
+                              leaders);
+    });
 }
 
 namespace {
@@ -124,13 +121,13 @@ namespace {
 // the node gathers the slices.
 class AllreduceBySlices {
   public:
-    AllreduceBySlices(Call call, const Offer& offer, const Operands& what, MPI_Comm comm,
+    AllreduceBySlices(const CollectiveCall& call, const Candidate& by, const Operands& what,
                       NodeParts& parts) noexcept
-        : call_(call), offer_(offer), what_(what), comm_(comm), parts_(parts) {}
+        : call_(call), by_(by), what_(what), parts_(parts) {}
 
     // The first error; all segments are done whatever happens.
     int run() noexcept {
-        const unsigned segments = offer_.request.segments;
+        const unsigned segments = by_.request.segments;
         for (unsigned i = 0; i < segments + most_carried - 1; ++i) {
             if (i < segments) {
                 parts_.team().reduce_slices(part(i), parts_.slices());
@@ -151,11 +148,11 @@ class AllreduceBySlices {
         if (error_ == MPI_SUCCESS) error_ = code;
     }
     Operands part(unsigned i) const noexcept {
-        const Segment cut = segment(what_.count, offer_.request.segments, i);
+        const Segment cut = segment(what_.count, by_.request.segments, i);
         return what_.part(cut.first, cut.count);
     }
     int begin_to_carry(const Operands& part, MPI_Request* request) noexcept {
-        ScheduleRequest carried = offer_.request;
+        ScheduleRequest carried = by_.request;
         carried.count = part.count;
         carried.segments = 1;
         carried.in_place = false;
@@ -164,21 +161,19 @@ class AllreduceBySlices {
         slices.input = slices.output;
         std::unique_ptr<offload::Job> run;
         try {
-            if (auto schedule = offer_.comm->schedule_for(carried))
-                run = std::make_unique<ScheduleRun>(offer_.comm, std::move(schedule), slices,
+            if (auto schedule = by_.own->schedule_for(carried))
+                run = std::make_unique<ScheduleRun>(by_.own, std::move(schedule), slices,
                                                     std::nullopt, Looks::often);
         } catch (const std::bad_alloc&) {
         }
-        if (run) return offload::post_job(call_, std::move(run), comm_, request);
-        offer_.comm->end_sequence_number(
-            offer_.comm->take_sequence_number());  // as many as the others
-        return out_of_memory(comm_);
+        if (run) return offload::post_job(call_.form.call, std::move(run), call_.comm, request);
+        by_.own->end_sequence_number(by_.own->take_sequence_number());  // as many as the others
+        return out_of_memory(call_.comm);
     }
 
-    const Call call_;
-    const Offer& offer_;
+    const CollectiveCall& call_;
+    const Candidate& by_;
     const Operands what_;
-    const MPI_Comm comm_;
     NodeParts& parts_;
     MPI_Request requests_[most_carried] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int error_ = MPI_SUCCESS;
@@ -186,15 +181,16 @@ class AllreduceBySlices {
 
 }  // namespace
 
-std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Operands& what,
-                                       MPI_Comm comm) noexcept {
-    NodeParts* parts = offer.comm->obtain_node_parts(call, PrivateComm::NodeMemory::lines);
+std::optional<int> allreduce_by_slices(const CollectiveCall& call, const Candidate& by,
+                                       const Operands& what) noexcept {
+    const Call name = call.form.call;
+    NodeParts* parts = by.own->obtain_node_parts(name, PrivateComm::NodeMemory::lines);
     if (parts == nullptr || parts->slices() == 0) return std::nullopt;
-    parts = offer.comm->obtain_node_parts(call, PrivateComm::NodeMemory::staging_buffers);
+    parts = by.own->obtain_node_parts(name, PrivateComm::NodeMemory::staging_buffers);
     if (parts == nullptr) return std::nullopt;
     offload::issue_what_was_posted();
-    const Turn timed(offer.turn);
-    return AllreduceBySlices(call, offer, what, comm, *parts).run();
+    const Turn timed(by.turn);
+    return AllreduceBySlices(call, by, what, *parts).run();
 }
 
 }  // namespace vecmpi::pipeline

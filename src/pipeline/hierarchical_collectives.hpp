@@ -2,7 +2,7 @@
 // Blocking collectives over several nodes on which ranks share memory.
 #pragma once
 
-#include "pipeline/schedules/offer.hpp"
+#include "candidate.hpp"
 
 namespace vecmpi::pipeline {
 
@@ -13,15 +13,14 @@ PrivateCommPointer comm_of_small_call(const CollectiveForm& form, MPI_Comm comm)
 // MPI_Barrier, and MPI_Allreduce up to NodeTeam::most_small_bytes: through the node's memory to its
 // first rank, between these by the library, and back. A trial with the library's own call decides.
 // Nothing: not served.
-std::optional<int> barrier_over_nodes(const CollectiveForm& form, PrivateComm& own, MPI_Comm comm,
-                                      Decline& decline) noexcept;
-std::optional<int> small_allreduce_over_nodes(const CollectiveForm& form, const void* sendbuf,
-                                              void* recvbuf, MPI_Count count, MPI_Datatype type,
-                                              MPI_Op op, MPI_Comm comm, Decline& decline) noexcept;
+std::optional<int> barrier_over_nodes(CollectiveCall& call, PrivateComm& own) noexcept;
+std::optional<int> small_allreduce_over_nodes(CollectiveCall& call, const void* sendbuf,
+                                              void* recvbuf, MPI_Count count,
+                                              MPI_Datatype type) noexcept;
 
-// An offer of the hierarchical algorithm. Each rank of a node carries a slice of a segment over the
-// network, while the next segment is reduced. Nothing: the offer is to be run as a schedule.
-std::optional<int> allreduce_by_slices(Call call, const Offer& offer, const Operands& what,
-                                       MPI_Comm comm) noexcept;
+// For the hierarchical algorithm. Each rank of a node carries a slice of a segment over the
+// network, while the next segment is reduced. Nothing: it is to be run as a schedule.
+std::optional<int> allreduce_by_slices(const CollectiveCall& call, const Candidate& by,
+                                       const Operands& what) noexcept;
 
 }  // namespace vecmpi::pipeline

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <optional>
 
-#include "call_facts.hpp"
 #include "choice.hpp"
 #include "pipeline/node/api.hpp"
 #include "pipeline/schedules/algorithms.hpp"

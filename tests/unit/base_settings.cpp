@@ -135,7 +135,7 @@ TEST_CASE("PathRanges: inclusive start, exclusive end, last range wins", "[base]
 
 TEST_CASE("Each collective takes its own algorithms and no others", "[base][settings]") {
     for (const Reader& reader : readers())
-        for (int number = 0; number <= static_cast<int>(CollectivePath::dissemination); ++number) {
+        for (int number = 0; number < static_cast<int>(number_of_collective_paths); ++number) {
             const auto path = static_cast<CollectivePath>(number);
             INFO(reader.name << " " << name_of(path));
             const bool is_common = path < CollectivePath::segmented ||

@@ -27,7 +27,7 @@ struct Row {
 std::vector<Row> all_rows() {
     std::vector<Row> rows;
     for (size_t c = 0; c < number_of_scheduled_collectives; ++c)
-        for (int a = 0; a <= static_cast<int>(CollectivePath::dissemination); ++a)
+        for (int a = 0; a < static_cast<int>(number_of_collective_paths); ++a)
             if (is_algorithm_of(static_cast<Collective>(c), static_cast<CollectivePath>(a)))
                 rows.push_back({static_cast<Collective>(c), static_cast<CollectivePath>(a)});
     return rows;

@@ -3,6 +3,7 @@
 // The other collectives are cut only where the environment says so: the MPI tests run them.
 #include <catch2/catch.hpp>
 
+#include "pipeline/candidate.hpp"
 #include "pipeline/segments/segment_count.hpp"
 #include "pipeline/segments/segmented_collectives.hpp"
 #include "two_nodes.hpp"
@@ -13,7 +14,20 @@ using namespace vecmpi::pipeline;
 namespace {
 
 constexpr int mib_of_floats = 1 << 18;
-Decline decline;  // its reasons: tests/unit/pipeline_declines.cpp
+
+// Where no schedule can serve it.
+std::optional<int> cut_allreduce(const void* send, void* receive, MPI_Count count,
+                                 MPI_Datatype type = MPI_FLOAT, MPI_Comm comm = MPI_COMM_WORLD) {
+    const CollectiveForm form{Call::Allreduce, CollectiveForm::Kind::blocking};
+    CollectiveCall call{form, Collective::allreduce, comm, 0, MPI_SUM};
+    if (!call.look_at(type, count) || are_refused(send, count, receive, count, type))
+        return call.leave();
+    const MPI_Count extent = offload::shape_of(type).extent;
+    const Candidate by =
+        candidate_for(call, {static_cast<uint64_t>(count * extent), count, false, true});
+    if (by.kind != Candidate::Kind::segments) return call.leave();
+    return segmented_reduction(call, by.segments, {send, receive, count, type, MPI_SUM, extent});
+}
 
 // The reductions after those of MPI_Init.
 std::vector<fake::Reduction> segments_since(size_t first) {
@@ -31,8 +45,7 @@ TEST_CASE("segmented Allreduce: the segments cover the vector in order", "[pipel
     TwoNodes world(mode);
     std::vector<float> input(static_cast<size_t>(count)), output(static_cast<size_t>(count));
     const void* const send = in_place ? MPI_IN_PLACE : static_cast<const void*>(input.data());
-    const auto rc = segmented_allreduce(send, output.data(), count, MPI_FLOAT, MPI_SUM,
-                                        MPI_COMM_WORLD, decline);
+    const auto rc = cut_allreduce(send, output.data(), count);
     REQUIRE(rc.has_value());
     CHECK(*rc == MPI_SUCCESS);
     const std::vector<fake::Reduction> segments = segments_since(world.first);
@@ -52,8 +65,7 @@ TEST_CASE("segmented Allreduce declines before it touches anything", "[pipeline]
     TwoNodes world(Mode::alone);
     std::vector<float> buffer(mib_of_floats), other(mib_of_floats);
     const auto declines = [&](const void* send, MPI_Count count, MPI_Datatype type, MPI_Comm comm) {
-        return !segmented_allreduce(send, other.data(), count, type, MPI_SUM, comm, decline)
-                    .has_value();
+        return !cut_allreduce(send, other.data(), count, type, comm).has_value();
     };
     const MPI_Comm half = fake::communicator(1), inter = fake::communicator(2);
     fake::facts_of(half).size = 1;
@@ -77,9 +89,7 @@ TEST_CASE("segmented Allreduce serves a callback as its peers", "[pipeline][allr
     TwoNodes world(Mode::alone);
     std::vector<float> buffer(mib_of_floats), other(mib_of_floats);
     const offload::DirectCall inside_the_library(Call::Comm_dup);
-    CHECK(segmented_allreduce(buffer.data(), other.data(), mib_of_floats, MPI_FLOAT, MPI_SUM,
-                              MPI_COMM_WORLD, decline)
-              .has_value());
+    CHECK(cut_allreduce(buffer.data(), other.data(), mib_of_floats).has_value());
     CHECK_FALSE(segments_since(world.first).empty());
 }
 
@@ -88,9 +98,7 @@ TEST_CASE("segmented Allreduce on one node stays with the library", "[pipeline][
     RunningEngine running(Mode::alone);
     REQUIRE(offload::agreement().one_node);
     std::vector<float> input(mib_of_floats), output(mib_of_floats);
-    CHECK_FALSE(segmented_allreduce(input.data(), output.data(), mib_of_floats, MPI_FLOAT, MPI_SUM,
-                                    MPI_COMM_WORLD, decline)
-                    .has_value());
+    CHECK_FALSE(cut_allreduce(input.data(), output.data(), mib_of_floats).has_value());
 }
 
 TEST_CASE("segmented Allreduce returns the first error, after all segments",
@@ -107,8 +115,7 @@ TEST_CASE("segmented Allreduce returns the first error, after all segments",
         return fake::issue(label, {.looks = 2, .error = error}, request);
     };
     std::vector<float> input(mib_of_floats), output(mib_of_floats);
-    const auto rc = segmented_allreduce(input.data(), output.data(), mib_of_floats, MPI_FLOAT,
-                                        MPI_SUM, MPI_COMM_WORLD, decline);
+    const auto rc = cut_allreduce(input.data(), output.data(), mib_of_floats);
     REQUIRE(rc.has_value());
     CHECK(*rc == MPI_ERR_OTHER);
     CHECK(calls == 4);

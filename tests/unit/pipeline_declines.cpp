@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "pipeline/api.hpp"
-#include "pipeline/call_facts.hpp"
+#include "pipeline/collective_call.hpp"
 #include "two_nodes.hpp"
 
 using namespace vecmpi;

@@ -23,18 +23,10 @@ enum class CollectivePath : uint8_t {
     automatic,
     mpi,        // the library's own
     segmented,  // segments of the library's nonblocking collective
-    ring,       // from here on: schedules of ours (src/pipeline/schedules/algorithms.hpp)
-    rabenseifner,
-    recursive_doubling,
-    recursive_halving,
-    hierarchical,
-    chain,
-    binomial,
-    scatter_allgather,
-    bruck,
-    pairwise,
-    circulant,
-    dissemination
+// From here on: schedules of ours.
+#define VECMPI_ALGORITHM(name, collectives) name,
+#include "algorithms.def"
+#undef VECMPI_ALGORITHM
 };
 
 // A path of ours serves some form of each. The first ones have settings of their own.
@@ -73,18 +65,13 @@ constexpr bool reduces(Collective collective) noexcept {
 const char* mpi_name_of(Collective collective) noexcept;  // without MPI_
 
 const char* name_of(CollectivePath path) noexcept;
-constexpr CollectivePath schedule_paths[] = {CollectivePath::ring,
-                                             CollectivePath::rabenseifner,
-                                             CollectivePath::recursive_doubling,
-                                             CollectivePath::recursive_halving,
-                                             CollectivePath::hierarchical,
-                                             CollectivePath::chain,
-                                             CollectivePath::binomial,
-                                             CollectivePath::scatter_allgather,
-                                             CollectivePath::bruck,
-                                             CollectivePath::pairwise,
-                                             CollectivePath::circulant,
-                                             CollectivePath::dissemination};
+constexpr CollectivePath schedule_paths[] = {
+#define VECMPI_ALGORITHM(name, collectives) CollectivePath::name,
+#include "algorithms.def"
+#undef VECMPI_ALGORITHM
+};
+constexpr size_t number_of_collective_paths =
+    static_cast<size_t>(schedule_paths[0]) + std::size(schedule_paths);
 
 // Which path serves a collective of a given size: the last range that holds the size.
 class PathRanges {

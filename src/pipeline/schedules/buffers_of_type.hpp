@@ -3,20 +3,20 @@
 // folder that prepare a collective.
 #pragma once
 
-#include "offer.hpp"
+#include "prepared_collective.hpp"
 
 namespace vecmpi::pipeline {
 
 // A collective that goes on after its call keeps the type. May throw std::bad_alloc.
 class BuffersOfType {
   public:
-    BuffersOfType(const CollectiveForm& form, const Offer& offer, MPI_Datatype type,
+    BuffersOfType(const CollectiveCall& call, const Candidate& by, MPI_Datatype type,
                   PreparedCollective& prepared)
         : prepared_(prepared),
-          comm_(offer.comm->comm()),
+          comm_(by.own->comm()),
           type_(type),
           reference_(prepared.types.size()) {
-        if (form.kind != CollectiveForm::Kind::blocking) prepared.types.emplace_back(type);
+        if (!call.form.is_blocking()) prepared.types.emplace_back(type);
     }
     datatype::PackedBuffer at(const void* buffer, MPI_Count count) const noexcept {
         if (reference_ < prepared_.types.size())

@@ -5,9 +5,6 @@
 // in MPICH, IJHPCA 19, 2005, section 4.5).
 #include "scattered_allreduce.hpp"
 
-#include <climits>
-
-#include "pipeline/call_facts.hpp"
 #include "segment_count.hpp"
 #include "segmented_collectives.hpp"
 
@@ -64,39 +61,25 @@ bool scatters(const UserOpFacts& facts, const Settings& settings, Counter* why) 
     return true;
 }
 
-// 1. Gather the facts and decide. 2. Reduce part r to rank r. 3. Gather the parts.
-std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                                       Decline& decline) noexcept {
-    if (!is_user_op(op) || count > INT_MAX) return std::nullopt;
-    const auto traits = traits_to_cut(comm, datatype, count, decline);
-    if (!traits || offload::agreement().twin_collectives) return std::nullopt;
-    if (are_refused(sendbuf, count, recvbuf, count, datatype)) return std::nullopt;
-    const offload::TypeShape shape = offload::shape_of(datatype);
-    const auto bytes = static_cast<uint64_t>(count * shape.bytes);
-    Counter why{};
-    if (!scatters({bytes, count, traits->size}, settings(), &why)) {
-        decline.note(why);
-        return std::nullopt;
-    }
-    if (!is_commutative(op)) return std::nullopt;
-    const Parts parts(static_cast<int>(count), traits->size);
-    if (!parts.memory) return out_of_memory(comm);
-    count_call(static_cast<size_t>(Call::Allreduce), Path::scattered, bytes);
-    const offload::DirectCall scope(Call::Allreduce, offload::Reentry::program);
-    int rank = 0;
-    real.Comm_rank(comm, &rank);
-    const bool in_place = sendbuf == MPI_IN_PLACE;
-    void* const own = in_place ? recvbuf : advanced(recvbuf, parts.first[rank] * shape.extent);
-    int rc = real.Reduce_scatter(sendbuf, own, parts.counts, datatype, op, comm);
+// 1. Reduce part r to rank r. 2. Gather the parts.
+int scattered_allreduce(const CollectiveCall& call, const Operands& what) noexcept {
+    const Parts parts(static_cast<int>(what.count), call.ranks());
+    if (!parts.memory) return out_of_memory(call.comm);
+    count_call(static_cast<size_t>(call.form.call), Path::scattered,
+               static_cast<uint64_t>(what.count * offload::size_of(what.type)));
+    const offload::DirectCall scope(call.form.call, offload::Reentry::program);
+    const bool in_place = what.input == MPI_IN_PLACE;
+    void* const own =
+        in_place ? what.output : advanced(what.output, parts.first[call.rank] * what.extent);
+    int rc = real.Reduce_scatter(what.input, own, parts.counts, what.type, what.op, call.comm);
     if (rc == MPI_SUCCESS && in_place)
-        rc = move_to_own_part(recvbuf, parts, rank, datatype, shape.extent);
+        rc = move_to_own_part(what.output, parts, call.rank, what.type, what.extent);
     if (rc != MPI_SUCCESS) return rc;
     // MPICH's blocking Allgatherv sends its ring in messages of 32 KiB, each of which waits for the
     // one before: 530 ms instead of 35 for 4 MiB over 3 hosts at 1 Gbit/s.
     MPI_Request gathered = MPI_REQUEST_NULL;
-    rc = real.Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, recvbuf, parts.counts, parts.first,
-                          datatype, comm, &gathered);
+    rc = real.Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, what.output, parts.counts,
+                          parts.first, what.type, call.comm, &gathered);
     return rc == MPI_SUCCESS ? offload::wait_one(&gathered, MPI_STATUS_IGNORE) : rc;
 }
 

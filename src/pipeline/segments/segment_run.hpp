@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the segmented collectives have in common: the decision, and the run of all segments.
+// What the segmented collectives have in common: the run of all segments.
 #pragma once
 
 #include <algorithm>
-#include <climits>
 
 #include "segment_count.hpp"
 #include "segmented_collectives.hpp"
 
 namespace vecmpi::pipeline {
 
-// 0: not to be cut, and a reason is noted.
-unsigned segments_of_call(Collective collective, uint64_t bytes, MPI_Count elements,
-                          const offload::CommTraits& traits, Decline& decline) noexcept;
+// In the report.
+void count_segmented(const CollectiveCall& call, uint64_t bytes) noexcept;
 
 // What every nonblocking collective of a segment says of itself.
 offload::CallFacts facts_of_segment(MPI_Comm comm, MPI_Count count, MPI_Datatype type) noexcept;
-
-inline bool segment_fits_int(MPI_Count elements, unsigned n) noexcept {
-    return segment(elements, n, 0).count <= INT_MAX;
-}
 
 // Posts segments 0 to n-1 in order, as MPI demands of collectives: post_segment(i, request). When
 // it posts segment i, segment i - segments_in_flight is complete. Completes them all; returns the

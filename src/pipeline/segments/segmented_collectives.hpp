@@ -1,41 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocking collectives as pipelined segments of the library's nonblocking ones, and the user's
-// operators scattered. Each serves one call whole, or declines before it touched data: nothing, and
-// a reason is noted.
+// Blocking calls for which pieces of the library's own collectives were chosen: pipelined segments
+// of its nonblocking one, or the program's operator scattered. Each returns the call's error code.
 #pragma once
 
-#include <mpi.h>
-
-#include <optional>
-
-#include "pipeline/call_facts.hpp"
-#include "pipeline/rank_counts.hpp"
+#include "pipeline/collective_call.hpp"
+#include "pipeline/gathered_vector.hpp"
 
 namespace vecmpi::pipeline {
 
-// With a commutative op of the user's: reduce-scatter and allgather.
-std::optional<int> scattered_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                                       Decline& decline) noexcept;
+// Allreduce and Reduce in n segments, cut between elements, whatever the type and op. In place the
+// input is MPI_IN_PLACE.
+int segmented_reduction(const CollectiveCall& call, unsigned n, const Operands& what) noexcept;
 
-std::optional<int> segmented_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                                       Decline& decline) noexcept;
+// what: of the whole vector, of a predefined type.
+int segmented_reduce_scatter(const CollectiveCall& call, unsigned n, const Operands& what,
+                             const RankCounts& counts, bool in_place) noexcept;
 
-std::optional<int> segmented_reduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
-                                    Decline& decline) noexcept;
+int segmented_bcast(const CollectiveCall& call, unsigned n, void* buffer, MPI_Count count,
+                    MPI_Datatype type) noexcept;
 
-std::optional<int> segmented_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
-                                   MPI_Comm comm, Decline& decline) noexcept;
+// given: without blocks in place. gathered: of equal blocks.
+int segmented_allgather(const CollectiveCall& call, unsigned n, const BlockSide& given,
+                        const GatheredVector& gathered) noexcept;
 
-std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
-                                       MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                                       MPI_Datatype recvtype, MPI_Comm comm,
-                                       Decline& decline) noexcept;
-
-std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
-                                            const RankCounts& counts, MPI_Datatype datatype,
-                                            MPI_Op op, MPI_Comm comm, Decline& decline) noexcept;
+// Allreduce with a commutative op of the program's: reduce-scatter and allgather. In place the
+// input is MPI_IN_PLACE.
+int scattered_allreduce(const CollectiveCall& call, const Operands& what) noexcept;
 
 }  // namespace vecmpi::pipeline

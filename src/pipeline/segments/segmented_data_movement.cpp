@@ -77,62 +77,39 @@ int allgather_bytes(unsigned n, const void* send, void* receive, MPI_Count block
 
 }  // namespace
 
-std::optional<int> segmented_bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root,
-                                   MPI_Comm comm, Decline& decline) noexcept {
-    const auto traits = traits_to_cut(comm, datatype, count, decline);
-    if (!traits || root < 0 || root >= traits->size) return std::nullopt;
-    if (offload::is_refused_output(buffer, count, datatype)) return std::nullopt;
-    const datatype::TypeInUse in_use(datatype);
-    PackedBuffer data(buffer, count, datatype, comm);
-    const auto bytes = static_cast<uint64_t>(data.bytes());
-    const unsigned n = segments_of_call(Collective::bcast, bytes, data.bytes(), *traits, decline);
-    if (n == 0 || !segment_fits_int(data.bytes(), n)) return std::nullopt;
-    count_call(static_cast<size_t>(Call::Bcast), Path::segmented, bytes);
+int segmented_bcast(const CollectiveCall& call, unsigned n, void* buffer, MPI_Count count,
+                    MPI_Datatype type) noexcept {
+    const datatype::TypeInUse in_use(type);
+    PackedBuffer data(buffer, count, type, call.comm);
+    count_segmented(call, static_cast<uint64_t>(data.bytes()));
     unsigned char* const place = data.place();
-    if (place == nullptr) return out_of_memory(comm);
-    int rank = 0;
-    real.Comm_rank(comm, &rank);
-    int rc = rank == root ? data.pack() : MPI_SUCCESS;
-    if (rc == MPI_SUCCESS) rc = bcast_bytes(n, place, data.bytes(), root, comm);
-    return rc == MPI_SUCCESS && rank != root ? data.unpack() : rc;
+    if (place == nullptr) return out_of_memory(call.comm);
+    int rc = call.is_root() ? data.pack() : MPI_SUCCESS;
+    if (rc == MPI_SUCCESS) rc = bcast_bytes(n, place, data.bytes(), call.root, call.comm);
+    return rc == MPI_SUCCESS && !call.is_root() ? data.unpack() : rc;
 }
 
 // 1. The own block, packed; in place that is in its place of all blocks. 2. Gather. 3. Unpack.
-std::optional<int> segmented_allgather(const void* sendbuf, MPI_Count sendcount,
-                                       MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
-                                       MPI_Datatype recvtype, MPI_Comm comm,
-                                       Decline& decline) noexcept {
-    const auto traits = traits_to_cut(comm, recvtype, recvcount, decline);
-    const bool in_place = sendbuf == MPI_IN_PLACE;
-    if (!traits || (!in_place && !library::is_type_handle(sendtype)) || !real.Iallgatherv_c)
-        return std::nullopt;
-    const offload::TypeShape shape = offload::shape_of(recvtype);
-    const MPI_Count block = recvcount * shape.bytes;
-    if (offload::is_refused_output(recvbuf, recvcount, recvtype)) return std::nullopt;
-    if (!in_place && (offload::is_refused(sendbuf, sendcount, sendtype) ||
-                      may_be_refused(*traits, sendtype, comm) ||
-                      sendcount * offload::size_of(sendtype) != block))
-        return std::nullopt;
-    const auto bytes = static_cast<uint64_t>(block);
-    const unsigned n = segments_of_call(Collective::allgather, bytes, block, *traits, decline);
-    if (n == 0) return std::nullopt;
-    count_call(static_cast<size_t>(Call::Allgather), Path::segmented, bytes);
-    int rank = 0;
-    real.Comm_rank(comm, &rank);
-    const datatype::TypeInUse receive_in_use(recvtype), send_in_use(in_place ? recvtype : sendtype);
-    PackedBuffer all(recvbuf, recvcount * traits->size, recvtype, comm);
-    const void* const own_place = advanced(recvbuf, rank * recvcount * shape.extent);
-    PackedBuffer own = in_place ? PackedBuffer(own_place, recvcount, recvtype, comm)
-                                : PackedBuffer(sendbuf, sendcount, sendtype, comm);
+int segmented_allgather(const CollectiveCall& call, unsigned n, const BlockSide& given,
+                        const GatheredVector& gathered) noexcept {
+    const bool in_place = given.blocks == 0;
+    const MPI_Count count = gathered.counts[0], block = gathered.block_bytes(0);
+    count_segmented(call, static_cast<uint64_t>(block));
+    const datatype::TypeInUse receive_in_use(gathered.type),
+        send_in_use(in_place ? gathered.type : given.type);
+    PackedBuffer all(gathered.buffer, count * gathered.ranks, gathered.type, call.comm);
+    PackedBuffer own =
+        in_place ? PackedBuffer(gathered.place_of(call.rank), count, gathered.type, call.comm)
+                 : PackedBuffer(given.buffer, given.count, given.type, call.comm);
     unsigned char* const receive = all.place();
     const void* const send = in_place ? MPI_IN_PLACE : own.place();
-    if (receive == nullptr || send == nullptr) return out_of_memory(comm);
+    if (receive == nullptr || send == nullptr) return out_of_memory(call.comm);
     int rc = MPI_SUCCESS;
     if (!in_place)
         rc = own.pack();
     else if (!own.is_dense())
-        rc = own.pack_to(receive + rank * block);
-    if (rc == MPI_SUCCESS) rc = allgather_bytes(n, send, receive, block, traits->size, comm);
+        rc = own.pack_to(receive + call.rank * block);
+    if (rc == MPI_SUCCESS) rc = allgather_bytes(n, send, receive, block, gathered.ranks, call.comm);
     return rc == MPI_SUCCESS ? all.unpack() : rc;
 }
 

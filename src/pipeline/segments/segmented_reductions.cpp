@@ -9,7 +9,7 @@ namespace vecmpi::pipeline {
 
 namespace {
 
-// ---- Allreduce and Reduce: cut between elements, whatever the type and op -----------------------
+// ---- Allreduce and Reduce -----------------------------------------------------------------------
 
 struct ReduceArguments {
     Operands what;  // the input may be MPI_IN_PLACE
@@ -27,20 +27,6 @@ int issue_ireduce(const void* raw, MPI_Request* request) noexcept {
     const auto& [what, root, comm] = *static_cast<const ReduceArguments*>(raw);
     return real.Ireduce(what.input, what.output, static_cast<int>(what.count), what.type, what.op,
                         root, comm, request);
-}
-
-int run_reduction(unsigned n, Call call, offload::IssueFunction issue,
-                  const ReduceArguments& whole) noexcept {
-    return run_segments(n, [&](unsigned i, MPI_Request* request) noexcept {
-        const Segment cut = segment(whole.what.count, n, i);
-        const ReduceArguments arguments{whole.what.part(cut.first, cut.count), whole.root,
-                                        whole.comm};
-        offload::CallFacts facts = facts_of_segment(whole.comm, cut.count, whole.what.type);
-        facts.op = whole.what.op;
-        facts.reduces = true;
-        facts.root = whole.root;
-        return offload::post(offload::make_operation(call, issue, arguments, facts), request);
-    });
 }
 
 // ---- Reduce_scatter: the input is rearranged so that each segment is contiguous -----------------
@@ -109,69 +95,36 @@ void leave_in_own_block(char* recvbuf, const RankCounts& blocks, int rank,
 
 }  // namespace
 
-std::optional<int> segmented_allreduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                                       Decline& decline) noexcept {
-    const auto traits = traits_to_cut(comm, datatype, count, decline);
-    if (!traits || are_refused(sendbuf, count, recvbuf, count, datatype)) return std::nullopt;
-    const offload::TypeShape shape = offload::shape_of(datatype);
-    const auto bytes = static_cast<uint64_t>(count * shape.bytes);
-    const unsigned n = segments_of_call(Collective::allreduce, bytes, count, *traits, decline);
-    if (n == 0 || !segment_fits_int(count, n)) return std::nullopt;
-    count_call(static_cast<size_t>(Call::Allreduce), Path::segmented, bytes);
-    return run_reduction(n, Call::Iallreduce, issue_iallreduce,
-                         {{sendbuf, recvbuf, count, datatype, op, shape.extent}, 0, comm});
+int segmented_reduction(const CollectiveCall& call, unsigned n, const Operands& what) noexcept {
+    const bool reduces_to_all = call.collective == Collective::allreduce;
+    const Call issued = reduces_to_all ? Call::Iallreduce : Call::Ireduce;
+    const offload::IssueFunction issue = reduces_to_all ? issue_iallreduce : issue_ireduce;
+    count_segmented(call, static_cast<uint64_t>(what.count * offload::size_of(what.type)));
+    return run_segments(n, [&](unsigned i, MPI_Request* request) noexcept {
+        const Segment cut = segment(what.count, n, i);
+        const ReduceArguments arguments{what.part(cut.first, cut.count), call.root, call.comm};
+        offload::CallFacts facts = facts_of_segment(call.comm, cut.count, what.type);
+        facts.op = what.op;
+        facts.reduces = true;
+        facts.root = call.root;
+        return offload::post(offload::make_operation(issued, issue, arguments, facts), request);
+    });
 }
 
-std::optional<int> segmented_reduce(const void* sendbuf, void* recvbuf, MPI_Count count,
-                                    MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
-                                    Decline& decline) noexcept {
-    const auto traits = traits_to_cut(comm, datatype, count, decline);
-    if (!traits || root < 0 || root >= traits->size) return std::nullopt;
-    int rank = 0;
-    real.Comm_rank(comm, &rank);
-    if (offload::is_refused(sendbuf, count, datatype) ||
-        (rank == root && offload::is_refused_output(recvbuf, count, datatype)))
-        return std::nullopt;
-    const offload::TypeShape shape = offload::shape_of(datatype);
-    const auto bytes = static_cast<uint64_t>(count * shape.bytes);
-    const unsigned n = segments_of_call(Collective::reduce, bytes, count, *traits, decline);
-    if (n == 0 || !segment_fits_int(count, n)) return std::nullopt;
-    count_call(static_cast<size_t>(Call::Reduce), Path::segmented, bytes);
-    return run_reduction(n, Call::Ireduce, issue_ireduce,
-                         {{sendbuf, recvbuf, count, datatype, op, shape.extent}, root, comm});
-}
-
-std::optional<int> segmented_reduce_scatter(const void* sendbuf, void* recvbuf,
-                                            const RankCounts& counts, MPI_Datatype datatype,
-                                            MPI_Op op, MPI_Comm comm, Decline& decline) noexcept {
-    const auto traits = traits_to_cut(comm, datatype, 0, decline);
-    if (!traits) return std::nullopt;
-    const offload::TypeShape shape = offload::shape_of(datatype);
-    if (!shape.builtin) {
-        decline.note(Counter::decline_type);
-        return std::nullopt;
-    }
-    const int ranks = traits->size;
-    if (counts.has_negative(ranks)) return std::nullopt;  // the library's own error
-    const MPI_Count total = counts.total(ranks), most = counts.largest(ranks);
-    const auto bytes = static_cast<uint64_t>(total * shape.extent);
-    int rank = 0;
-    real.Comm_rank(comm, &rank);
-    if (are_refused(sendbuf, total, recvbuf, counts[rank], datatype)) return std::nullopt;
-    const unsigned n = segments_of_call(Collective::reduce_scatter, bytes, most, *traits, decline);
-    if (n == 0 || most > INT_MAX) return std::nullopt;
-    count_call(static_cast<size_t>(Call::Reduce_scatter), Path::segmented, bytes);
-    const Buffer<char> input = allocate<char>(bytes);
+int segmented_reduce_scatter(const CollectiveCall& call, unsigned n, const Operands& what,
+                             const RankCounts& counts, bool in_place) noexcept {
+    const int ranks = call.ranks();
+    count_segmented(call, what.bytes());
+    const Buffer<char> input = allocate<char>(what.bytes());
     const Buffer<int> recvcounts = allocate<int>(static_cast<size_t>(ranks) * segments_in_flight);
-    if (!input || !recvcounts) return out_of_memory(comm);
-    const bool in_place = sendbuf == MPI_IN_PLACE;
-    rearrange(static_cast<const char*>(in_place ? recvbuf : sendbuf), input.get(), counts, ranks, n,
-              shape.extent);
-    const int rc = run_reduce_scatter(n, {input.get(), recvbuf, total, datatype, op, shape.extent},
-                                      counts, rank, ranks, recvcounts.get(), comm);
+    if (!input || !recvcounts) return out_of_memory(call.comm);
+    rearrange(static_cast<const char*>(what.input), input.get(), counts, ranks, n, what.extent);
+    Operands rearranged = what;
+    rearranged.input = input.get();
+    const int rc =
+        run_reduce_scatter(n, rearranged, counts, call.rank, ranks, recvcounts.get(), call.comm);
     if (rc == MPI_SUCCESS && in_place)
-        leave_in_own_block(static_cast<char*>(recvbuf), counts, rank, shape.extent);
+        leave_in_own_block(static_cast<char*>(what.output), counts, call.rank, what.extent);
     return rc;
 }
 

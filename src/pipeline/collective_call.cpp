@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Facts of a call. Asks the library, moves no data.
+#include "collective_call.hpp"
+
+#include <cstdint>
+
+#include "candidate.hpp"
+
+namespace vecmpi::pipeline {
+
+int out_of_memory(MPI_Comm comm) noexcept {
+    real.Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
+    return MPI_ERR_NO_MEM;
+}
+
+// A handle of kind direct or indirect.
+bool is_user_op(MPI_Op op) noexcept {
+    const auto value = static_cast<unsigned>(op);
+    return (value >> 30) >= 2 && ((value >> 26) & 0xfu) == 6;
+}
+
+bool is_commutative(MPI_Op op) noexcept {
+    int commutes = 0;
+    return real.Op_commutative(op, &commutes) == MPI_SUCCESS && commutes != 0;
+}
+
+namespace {
+// Nothing: no path of ours serves calls on it.
+std::optional<offload::CommTraits> traits_to_serve(MPI_Comm comm, MPI_Datatype type,
+                                                   MPI_Count count, Decline& decline) noexcept {
+    // An error handler that the engine's thread calls cannot wait for that thread.
+    if (offload::is_offload_thread() || !offload::engine_runs() || count < 0 ||
+        !library::is_type_handle(type) || !library::is_comm_handle(comm))
+        return std::nullopt;
+    const offload::CommTraits traits = offload::comm_traits(comm);
+    if (!traits.inter && traits.world_only) return traits;
+    decline.note(Counter::decline_foreign);
+    return std::nullopt;
+}
+}  // namespace
+
+bool CollectiveCall::look_at(MPI_Datatype type, MPI_Count count) noexcept {
+    // The program's operators may be scattered on one node, too.
+    const bool is_served =
+        may_be_scheduled_at_some_size(collective, !offload::agreement().one_node, settings()) ||
+        (collective == Collective::allreduce && is_user_op(op));
+    if (!is_served) decline.note(Counter::decline_layout);
+    const bool meets_wishes = form.is_blocking() && private_comms_are_wanted();
+    if (!is_served && !meets_wishes) return false;
+    const auto found = traits_to_serve(comm, type, count, decline);
+    if (!found) return false;
+    traits = *found;
+    if (may_be_refused(type)) return false;
+    if (meets_wishes && private_comm_is_wanted(comm)) private_comm_of(*this);
+    if (!is_served || root < 0 || root >= ranks()) return false;
+    real.Comm_rank(comm, &rank);
+    return true;
+}
+
+bool CollectiveCall::may_be_refused(MPI_Datatype type) const noexcept {
+    return traits.handler != offload::CommTraits::Handler::fatal &&
+           !offload::is_committed(type, comm);
+}
+
+bool CollectiveCall::may_be_refused(const BlockSide& side) const noexcept {
+    if (side.blocks == 0) return false;
+    return side.count < 0 || side.count > PTRDIFF_MAX / side.blocks ||
+           !library::is_type_handle(side.type) || may_be_refused(side.type) ||
+           (!side.is_written && side.buffer == MPI_IN_PLACE) || side.is_refused_buffer();
+}
+
+bool CollectiveCall::spans_world() const noexcept {
+    if (offload::agreement().one_node) return false;
+    int world = 0;
+    real.Comm_size(MPI_COMM_WORLD, &world);
+    return ranks() == world;
+}
+
+}  // namespace vecmpi::pipeline
