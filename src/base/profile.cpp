@@ -128,7 +128,8 @@ constexpr const auto& words_for(const CommShape& shape) noexcept {
 
 // "RANKS" or "RANKS.NODES.MOST".
 bool read_shape(std::string_view text, CommShape& shape) {
-    std::string_view most = take_last_part(text);
+    if (text.ends_with('.') || text.find("..") != std::string_view::npos) return false;
+    const std::string_view most = take_last_part(text);
     if (most.empty()) {
         shape.most_ranks_on_a_node = 0;
         return read_amount(text, 2, shape.ranks);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finds this host's profile and reads it once. Writes what was learned; the rest is vecmpi-tune's.
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -70,12 +72,18 @@ std::vector<std::string> places_for(const std::string& cpu) {
 
 bool is_there(const std::string& file) noexcept { return access(file.c_str(), F_OK) == 0; }
 
+// An empty file may be filled by who learns.
+bool has_text(const std::string& file) noexcept {
+    struct stat status {};
+    return stat(file.c_str(), &status) == 0 && (!S_ISREG(status.st_mode) || status.st_size != 0);
+}
+
 std::string file_to_read(const ProfileChoice& choice, const std::string& cpu) {
     using Kind = ProfileChoice::Kind;
     if (choice.kind == Kind::off) return {};
     if (choice.kind == Kind::file) return choice.file;
     // The first job that learns begins it.
-    if (!choice.file.empty()) return is_there(choice.file) ? choice.file : std::string();
+    if (!choice.file.empty()) return has_text(choice.file) ? choice.file : std::string();
     for (const std::string& place : places_for(cpu))
         if (is_there(place)) return place;
     return {};
@@ -101,21 +109,52 @@ std::string write_all(int file, std::string_view text) {
     return fsync(file) == 0 ? "" : strerrordesc_np(errno);
 }
 
-// Whole or not at all, whoever writes or reads at the same time. A link stays one.
-std::string replace_file(const std::string& name, std::string_view text) {
+// What a link leads to, also where that is not there yet.
+std::filesystem::path behind_links(std::filesystem::path file) {
+    constexpr int most_links = 16;
     std::error_code error;
-    const std::filesystem::path file = std::filesystem::weakly_canonical(name, error);
-    if (error) return error.message();
-    if (!file.parent_path().empty()) std::filesystem::create_directories(file.parent_path(), error);
-    if (error) return error.message();
-    std::string other = (file.parent_path() / ".vecmpi-learn.XXXXXX").string();
-    const int fresh = mkostemp(other.data(), O_CLOEXEC);
+    for (int i = 0; i < most_links && std::filesystem::is_symlink(file, error); ++i) {
+        const std::filesystem::path target = std::filesystem::read_symlink(file, error);
+        file = target.is_absolute() ? target : file.parent_path() / target;
+    }
+    return file;
+}
+
+// Of the folder, while a job reads and writes a profile in it; others wait, for some time.
+class FolderLock {
+  public:
+    explicit FolderLock(const std::filesystem::path& folder) noexcept
+        : folder_(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+        constexpr int most_tries = 100;
+        constexpr unsigned between_us = 10000;
+        for (int i = 0; folder_ >= 0 && i < most_tries && flock(folder_, LOCK_EX | LOCK_NB) != 0;
+             ++i)
+            usleep(between_us);
+    }
+    ~FolderLock() {
+        if (folder_ >= 0) close(folder_);
+    }
+    FolderLock(const FolderLock&) = delete;
+    FolderLock& operator=(const FolderLock&) = delete;
+
+  private:
+    int folder_;
+};
+
+// Whole or not at all, whoever reads at the same time. Returns why not.
+std::string replace_file(const std::filesystem::path& file, std::string_view text) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < text.size())
+        return strerrordesc_np(EFBIG);  // a write would raise a signal
+    const std::string other =
+        file.string() + "." + std::to_string(getpid()) + "." + std::to_string(monotonic_us());
+    const int fresh = open(other.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fresh < 0) return strerrordesc_np(errno);
-    struct stat old {};
-    const mode_t mode = stat(file.c_str(), &old) == 0 ? old.st_mode & 0777 : 0644;
     std::string why = write_all(fresh, text);
-    if (why.empty() && (fchmod(fresh, mode) != 0 || rename(other.c_str(), file.c_str()) != 0))
+    struct stat old {};
+    if (why.empty() && stat(file.c_str(), &old) == 0 && fchmod(fresh, old.st_mode & 0777) != 0)
         why = strerrordesc_np(errno);
+    if (why.empty() && rename(other.c_str(), file.c_str()) != 0) why = strerrordesc_np(errno);
     close(fresh);
     if (!why.empty()) unlink(other.c_str());
     return why;
@@ -211,6 +250,27 @@ void load_profile(const char* isa, std::string (*mpi_library)()) noexcept {
 
 const LoadedProfile& process_profile() noexcept { return loaded(); }
 
+namespace {
+// Nobody else writes `file`, which `name` leads to. Returns why it is not written.
+std::string write_beside_others(const ProfileChoice& choice, const std::string& name,
+                                const std::filesystem::path& file, const Profile& here,
+                                const std::vector<LearnedRow>& rows, std::string (*mpi_library)()) {
+    std::string text;
+    // The administrator's, where the user has none yet.
+    const std::string base = has_text(name) ? name : file_to_read(choice, here.cpu);
+    if (!base.empty()) {
+        const LoadedProfile old = read_profile(base, here.cpu, here.isa.c_str(), mpi_library);
+        if (!old.problem.empty()) return old.problem;
+        if (old.profile.mpi.empty() && hash_of_collective_part(old.profile) != 0)
+            return "what it has measured of a network or a node says of no MPI library";
+        if (const std::string why = read_text_of(base, text); !why.empty()) return why;
+    }
+    text = add_learned(text, here, rows);
+    return text.size() > most_profile_bytes ? "it would be longer than 64 KiB"
+                                            : replace_file(file, text);
+}
+}  // namespace
+
 LearnedProfile write_learned(const ProfileChoice& choice, const std::vector<LearnedRow>& rows,
                              const char* isa, std::string (*mpi_library)()) {
     LearnedProfile learned;
@@ -223,17 +283,15 @@ LearnedProfile write_learned(const ProfileChoice& choice, const std::vector<Lear
         learned.problem = "neither XDG_CONFIG_HOME nor HOME names a folder";
         return learned;
     }
-    std::string text;
-    // The administrator's, where the user has none yet.
-    const std::string base = is_there(learned.file) ? learned.file : file_to_read(choice, here.cpu);
-    if (!base.empty()) {
-        learned.problem = read_profile(base, here.cpu, isa, mpi_library).problem;
-        if (learned.problem.empty()) learned.problem = read_text_of(base, text);
-        if (!learned.problem.empty()) return learned;
+    const std::filesystem::path file = behind_links(learned.file);
+    std::error_code error;
+    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
+    if (error || !file.has_filename()) {
+        learned.problem = error ? error.message() : "it is no regular file";
+        return learned;
     }
-    text = add_learned(text, here, rows);
-    learned.problem = text.size() > most_profile_bytes ? "it would be longer than 64 KiB"
-                                                       : replace_file(learned.file, text);
+    const FolderLock lock(file.parent_path());
+    learned.problem = write_beside_others(choice, learned.file, file, here, rows, mpi_library);
     return learned;
 }
 

@@ -65,6 +65,7 @@ std::optional<int> serve_reduce_scatter(CollectiveCall& call, const void* sendbu
     Asked asked{static_cast<uint64_t>(total * shape.bytes), counts.largest(call.ranks())};
     asked.can_be_scheduled = may_be_scheduled(call, asked.bytes) && schedule_can_reduce(call, type);
     asked.can_be_cut = can_be_cut && shape.builtin;
+    if (can_be_cut && !shape.builtin) call.decline.note(Counter::decline_type);
     return serve(
         call, asked,
         [&](const Candidate& by) noexcept {

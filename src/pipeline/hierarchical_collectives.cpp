@@ -47,9 +47,12 @@ std::optional<int> run_by_leaders(CollectiveCall& call, const Operands& vector, 
     if (parts == nullptr) return std::nullopt;
     TriedCall tried{call.form.call, call.collective, vector.bytes()};
     tried.ours = "the nodes' memory";
-    if (settings().intranode == IntranodeMode::on || settings().trials == TrialMode::off)
-        tried.candidates = bit_of(Server::ours);
-    const ServedBy by = own.trials().begin_call(tried, own.comm());
+    const bool is_set = settings().intranode == IntranodeMode::on;
+    if (is_set) tried.candidates = bit_of(Server::ours);
+    const ServedBy by =
+        settings().trials == TrialMode::off && !is_set
+            ? ServedBy{own.trials().known(tried.collective, tried.bytes, Server::ours)}
+            : own.trials().begin_call(tried, own.comm());
     if (by.server == Server::library) {
         turn_of_others = by.turn;
         call.is_librarys = true;

@@ -34,7 +34,7 @@ std::map<CommShape, FoundOverNodes>& found_by_shape() {
 FoundOverNodes learned_before(const CommShape& shape) noexcept {
     FoundOverNodes found;
     for (auto& of_collective : found) of_collective.fill(Trial::open);
-    if (shape.nodes > 1) adopt_learned(shape, found);
+    if (shape.nodes > 1 && offload::agreement().profile) adopt_learned(shape, found);
     return found;
 }
 
@@ -123,6 +123,9 @@ ServedBy TrialsOverNodes::begin_call(const TriedCall& tried, MPI_Comm comm) noex
     const auto winner = [&trial]() noexcept {
         return ServedBy{static_cast<Server>(trial.winner())};
     };
+    // What an earlier job has found may not be allowed in this one.
+    if (trial.winner() != Trial::open && (tried.candidates >> trial.winner() & 1) == 0)
+        return {static_cast<Server>(std::countr_zero(tried.candidates))};
     const bool is_of_row = last_.trial == &one;
     if (is_of_row && !last_.row.is_check && !last_.row.is_full()) return begin_turn();
     if (is_of_row && last_.row.is_check) {

@@ -119,6 +119,9 @@ TEST_CASE("profile: each malformed line is told with its number", "[base][profil
              {"node.2.bcast = rounds,fast,rounds\n", "accepted are three of"},
              {"learned.2 = 64:copy\n", "accepted are learned."},
              {"learned.1.bcast = 64:copy\n", "accepted are learned."},
+             {"learned.2..bcast = 64:copy\n", "accepted are learned."},
+             {"learned..bcast = 64:copy\n", "accepted are learned."},
+             {"learned.8..4.2.bcast = 64:library\n", "accepted are learned."},
              {"learned.02.bcast = 64:copy\n", "accepted are learned."},
              {"learned.2.Bcast = 64:copy\n", "accepted are learned."},
              {"learned.2.fan = 64:copy\n", "accepted are learned."},
@@ -295,6 +298,15 @@ TEST_CASE("profile: what was learned is written whole or not at all", "[base][pr
     REQUIRE(stat(fresh.c_str(), &status) == 0);
     CHECK((status.st_mode & 0777) == 0600);
 
+    // One that leads to nothing yet, too.
+    const std::string dangling = folder.name("dangling");
+    REQUIRE(symlink("made", dangling.c_str()) == 0);
+    CHECK(write(dangling).problem == "");
+    CHECK(read(folder.name("made")).profile.learned == rows);
+    // What mktemp makes.
+    CHECK(write(folder.file("empty", "")).problem == "");
+    CHECK(read(folder.name("empty")).profile.learned == rows);
+
     const std::string of_host = "version = 1\ncpu = " + host_model() + "\nisa = avx2\n";
     const auto is_left_alone = [&](const char* name, const std::string& text, const char* why) {
         const std::string file = folder.file(name, text);
@@ -309,6 +321,8 @@ TEST_CASE("profile: what was learned is written whole or not at all", "[base][pr
     is_left_alone("library", of_host + "mpi = Other\n", "was measured with Other");
     is_left_alone("bad", of_host + "speed = 3\n", ":4: speed = 3: ");
     is_left_alone("long", of_host + "#" + std::string(65450, 'x') + "\n", "longer than 64 KiB");
+    is_left_alone("unnamed", of_host + "node.2.bcast = copy,copy,copy\n", "of no MPI library");
+    CHECK(holds(write(folder.name("") + "/").problem, "no regular file"));
     CHECK(holds(write("/dev/null/x").problem, "Not a directory"));
     CHECK(holds(write("/proc/vecmpi/x").problem, "No such file or directory"));
 }

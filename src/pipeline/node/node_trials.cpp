@@ -55,10 +55,17 @@ FoundOnNode measured_before(int ranks) noexcept {
     if (!offload::agreement().profile) return found;
     adopt_measured(ranks, found.transports);
     adopt_learned(shape_on_node(ranks), found.transports);
-    if (settings().intranode == IntranodeMode::automatic) return found;
-    for (auto& of_collective : found.transports)
-        std::replace(of_collective.begin(), of_collective.end(),
-                     static_cast<uint8_t>(Transport::library), uint8_t{Trial::open});
+    // Settings win.
+    const auto forget = [&found](Transport transport) noexcept {
+        for (auto& of_collective : found.transports)
+            std::replace(of_collective.begin(), of_collective.end(),
+                         static_cast<uint8_t>(transport), uint8_t{Trial::open});
+    };
+    if (settings().intranode != IntranodeMode::automatic) forget(Transport::library);
+    if (settings().single_copy != 0) {
+        forget(Transport::copy_in_copy_out);
+        forget(Transport::single_copy);
+    }
     return found;
 }
 
