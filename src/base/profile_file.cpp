@@ -263,7 +263,7 @@ std::string write_beside_others(const ProfileChoice& choice, const std::string& 
         if (!old.problem.empty()) return old.problem;
         if (old.profile.mpi.empty() && hash_of_collective_part(old.profile) != 0)
             return "what it has measured of a network or a node says of no MPI library";
-        if (const std::string why = read_text_of(base, text); !why.empty()) return why;
+        if (std::string why = read_text_of(base, text); !why.empty()) return why;
     }
     text = add_learned(text, here, rows);
     return text.size() > most_profile_bytes ? "it would be longer than 64 KiB"
