@@ -30,14 +30,28 @@ std::optional<int> serve(CollectiveCall& call, const Asked& asked,
     return serve(call, asked, schedule, [](const Candidate&) noexcept { return MPI_ERR_INTERN; });
 }
 
+// What a reduction asks for.
+Asked asked_for_elements(CollectiveCall& call, MPI_Datatype type, MPI_Count all,
+                         MPI_Count largest) noexcept {
+    Asked asked{static_cast<uint64_t>(all * offload::size_of(type)), largest};
+    asked.can_be_scheduled = may_be_scheduled(call, asked.bytes) && schedule_can_reduce(call, type);
+    return asked;
+}
+
+// What a collective asks for that moves packed bytes: `bytes` for its setting.
+Asked asked_for_bytes(CollectiveCall& call, MPI_Count bytes, MPI_Count largest) noexcept {
+    Asked asked{static_cast<uint64_t>(bytes), largest};
+    asked.can_be_scheduled = real.Pack_c != nullptr && may_be_scheduled(call, asked.bytes);
+    return asked;
+}
+
 // Allreduce and Reduce.
 std::optional<int> serve_reduction(CollectiveCall& call, const void* sendbuf, void* recvbuf,
                                    MPI_Count count, MPI_Datatype type) noexcept {
     const offload::TypeShape shape = offload::shape_of(type);
     const bool in_place = sendbuf == MPI_IN_PLACE;
     const Operands what{sendbuf, recvbuf, count, type, call.op, shape.extent};
-    Asked asked{static_cast<uint64_t>(count * shape.bytes), count};
-    asked.can_be_scheduled = may_be_scheduled(call, asked.bytes) && schedule_can_reduce(call, type);
+    Asked asked = asked_for_elements(call, type, count, count);
     asked.can_be_cut = true;
     return serve(
         call, asked,
@@ -62,8 +76,7 @@ std::optional<int> serve_reduce_scatter(CollectiveCall& call, const void* sendbu
     const offload::TypeShape shape = offload::shape_of(type);
     const bool in_place = sendbuf == MPI_IN_PLACE;
     const Operands what{in_place ? recvbuf : sendbuf, recvbuf, total, type, call.op, shape.extent};
-    Asked asked{static_cast<uint64_t>(total * shape.bytes), counts.largest(call.ranks())};
-    asked.can_be_scheduled = may_be_scheduled(call, asked.bytes) && schedule_can_reduce(call, type);
+    Asked asked = asked_for_elements(call, type, total, counts.largest(call.ranks()));
     asked.can_be_cut = can_be_cut && shape.builtin;
     if (can_be_cut && !shape.builtin) call.decline.note(Counter::decline_type);
     return serve(
@@ -83,9 +96,8 @@ std::optional<int> serve_allgather(CollectiveCall& call, const BlockSide& given,
     if (call.may_be_refused(given) ||
         (!in_place && given.block_bytes() != gathered.block_bytes(call.rank)))
         return call.leave();
-    Asked asked{static_cast<uint64_t>(gathered.total_bytes() / gathered.ranks),
-                gathered.largest_bytes()};
-    asked.can_be_scheduled = real.Pack_c != nullptr && may_be_scheduled(call, asked.bytes);
+    Asked asked =
+        asked_for_bytes(call, gathered.total_bytes() / gathered.ranks, gathered.largest_bytes());
     asked.can_be_cut = can_be_cut && real.Iallgatherv_c != nullptr;
     return serve(
         call, asked,
@@ -102,7 +114,7 @@ std::optional<int> serve_rooted(CollectiveCall& call, const BlockSide& own,
                                 const BlockSide& vector) noexcept {
     const bool in_place = own.buffer == MPI_IN_PLACE;
     const BlockSide& known = in_place ? vector : own;
-    if (!call.look_at(known.type, known.count) || !real.Pack_c || (in_place && !call.is_root()))
+    if (!call.look_at(known.type, known.count) || (in_place && !call.is_root()))
         return call.leave();
     RootedSides sides;
     if (!in_place) sides.own = own;
@@ -117,9 +129,7 @@ std::optional<int> serve_rooted(CollectiveCall& call, const BlockSide& own,
         (has_both &&
          (is_aliased(sides.own, sides.vector, call.root) || block != sides.vector.block_bytes())))
         return call.leave();
-    Asked asked{static_cast<uint64_t>(block), block};
-    asked.can_be_scheduled = may_be_scheduled(call, asked.bytes);
-    return serve(call, asked,
+    return serve(call, asked_for_bytes(call, block, block),
                  [&](const Candidate& by) noexcept { return scheduled_rooted(call, by, sides); });
 }
 
@@ -182,8 +192,7 @@ std::optional<int> bcast(const CollectiveForm& form, void* buffer, MPI_Count cou
     if (!call.look_at(datatype, count) || offload::is_refused_output(buffer, count, datatype))
         return call.leave();
     const MPI_Count bytes = count * offload::size_of(datatype);
-    Asked asked{static_cast<uint64_t>(bytes), bytes};
-    asked.can_be_scheduled = real.Pack_c != nullptr && may_be_scheduled(call, asked.bytes);
+    Asked asked = asked_for_bytes(call, bytes, bytes);
     asked.can_be_cut = true;
     return serve(
         call, asked,
@@ -228,8 +237,7 @@ std::optional<int> alltoall(const CollectiveForm& form, const void* sendbuf, MPI
                             MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                             MPI_Datatype recvtype, MPI_Comm comm) noexcept {
     CollectiveCall call{form, Collective::alltoall, comm};
-    if (!call.look_at(recvtype, recvcount) || !real.Pack_c ||
-        recvcount > PTRDIFF_MAX / call.ranks())
+    if (!call.look_at(recvtype, recvcount) || recvcount > PTRDIFF_MAX / call.ranks())
         return call.leave();
     const BlockSide taken{recvbuf, recvcount, recvtype, call.ranks(), true};
     const BlockSide given = given_side(sendbuf, sendcount, sendtype, call.ranks());
@@ -238,9 +246,8 @@ std::optional<int> alltoall(const CollectiveForm& form, const void* sendbuf, MPI
     if (taken.is_refused_buffer() || call.may_be_refused(given) ||
         (!in_place && (is_aliased(given, taken, 0) || given.block_bytes() != taken.block_bytes())))
         return call.leave();
-    Asked asked{static_cast<uint64_t>(taken.block_bytes()), taken.block_bytes()};
-    asked.can_be_scheduled = may_be_scheduled(call, asked.bytes);
-    return serve(call, asked, [&](const Candidate& by) noexcept {
+    const MPI_Count block = taken.block_bytes();
+    return serve(call, asked_for_bytes(call, block, block), [&](const Candidate& by) noexcept {
         return scheduled_alltoall(call, by, given, taken);
     });
 }
