@@ -2,7 +2,6 @@
 // Jobs from the post to the completed request. What a job does is for src/pipeline.
 #include "job_requests.hpp"
 
-#include <cstring>
 #include <utility>
 
 #include "engine.hpp"
@@ -32,7 +31,7 @@ void run_here(Job& job) noexcept {
 }
 
 void give_back(Slot* slot) noexcept {
-    if (slot->persistent) slot->maker->drop(slot->arguments);
+    if (slot->persistent) delete slot->source;
     engine->pool.give(slot);
 }
 
@@ -110,13 +109,12 @@ int run_job_unowned(Call call, Job& job, MPI_Comm comm) noexcept {
     return raised(job, comm);
 }
 
-int make_persistent_job(Call call, MPI_Comm comm, const JobMaker& maker, const void* arguments,
-                        size_t argument_bytes, MPI_Request* app_request) noexcept {
-    Slot* slot = take_slot(call, comm);
+int make_persistent_job(Call call, MPI_Comm comm, std::unique_ptr<JobSource> source,
+                        MPI_Request* app_request) noexcept {
+    Slot* const slot = source ? take_slot(call, comm) : nullptr;
     if (!slot) return MPI_ERR_NO_MEM;
     slot->persistent = true;
-    slot->maker = &maker;
-    std::memcpy(slot->arguments, arguments, argument_bytes);
+    slot->source = source.release();
     slot->state.store(SlotState::inactive, std::memory_order_release);
     *app_request = engine->pool.handle(slot);
     return MPI_SUCCESS;
@@ -129,7 +127,7 @@ void start_job(Slot* slot) noexcept {
     std::unique_ptr<Job> job;
     {
         const Within library(Inside::library);
-        job = slot->maker->make(slot->arguments, &error);
+        job = slot->source->start(&error);
     }
     slot->state.store(SlotState::active, std::memory_order_relaxed);
     if (job)

@@ -31,7 +31,7 @@ struct alignas(64) Slot {
     };
     union {
         IssueFunction issue;
-        const JobMaker* maker;  // of a persistent job
+        JobSource* source;  // of a persistent job, which owns it
     };
     Call call;
     bool persistent;

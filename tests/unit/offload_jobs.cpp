@@ -100,27 +100,29 @@ class NoSlotLeft {
     std::vector<Slot*> taken_;
 };
 
-struct MakerArguments {
-    Trace* trace;
-    int looks;
-    int error;
+int dropped = 0;
+
+class CountedSource final : public JobSource {
+  public:
+    CountedSource(Trace& trace, int looks, int error) noexcept
+        : trace_(trace), looks_(looks), error_(error) {}
+    ~CountedSource() override { ++dropped; }
+    std::unique_ptr<Job> start(int* error) noexcept override {
+        if (!is_reentrant()) trace_.outside = true;
+        *error = error_;
+        if (looks_ == 0) return nullptr;
+        return std::make_unique<CountedJob>(trace_, looks_);
+    }
+
+  private:
+    Trace& trace_;
+    const int looks_, error_;
 };
 
-std::unique_ptr<Job> make_counted(const void* raw, int* error) noexcept {
-    const auto& arguments = *static_cast<const MakerArguments*>(raw);
-    if (!is_reentrant()) arguments.trace->outside = true;
-    *error = arguments.error;
-    if (arguments.looks == 0) return nullptr;
-    return std::make_unique<CountedJob>(*arguments.trace, arguments.looks);
-}
-
-int dropped = 0;
-constexpr JobMaker counted{make_counted, [](const void*) noexcept { ++dropped; }};
-
 MPI_Request persistent_job(Trace& trace, int looks, int error = MPI_SUCCESS) {
-    const MakerArguments arguments{&trace, looks, error};
     MPI_Request request = MPI_REQUEST_NULL;
-    CHECK(make_persistent_job(Call::Allreduce_init, comm, counted, &arguments, sizeof arguments,
+    CHECK(make_persistent_job(Call::Allreduce_init, comm,
+                              std::make_unique<CountedSource>(trace, looks, error),
                               &request) == MPI_SUCCESS);
     REQUIRE(is_virtual(request));
     return request;
@@ -236,8 +238,9 @@ TEST_CASE("jobs: without a stand-in either, the call returns when the job is don
     CHECK(trace.looks == 9);
     CHECK(trace.destroyed);
     MPI_Request request = MPI_REQUEST_NULL;
-    CHECK(make_persistent_job(Call::Allreduce_init, comm, counted, nullptr, 0, &request) ==
-          MPI_ERR_NO_MEM);
+    CHECK(make_persistent_job(Call::Allreduce_init, comm,
+                              std::make_unique<CountedSource>(trace, 1, MPI_SUCCESS),
+                              &request) == MPI_ERR_NO_MEM);
 }
 
 TEST_CASE("jobs: an error is raised by the handler of the communicator, nothing held",

@@ -4,7 +4,6 @@
 
 #include <mpi.h>
 
-#include <cstddef>
 #include <memory>
 
 #include "library/api.hpp"
@@ -51,21 +50,26 @@ int run_job(Job& job, MPI_Comm comm) noexcept;
 // calls MPI, and that thread must not wait for this one. So this one does not own the engine.
 int run_job_unowned(Call call, Job& job, MPI_Comm comm) noexcept;
 
-// What a persistent request knows of its jobs; lives as long as the process.
-struct JobMaker {
-    // The job of one MPI_Start, from the arguments that the request keeps. Null: there is nothing
-    // to do, and the request is complete with *error. Called inside the library by the program's
-    // thread.
-    std::unique_ptr<Job> (*make)(const void* arguments, int* error) noexcept;
-    // The request is gone, and its last job done: frees what the arguments own.
-    void (*drop)(const void* arguments) noexcept;
+// What makes the jobs of a persistent request. That owns it, and deletes it when the request is
+// gone and its last job done.
+class JobSource {
+  public:
+    virtual ~JobSource() = default;
+    // The job of one MPI_Start. Null: there is nothing to do, and the request is complete with
+    // *error. Called inside the library by the program's thread.
+    virtual std::unique_ptr<Job> start(int* error) noexcept = 0;
+
+  protected:
+    JobSource() = default;
+    JobSource(const JobSource&) = delete;
+    JobSource& operator=(const JobSource&) = delete;
 };
 
-// A persistent request, inactive, virtual. arguments: trivially copyable, at most
-// max_argument_bytes. MPI_ERR_NO_MEM, and nothing done, where no slot is left. Whether all ranks
-// have one, the caller must find out: it may communicate in MPI_X_init (MPI 4.0, 6.13).
-int make_persistent_job(Call call, MPI_Comm comm, const JobMaker& maker, const void* arguments,
-                        size_t argument_bytes, MPI_Request* app_request) noexcept;
+// A persistent request, inactive, virtual. MPI_ERR_NO_MEM, and nothing done, where no slot is left
+// or there was no memory for the source: it is null. Whether all ranks have one, the caller must
+// find out: it may communicate in MPI_X_init (MPI 4.0, 6.13).
+int make_persistent_job(Call call, MPI_Comm comm, std::unique_ptr<JobSource> source,
+                        MPI_Request* app_request) noexcept;
 
 // What src/offload answers to the library's polls (PollAnswers).
 library::JobLook job_look_after_poll() noexcept;

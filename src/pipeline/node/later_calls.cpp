@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Nonblocking and persistent forms: whether a queue serves them, and requests that keep theirs.
-#include <cstring>
+#include <new>
+#include <utility>
 
 #include "call_rules.hpp"
 #include "neighbourhood.hpp"
@@ -36,29 +37,22 @@ bool has_neighbours(Collective collective) noexcept {
            collective <= Collective::neighbor_alltoallw;
 }
 
-// A persistent request.
-struct KeptCall {
-    LaterCall later;
-    std::unique_ptr<StagedWork> work;
+// Of a persistent request.
+class KeptCall final : public offload::JobSource {
+  public:
+    KeptCall(LaterCall later, std::unique_ptr<StagedWork> work) noexcept
+        : later_(std::move(later)), work_(std::move(work)) {}
+    std::unique_ptr<offload::Job> start(int* error) noexcept override {
+        std::unique_ptr<offload::Job> job(new (std::nothrow)
+                                              StagedJob(later_.queue, *work_, later_.by));
+        if (!job) *error = MPI_ERR_NO_MEM;
+        return job;
+    }
+
+  private:
+    const LaterCall later_;
+    const std::unique_ptr<StagedWork> work_;
 };
-
-const KeptCall* kept_by_request(const void* arguments) noexcept {
-    const KeptCall* kept;
-    std::memcpy(&kept, arguments, sizeof kept);
-    return kept;
-}
-
-std::unique_ptr<offload::Job> start(const void* arguments, int* error) noexcept {
-    const KeptCall& kept = *kept_by_request(arguments);
-    std::unique_ptr<offload::Job> job(new (std::nothrow)
-                                          StagedJob(kept.later.queue, *kept.work, kept.later.by));
-    if (!job) *error = MPI_ERR_NO_MEM;
-    return job;
-}
-
-void drop(const void* arguments) noexcept { delete kept_by_request(arguments); }
-
-constexpr offload::JobMaker maker{start, drop};
 
 }  // namespace
 
@@ -88,20 +82,16 @@ std::optional<LaterCall> later_call(const CollectiveForm& form, const NodeSite& 
 // Every rank has a request for it, or none.
 std::optional<int> keep_for_starts(const CollectiveForm& form, MPI_Comm comm, LaterCall later,
                                    std::unique_ptr<StagedWork> work) noexcept {
-    const bool has_work = work != nullptr;
-    auto* const kept = new (std::nothrow) KeptCall{std::move(later), std::move(work)};
-    const bool made = has_work && kept != nullptr &&
-                      offload::make_persistent_job(form.call, comm, maker, &kept, sizeof kept,
-                                                   form.request) == MPI_SUCCESS;
+    std::unique_ptr<offload::JobSource> kept;
+    if (work) kept.reset(new (std::nothrow) KeptCall(std::move(later), std::move(work)));
+    const bool made =
+        offload::make_persistent_job(form.call, comm, std::move(kept), form.request) == MPI_SUCCESS;
     const bool all_made = [&]() noexcept {
         const offload::DirectCall scope(form.call);
         return offload::all_can(comm, made);
     }();
     if (all_made) return MPI_SUCCESS;
-    if (made)
-        offload::request_free(form.request);
-    else
-        delete kept;
+    if (made) offload::request_free(form.request);
     return std::nullopt;
 }
 

@@ -3,7 +3,6 @@
 #include "prepared_collective.hpp"
 
 #include <bit>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -64,37 +63,30 @@ std::unique_ptr<offload::Job> make_run(
 
 using SharedCollective = std::shared_ptr<PreparedCollective>;
 
-const SharedCollective* kept_by_request(const void* arguments) noexcept {
-    const SharedCollective* kept;
-    std::memcpy(&kept, arguments, sizeof kept);
-    return kept;
-}
+class KeptSchedule final : public offload::JobSource {
+  public:
+    explicit KeptSchedule(SharedCollective prepared) noexcept : prepared_(std::move(prepared)) {}
+    ~KeptSchedule() override {
+        if (const auto& number = prepared_->persistent_number)
+            prepared_->comm->give_number(*number);
+    }
+    std::unique_ptr<offload::Job> start(int* error) noexcept override {
+        std::unique_ptr<offload::Job> run = make_run(prepared_);
+        if (!run) *error = out_of_memory(prepared_->program_comm);
+        return run;
+    }
 
-std::unique_ptr<offload::Job> start_persistent(const void* arguments, int* error) noexcept {
-    const SharedCollective& prepared = *kept_by_request(arguments);
-    std::unique_ptr<offload::Job> run = make_run(prepared);
-    if (!run) *error = out_of_memory(prepared->program_comm);
-    return run;
-}
-
-void drop_persistent(const void* arguments) noexcept {
-    const SharedCollective* const kept = kept_by_request(arguments);
-    const auto& number = (*kept)->persistent_number;
-    if (number) (*kept)->comm->give_number(*number);
-    delete kept;
-}
-
-constexpr offload::JobMaker maker{start_persistent, drop_persistent};
+  private:
+    const SharedCollective prepared_;
+};
 
 // Every rank has a request for it and a number that all have free, or none keeps one: then it is
 // the library's collective.
 std::optional<int> make_persistent(const CollectiveForm& form,
                                    const SharedCollective& prepared) noexcept {
-    auto* const kept = new (std::nothrow) SharedCollective(prepared);
-    const MPI_Comm comm = prepared->program_comm;
-    const bool made =
-        kept && offload::make_persistent_job(form.call, comm, maker, &kept, sizeof kept,
-                                             form.request) == MPI_SUCCESS;
+    std::unique_ptr<offload::JobSource> kept(new (std::nothrow) KeptSchedule(prepared));
+    const bool made = offload::make_persistent_job(form.call, prepared->program_comm,
+                                                   std::move(kept), form.request) == MPI_SUCCESS;
     const uint32_t mine = made ? prepared->comm->free_numbers() : 0;
     uint32_t free_on_all = 0;
     {
@@ -106,10 +98,7 @@ std::optional<int> make_persistent(const CollectiveForm& form,
         prepared->comm->take_number(*prepared->persistent_number);
         return MPI_SUCCESS;
     }
-    if (made)
-        offload::request_free(form.request);
-    else
-        delete kept;
+    if (made) offload::request_free(form.request);
     return std::nullopt;
 }
 
