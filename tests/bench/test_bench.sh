@@ -113,6 +113,54 @@ check_limit() {
     grep -qF "1 cells stay under 1000 of plain in 3 passes" "$work/err" || fail "$1: $(cat "$work/err")"
 }
 
+# Figures of all layouts of `applications`, in the groups that are given.
+applications_figures() {
+    python3 - "$bench" "$@" <<'PYTHON'
+import sys
+
+sys.path.insert(0, sys.argv[1])
+import applications
+
+print(",".join(f"{group} {layout}" for layout in applications.LAYOUTS for group in sys.argv[2:]))
+PYTHON
+}
+
+# The text of `applications`, what its limit looks at, and that data which another library has spoiled are wrong.
+check_applications() {
+    local line status=0
+    timeout 120 "$bench" applications --quick --layouts "nas_mg_y,fft2" --library "$work/stand_in.so" \
+        --fail-below 1000 > "$work/text" 2> "$work/err" || status=$?
+    [ $status -eq 1 ] || fail "applications: a limit that is not kept: status $status"
+    for line in "^us a message +bytes +by hand +long-lived: plain +vecmpi auto +over plain +over hand +short-lived: plain" \
+        "^nas_mg_y +2048( +[0-9.]+){9}$" "^fft2 +4608( +[0-9.]+){9}$" \
+        "^short-lived: geometric mean [0-9.]+ over plain; [0-2] of 2 cells under 0.95$" \
+        "^long-lived: geometric mean [0-9.]+ over packing by hand; [0-2] of 2 cells more than 1.1 times as slow$" \
+        "^cells that stay under 1000 of plain in 3 passes: 4$" "^  short-lived fft2 4608 B: [0-9.]+, [0-9.]+, [0-9.]+$"; do
+        grep -qE -- "$line" "$work/text" || fail "applications: no line '$line'"
+    done
+    check_spoiled_messages
+}
+
+# A stand-in whose rank 1 leaves a byte of each received message of a datatype wrong.
+check_spoiled_messages() {
+    local status=0
+    "${CC:-cc}" -shared -fPIC -x c -o "$work/spoils_types.so" - <<'C' || fail "no compiler"
+#include <stdlib.h>
+int PMPI_Recv(void *, int, int, int, int, int, void *);
+int MPI_Recv(void *in, int count, int type, int from, int tag, int comm, void *result) {
+    int status = PMPI_Recv(in, count, type, from, tag, comm, result);
+    if (count == 1 && getenv("PMI_RANK")[0] == '1') *(char *)in = 'x';
+    return status;
+}
+C
+    timeout 120 "$bench" applications --quick --layouts nas_lu_x --library "$work/spoils_types.so" > "$work/text" \
+        2> "$work/err" || status=$?
+    [ $status -eq 1 ] || fail "applications, wrong data: status $status, not 1"
+    grep -qF "wrong result, vecmpi auto: long-lived nas_lu_x 5 KiB: other bytes have come than were sent" "$work/err" ||
+        fail "applications, wrong data: $(cat "$work/err")"
+    ! grep -qF "by-hand nas_lu_x" "$work/err" || fail "applications: what is packed by hand is wrong too"
+}
+
 # Other libraries beside: the one that the ranks have anyway, in a folder of its own, and one whose launcher fails.
 check_against() {
     local kind mpirun library
@@ -382,7 +430,7 @@ PYTHON
     grep -q '^VECMPI_NETWORK=' "$work/text" || fail "network over virtual hosts: no line to set"
 }
 
-# Pictures of `allreduce` and `collectives`.
+# Pictures of `allreduce`, `collectives` and `applications`.
 check_curves() {
     local word
     python3 -c 'import matplotlib' 2> "$work/err" || return 0
@@ -395,6 +443,11 @@ check_curves() {
     for word in 'SINGLE blocking, over plain' 'times faster' barrier; do
         grep -q "$word" "$work/gains.svg" || fail "collectives: the picture has no '$word'"
     done
+    timeout 100 "$bench" applications --quick --layouts nas_mg_x,fft2 --sizes small,middle --library "$work/stand_in.so" \
+        --plot "$work/bars.svg" > "$work/text" 2> "$work/err" || fail "applications --plot: $(tail -n 1 "$work/err")"
+    for word in 'long-lived, over plain' 'short-lived, over packing by hand' nas_mg_x middle; do
+        grep -q "$word" "$work/bars.svg" || fail "applications: the picture has no '$word'"
+    done
 }
 
 # What is worked out from figures, with figures that are known. The tool is a zip that Python can import from.
@@ -404,7 +457,7 @@ import sys
 from types import SimpleNamespace
 
 sys.path.insert(0, sys.argv[1])
-import allreduce, cells, collectives, network, pack_report, reduce_report, reduced_elements, report, values
+import allreduce, applications, cells, collectives, network, pack_report, reduce_report, reduced_elements, report, values
 from runs import Side
 
 report_file = f"{sys.argv[2]}/report.json"
@@ -479,6 +532,25 @@ assert cells.geometric_mean([2, 8]) == 4
 assert cells.grouped([bcast, barrier]) == {bcast.group: {"bcast": [8]}, barrier.group: {"barrier": [0]}}
 assert cells.cell_text(bcast, [0.5]) == "SINGLE blocking in place bcast 8 B: 0.50"
 assert collectives.lines_of(cells.gains(outcome), barrier.group) == {"barrier": [(8, 4)]}
+def figures(long, short, hand):
+    return [{"name": f"{group} fft2", "at": 64, "value": value}
+            for group, value in (("long-lived", long), ("short-lived", short), ("by-hand", hand))]
+pair = SimpleNamespace(sides=beside[:2], runs=[{"side": "plain", "figures": figures(40, 60, 25)},
+                                               {"side": side.name, "figures": figures(20, 90, 30)}])
+long, short = cells.Cell("long-lived", "fft2", 64), cells.Cell("short-lived", "fft2", 64)
+assert cells.gains(pair) == {long: 2, short: 60 / 90}  # by hand there is none
+assert applications.by_hand(pair) == {("fft2", 64): 25}
+assert applications.gains_over_hand(pair) == {long: 1.25, short: 25 / 90}
+assert applications.summary_lines({short: 60 / 90}, {short: 25 / 90}) == [
+    "short-lived: geometric mean 0.667 over plain; 1 of 1 cells under 0.95",
+    "short-lived: geometric mean 0.278 over packing by hand; 1 of 1 cells more than 1.1 times as slow"]
+sized = SimpleNamespace(sizes=["large", "small"], seconds=1, layouts=["fft2"], lifetimes=["short-lived"])
+ratios = {cells.Cell("long-lived", "fft2", at): at for at in (64, 8)}
+assert applications.bars_of(sized, ratios, "long-lived") == {"small": [("fft2", 8)], "large": [("fft2", 64)]}
+assert applications.launches(sized)[0].arguments == ["--types", "fft2", "--calls", "short-lived,by-hand", "--sizes", "2,0"]
+(job,) = applications.relaunch(sized, [long, short])
+assert job.what == "fft2" and job.arguments[3] == "long-lived,short-lived", job
+
 outcome.sides = beside[:2]
 assert cells.best_of_all(outcome) == {} and cells.gains_over_best(outcome) == {}
 outcome.sides = beside[:1]
@@ -541,6 +613,9 @@ check_measurement pack "pack face normal to y,unpack face normal to y,pack face 
     --layouts face --sizes 2K,32K
 check_limit_of_pack
 check_measurement messages "message face normal to y,message face normal to x" --layouts face --sizes 2K,32K
+check_measurement applications "$(applications_figures long-lived short-lived by-hand)"
+check_measurement applications "short-lived fft2,by-hand fft2,short-lived wrf_y_sa,by-hand wrf_y_sa" \
+    --layouts fft2,wrf_y_sa --sizes small,middle --lifetimes short-lived
 check_measurement reductions "2 ranks: Allreduce SUM FLOAT,2 ranks: Allreduce user float16 sum,\
 2 ranks: Reduce SUM FLOAT,2 ranks: Reduce user float16 sum,2 ranks: Reduce_scatter_block SUM FLOAT,\
 2 ranks: Scan SUM FLOAT"
@@ -548,6 +623,7 @@ check_preloaded
 check_limit "SINGLE ping-pong" everyday --patterns ping-pong
 check_limit "SINGLE blocking scatter" collectives --collectives scatter
 check_against
+check_applications
 check_openmpi
 check_allreduce
 check_curves
@@ -585,6 +661,10 @@ check_refusal "leave out --plain-only" collectives --plain-only --against system
 check_refusal "leave out --mpi and --against" collectives --lab 2 --lab-script /bin/true \
     --library "$work/stand_in.so" --against system
 check_refusal "leave out --plain-only" collectives --plain-only --plot "$work/x.png"
+check_refusal "leave out --plain-only" applications --plain-only --plot "$work/x.png"
+check_refusal "'q' is none of wrf_x_vec, wrf_y_vec" applications --plain-only --layouts q
+check_refusal "'7' is none of small, middle, large" applications --plain-only --sizes 7
+check_refusal "'by-hand' is none of long-lived, short-lived" applications --plain-only --lifetimes by-hand
 check_refusal "'q' is none of" overlap --plain-only --ops p2p,q
 check_refusal "not a whole number from 0 to 100000" overlap --plain-only --tests -1
 check_refusal "'FOO' is not NAME=VALUE" post --plain-only -e FOO

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A picture of lines over bytes: a panel for each figure with a line for each side, or what the caller names.
+"""A picture of lines over bytes, or bars: a panel for each figure with a line for each side, or what the caller names.
 
 Needs matplotlib, which is asked for only when a picture is.
 """
@@ -14,6 +14,7 @@ import values
 COLOURS = 10  # that differ; then lines are dashed
 COLUMNS = 4
 FEW_LABELS = 4
+BARS_WIDTH = 0.8  # of all bars of a name, where 1 is the next name
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,23 @@ def draw_panel(axes, name, lines, axis, labels):
         show_ratios(axes.yaxis)
 
 
+def draw_bars(axes, name, bars, axis, labels):
+    """`bars`: label -> names and values, from the axis' line to the value; in the order in which the names appear."""
+    names = list(dict.fromkeys(name for points in bars.values() for name, _ in points))
+    width = BARS_WIDTH / len(labels)
+    for label, points in bars.items():
+        number = labels.index(label)
+        places = [names.index(name) + (number - (len(labels) - 1) / 2) * width for name, _ in points]
+        heights = [value - axis.line_at for _, value in points]
+        axes.bar(places, heights, width, bottom=axis.line_at, color=f"C{number}", label=label)
+    axes.set_title(name)
+    axes.set_xticks(range(len(names)), names, rotation=90)
+    axes.set_yscale("log")
+    axes.grid(axis="y", alpha=0.3)
+    axes.axhline(axis.line_at, color="black", linewidth=0.8)
+    show_ratios(axes.yaxis)
+
+
 def show_ratios(axis):
     """0.5, 1, 2, 5, 10 in place of powers of ten."""
     from matplotlib import ticker
@@ -73,8 +91,8 @@ def show_legend(panels, columns):
         panels[columns - 1].legend(*labels, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
 
 
-def draw_panels(outcome, panels, axis):
-    """`panels`: titles with the lines of each."""
+def draw_panels(outcome, panels, axis, draw_one=draw_panel):
+    """`panels`: titles with the lines of each, or the bars."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -95,7 +113,7 @@ def draw_panels(outcome, panels, axis):
     for axes in drawn.flat[len(panels) :]:
         axes.set_visible(False)
     for axes, (name, lines) in zip(drawn.flat, panels):
-        draw_panel(axes, name, lines, axis, labels)
+        draw_one(axes, name, lines, axis, labels)
     for row in drawn:
         row[0].set_ylabel(axis.title)
     show_legend(list(drawn.flat[: len(panels)]), columns)

@@ -5,6 +5,7 @@ A row says everything that differs between them; how they are run and shown is e
 """
 
 import allreduce
+import applications
 import cells
 import collectives
 import everyday
@@ -547,6 +548,27 @@ TABLE = [
         (0.01, 0.001),
         options=LAYOUT_OPTIONS,
         view=pack_report.print_view,
+    ),
+    Measurement(
+        "applications",
+        "what published codes exchange, by datatypes and packed by hand",
+        "time of a message, one way, or of a transpose; two ranks, best of all runs",
+        "bytes",
+        applications.launches,
+        ("auto",),
+        ("gain",),
+        "process",
+        (0.05, 0.002),
+        repeats=4,
+        options=applications.OPTIONS,
+        settle=applications.settle,
+        view=applications.print_view,
+        after=cells.find_losses,
+        draw=applications.draw,
+        plan=cells.plan,
+        relaunch=applications.relaunch,
+        statistic="best",
+        watches_exchange=True,
     ),
     Measurement(
         "reductions",

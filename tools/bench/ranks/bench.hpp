@@ -25,12 +25,13 @@ enum class Pin {
 struct Options {
     std::string measurement;
     Pin pin = Pin::none;
-    std::vector<int> cpus{0};  // rank r is pinned to cpus[r % cpus.size()]
-    std::vector<std::size_t> sizes{8};
+    std::vector<int> cpus{0};           // rank r is pinned to cpus[r % cpus.size()]
+    std::vector<std::size_t> sizes{8};  // applications: 0 to 2, small to large
     std::vector<std::string> ops;
     std::vector<std::string> types;  // reduce, reductions: names of the table of types;
-                                     // pack: groups of layouts
-    std::vector<std::string> calls;  // reductions, allreduce, wake; everyday: patterns
+                                     // pack: groups of layouts; applications: layouts
+    std::vector<std::string> calls;  // reductions, allreduce, wake; everyday: patterns;
+                                     // applications: lifetimes
     bool multiple = false;           // everyday, training: MPI_THREAD_MULTIPLE, not SINGLE
     long count_calls = 0;            // reductions: make each call so often and time nothing
     std::vector<int> threads{1};     // a rank; training, wake: those that compute
@@ -77,6 +78,7 @@ void measure_intranode(const Options& options);
 void measure_network(const Options& options);
 void measure_pack(const Options& options);
 void measure_messages(const Options& options);
+void measure_applications(const Options& options);
 void measure_training(const Options& options);
 void measure_wake(const Options& options);
 

@@ -102,6 +102,7 @@ const std::map<std::string, Measurement>& measurements() {
         {"network", [](auto& o, auto&) { measure_network(o); }},
         {"pack", [](auto& o, auto&) { measure_pack(o); }},
         {"messages", [](auto& o, auto&) { measure_messages(o); }},
+        {"applications", [](auto& o, auto&) { measure_applications(o); }},
         {"training", [](auto& o, auto&) { measure_training(o); }},
         {"wake", [](auto& o, auto&) { measure_wake(o); }},
     };

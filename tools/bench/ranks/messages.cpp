@@ -13,8 +13,6 @@ namespace vecmpi::bench {
 namespace {
 
 constexpr double share_of_contiguous = 0.2;
-constexpr double batch_ns = 50e3;
-constexpr long most_batch = 1000, least_samples = 5, most_samples = 2000;
 
 struct Message {
     void* memory;
@@ -35,17 +33,8 @@ double half_trip(const Message& message, int rank, long count) {
 }
 
 Samples sample(const Message& message, int rank, double seconds, long warming) {
-    const double begun_ns = now_ns();
-    double each_ns = 0;
-    for (long done = 0; done < warming && from_rank_0(now_ns() - begun_ns) < most_warming_ns;
-         done += 10)
-        each_ns = half_trip(message, rank, 10);
-    const long batch = repetitions(2 * each_ns, 1e-9 * batch_ns, 1, most_batch);
-    const long count =
-        repetitions(2 * each_ns * static_cast<double>(batch), seconds, least_samples, most_samples);
-    Samples samples;
-    for (long i = 0; i < count; i++) samples.add(half_trip(message, rank, batch));
-    return samples;
+    const auto half_trips = [&](long count) { return half_trip(message, rank, count); };
+    return sample_half_trips(half_trips, seconds, warming);
 }
 
 // Rank 0's bytes, packed, have come to rank 1 and back.

@@ -24,13 +24,33 @@ std::size_t span_of(const Buffer& buffer) {
     return span > most_memory ? 0 : span;
 }
 
+namespace {
+
+// Integers, addresses and types of a description, those of the types in it too.
+double described_numbers(MPI_Datatype type) {
+    int integers = 0, addresses = 0, types = 0, combiner = 0;
+    MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    if (combiner == MPI_COMBINER_NAMED) return 0;
+    std::vector<int> integer(static_cast<std::size_t>(integers));
+    std::vector<MPI_Aint> address(static_cast<std::size_t>(addresses));
+    std::vector<MPI_Datatype> inner(static_cast<std::size_t>(types));
+    MPI_Type_get_contents(type, integers, addresses, types, integer.data(), address.data(),
+                          inner.data());
+    double numbers = integers + addresses + types;
+    for (MPI_Datatype& part : inner) {
+        numbers += described_numbers(part);
+        MPI_Type_get_envelope(part, &integers, &addresses, &types, &combiner);
+        if (combiner != MPI_COMBINER_NAMED) MPI_Type_free(&part);
+    }
+    return numbers;
+}
+
+}  // namespace
+
 long warming_calls(MPI_Datatype type, std::size_t bytes) {
     constexpr double share = 20, plan_ns = 5000, number_ns = 32;
     constexpr long least = 40;
-    int integers = 0, addresses = 0, types = 0, combiner = 0;
-    MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    const double numbers = integers + addresses + types;
-    const double worth_ns = share * (plan_ns + number_ns * numbers);
+    const double worth_ns = share * (plan_ns + number_ns * described_numbers(type));
     const double call_ns = 128 + static_cast<double>(bytes) / 16;
     return std::max(least, 1 + static_cast<long>(4 * worth_ns / call_ns));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `pack` and `messages` have in common: memory for a layout, how long to warm up, and the
-// figure of one layout and size.
+// What `pack`, `messages` and `applications` have in common: memory for a layout, how long to warm
+// up, samples of a ping-pong, and the figure of one layout and size.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +26,25 @@ std::size_t span_of(const Buffer& buffer);
 // where that was too early; eleven more calls decide whether it is used.
 long warming_calls(MPI_Datatype type, std::size_t bytes);
 constexpr double most_warming_ns = 3e9;
+
+// half_trips(n): messages there and back n times, and the time of one in ns. Samples of it, once
+// `warming` round trips have gone by.
+template <typename HalfTrips>
+Samples sample_half_trips(const HalfTrips& half_trips, double seconds, long warming) {
+    constexpr double batch_ns = 50e3;
+    constexpr long most_batch = 1000, least_samples = 5, most_samples = 2000;
+    const double begun_ns = now_ns();
+    double each_ns = 0;
+    for (long done = 0; done < warming && from_rank_0(now_ns() - begun_ns) < most_warming_ns;
+         done += 10)
+        each_ns = half_trips(10);
+    const long batch = repetitions(2 * each_ns, 1e-9 * batch_ns, 1, most_batch);
+    const long count =
+        repetitions(2 * each_ns * static_cast<double>(batch), seconds, least_samples, most_samples);
+    Samples samples;
+    for (long i = 0; i < count; i++) samples.add(half_trips(batch));
+    return samples;
+}
 
 struct Cell {
     const LayoutRow& row;
