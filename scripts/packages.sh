@@ -6,7 +6,7 @@
 packages_of() {
     case $1 in
         runtime) echo mpich libnuma1 ;;
-        build) echo cmake ninja-build g++ python3 libboost-dev libboost-context-dev libnuma-dev libhwy-dev mpich libmpich-dev ;;
+        build) echo cmake ninja-build g++ python3 libboost-dev libboost-context-dev libnuma-dev libhwy-dev libxxhash-dev mpich libmpich-dev ;;
         lab) echo iproute2 util-linux ;;
         emulated)
             packages_of build

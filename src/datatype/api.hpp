@@ -58,12 +58,13 @@ struct PackCall {
     MPI_Count packed_bytes;
     MPI_Count position;
     MPI_Comm comm;
+    bool takes_bottom = false;  // a null `memory` is MPI_BOTTOM, whatever the library thinks of it
 };
 
 // True: done, and *end is the position behind it. False: nothing was done, and the library is to
 // serve the call; *timed_since_ns is for note_packed_by_library() then.
 bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns) noexcept;
-// After the library has served the call without an error. A datatype on which it has spent twenty
+// After the library has served the call without an error. A datatype on which it has spent four
 // times what a plan costs gets one. The plan must give the bytes that the library gave. Then
 // library and plan share the calls until one is known to be faster (pack_trial.hpp).
 void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept;
@@ -172,8 +173,9 @@ class MakingMessageType {
     ~MakingMessageType();
     MakingMessageType(const MakingMessageType&) = delete;
     MakingMessageType& operator=(const MakingMessageType&) = delete;
-    // The call has succeeded, and the program holds this handle.
-    void belongs_to(MPI_Datatype handle) noexcept;
+    // The call has succeeded, and the program holds this handle. Returns the type as UCX has it; 0
+    // where it was not shown.
+    uint64_t belongs_to(MPI_Datatype handle) noexcept;
 
   private:
     friend library::UcxStatus create_message_type(library::UcxCreate create,
@@ -196,8 +198,10 @@ inline void make_wanted_message_plans() noexcept {
 
 // Before a handle is given back to the library, and after it has given out a new one.
 void forget_plan(MPI_Datatype type) noexcept;
-// After MPI_Type_commit, be it the first of this handle or not. Forgets the plan of another type.
-void check_plan(MPI_Datatype type) noexcept;
+// After MPI_Type_commit, be it the first of this handle or not. A type that was made before, under
+// whatever handle, gets its plan at once; the plan of another type is forgotten. ucx_type: as the
+// library has just shown it to UCX, or 0.
+void meet_type(MPI_Datatype type, uint64_t ucx_type) noexcept;
 // After MPI_Finalize.
 void forget_plans() noexcept;
 

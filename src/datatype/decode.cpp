@@ -36,8 +36,9 @@ class Arguments {
     }
     template <class Next>
     static std::vector<int64_t> list(int64_t length, Next next) {
-        std::vector<int64_t> values(static_cast<size_t>(length));
-        for (int64_t& value : values) value = next();
+        std::vector<int64_t> values;
+        values.reserve(static_cast<size_t>(length));
+        for (int64_t i = 0; i < length; ++i) values.push_back(next());
         return values;
     }
     const TypeTree& tree_;
@@ -302,24 +303,6 @@ int64_t value_bytes(const TypeTree& tree) noexcept {
     for (const TypeTree& type : tree.types)
         if (value_bytes(type) != first) return 0;
     return first;
-}
-
-uint64_t digest_of(const TypeTree& tree) noexcept {
-    uint64_t digest = 0;
-    const auto add = [&](int64_t value) {  // FNV-1a by words, and a shift for their upper halves
-        digest = (digest ^ static_cast<uint64_t>(value)) * 0x100000001b3;
-        digest ^= digest >> 32;
-    };
-    add(tree.combiner);
-    add(tree.named);
-    add(tree.size);
-    add(tree.extent);
-    for (const auto* values : {&tree.integers, &tree.addresses, &tree.counts}) {
-        add(static_cast<int64_t>(values->size()));
-        for (const int64_t value : *values) add(value);
-    }
-    for (const TypeTree& type : tree.types) add(static_cast<int64_t>(digest_of(type)));
-    return digest;
 }
 
 MaybeMap decode(const TypeTree& tree, Described* how) {

@@ -36,8 +36,13 @@ Described describe(MPI_Datatype type, TypeTree& tree, size_t room = most_describ
 // Pure. The size of the type's predefined values, if all have one size. Else 0.
 int64_t value_bytes(const TypeTree& tree) noexcept;
 
+// 128 bits, so that no two types of a program have one.
+struct TypeDigest {
+    uint64_t low = 0, high = 0;
+    bool operator==(const TypeDigest&) const = default;
+};
 // Pure. Types with one type map may have different digests, if they were made differently.
-uint64_t digest_of(const TypeTree& tree) noexcept;
+TypeDigest digest_of(const TypeTree& tree) noexcept;
 
 // Pure. Nothing where a combiner is unknown, or a type has long doubles within it, or the type map
 // would take more than most_map_bytes; the last is `how` too_large.

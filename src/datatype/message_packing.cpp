@@ -15,7 +15,7 @@ namespace {
 
 enum class Mover : uint8_t {
     plan,
-    library,   // timed for the trial
+    library,
     compared,  // the library; the plan must pack the same bytes
 };
 
@@ -25,11 +25,14 @@ struct Message {
     char* const memory;
     const MPI_Count count, bytes;
     void* const library_state;  // finish() gives it back, whoever moved the message
-    Mover mover = Mover::compared;
-    bool differs = false;
-    Trial* trial = nullptr;  // null: not timed
+    Mover mover = Mover::library;
+    bool is_timed = false, differs = false;
+    Trial* trial = nullptr;  // of library and plan; null: there is no plan, or who moves is decided
     uint64_t ns = 0;
     MPI_Count moved = 0;
+
+    const KeptPlan& plan() const noexcept { return *type.plan; }
+    LibraryRate& rate() const noexcept { return type.rates[static_cast<size_t>(direction)]; }
 };
 
 // The lowest bit is set in states of ours, and clear in the library's.
@@ -42,42 +45,66 @@ Message* message_of(void* state) noexcept {
     return (bits & ours) != 0 ? reinterpret_cast<Message*>(bits & ~ours) : nullptr;
 }
 
-void tally(MessageType& type, size_t bytes) noexcept {
-    const uint64_t ns = library_ns(static_cast<int64_t>(bytes));
+// The library has spent so long on a type without a plan.
+void tally(MessageType& type, uint64_t ns) noexcept {
     const uint64_t spent_ns = type.spent_ns.fetch_add(ns, std::memory_order_relaxed) + ns;
     if (spent_ns >= type.worth_ns.load(std::memory_order_relaxed)) message_types().want_plan(type);
 }
 
-// May the plan serve it? The library keeps MPI_BOTTOM and what it may refuse. It unpacks elements
-// that may overlap, and packs where nobody knows at which bytes a piece may end.
-bool may_serve(const HeldPlan& held, kernels::Direction direction, const void* memory,
-               size_t count) noexcept {
-    MPI_Count bytes = 0;
-    return memory != nullptr && count > 0 && count <= INT64_MAX &&
-           !__builtin_mul_overflow(held.plan.bytes(), static_cast<MPI_Count>(count), &bytes) &&
-           (direction == kernels::Direction::pack
-                ? held.cut_bytes != 0
-                : static_cast<MPI_Count>(count) <= held.plan.most_to_unpack());
+// May the plan serve it? What the library may refuse, it has refused before it came to UCX; so a
+// null address is MPI_BOTTOM. It unpacks elements that may overlap, and packs where nobody knows at
+// which bytes a piece may end.
+bool may_serve(const KeptPlan& kept, kernels::Direction direction, MPI_Count count) noexcept {
+    return direction == kernels::Direction::pack ? kept.cut_bytes != 0
+                                                 : count <= kept.plan.most_to_unpack();
+}
+
+// Who moves a message of a type that has a plan. False: the library alone, and nothing is noted.
+bool choose_mover(Message& message) noexcept {
+    using Proof = KeptPlan::Proof;
+    const KeptPlan& kept = message.plan();
+    if (!may_serve(kept, message.direction, message.count)) return false;
+    const Proof proof = kept.proof.load(std::memory_order_acquire);
+    if (proof == Proof::refuted) return false;
+    Trial& trial = kept.trial(PackedIn::message, message.direction, message.bytes);
+    if (proof == Proof::open) {
+        message.mover = Mover::compared;
+        return true;
+    }
+    if (has_won(trial, Packer::library)) return false;
+    message.mover = Mover::plan;
+    if (has_won(trial, Packer::plan)) return true;
+    message.trial = &trial;
+    message.is_timed = true;
+    if (whose_turn(trial) == Packer::library) message.mover = Mover::library;
+    return true;
 }
 
 // Null: the library alone serves it.
 Message* begin_message(MessageType& type, kernels::Direction direction, void* memory, size_t count,
                        void* library_state) noexcept {
     const Stage stage = type.stage.load(std::memory_order_acquire);
-    if (stage != Stage::made && stage != Stage::serving) return nullptr;
-    if (!may_serve(*type.held, direction, memory, count)) return nullptr;
+    if (stage == Stage::library || count == 0 || count > INT64_MAX) return nullptr;
     const auto elements = static_cast<MPI_Count>(count);
-    const MPI_Count bytes = elements * type.held->plan.bytes();
-    Trial& trial = type.held->trial(direction, bytes);
-    if (stage == Stage::serving && has_won(trial, Packer::library)) return nullptr;
-    auto* const message = new (std::nothrow)
-        Message{type, direction, static_cast<char*>(memory), elements, bytes, library_state};
-    if (message == nullptr || stage == Stage::made) return message;
-    message->mover = Mover::plan;
-    if (has_won(trial, Packer::plan)) return message;
-    message->trial = &trial;
-    if (whose_turn(trial) == Packer::library) message->mover = Mover::library;
-    return message;
+    const auto packed_size = [&]() noexcept {
+        return static_cast<MPI_Count>(message_types().library().packed_size(library_state));
+    };
+    LibraryRate& rate = type.rates[static_cast<size_t>(direction)];
+    if (stage == Stage::counting && !rate.is_to_be_timed()) {
+        tally(type, rate.ns_of(packed_size()));
+        return nullptr;
+    }
+    MPI_Count bytes = 0;
+    if (stage != Stage::has_plan)
+        bytes = packed_size();
+    else if (__builtin_mul_overflow(type.plan->plan.bytes(), elements, &bytes))
+        return nullptr;
+    Message message{type, direction, static_cast<char*>(memory), elements, bytes, library_state};
+    if (stage != Stage::has_plan)
+        message.is_timed = true;
+    else if (!choose_mover(message))
+        return nullptr;
+    return new (std::nothrow) Message(message);
 }
 
 // How many of `most` bytes from `offset` on a plan packs: to the end, or to where a piece may end.
@@ -85,7 +112,7 @@ Message* begin_message(MessageType& type, kernels::Direction direction, void* me
 size_t bytes_of_piece(const Message& message, size_t offset, size_t most) noexcept {
     const size_t whole = static_cast<size_t>(message.bytes), rest = whole - std::min(offset, whole);
     if (rest <= most) return rest;
-    const size_t over = (offset + most) % static_cast<size_t>(message.type.held->cut_bytes);
+    const size_t over = (offset + most) % static_cast<size_t>(message.plan().cut_bytes);
     return over < most ? most - over : 0;
 }
 
@@ -93,16 +120,16 @@ size_t bytes_of_piece(const Message& message, size_t offset, size_t most) noexce
 template <class ByLibrary>
 size_t move_piece(Message& message, void* part, size_t offset, size_t bytes,
                   ByLibrary by_library) noexcept {
-    const uint64_t begun_ns = message.trial != nullptr ? monotonic_ns() : 0;
+    const uint64_t begun_ns = message.is_timed ? monotonic_ns() : 0;
     size_t moved = bytes;
     if (message.mover == Mover::plan && bytes != 0)
-        message.type.held->plan.copy(message.direction, part, message.memory, message.count,
-                                     static_cast<MPI_Count>(offset), static_cast<MPI_Count>(bytes));
+        message.plan().plan.copy(message.direction, part, message.memory, message.count,
+                                 static_cast<MPI_Count>(offset), static_cast<MPI_Count>(bytes));
     else
         moved = by_library();
-    if (message.trial != nullptr) message.ns += monotonic_ns() - begun_ns;
+    if (message.is_timed) message.ns += monotonic_ns() - begun_ns;
     if (message.mover == Mover::compared &&
-        !packs_to(message.type.held->plan, message.memory, message.count,
+        !packs_to(message.plan().plan, message.memory, message.count,
                   static_cast<MPI_Count>(offset), static_cast<MPI_Count>(moved),
                   static_cast<const char*>(part)))
         message.differs = true;
@@ -113,15 +140,31 @@ size_t move_piece(Message& message, void* part, size_t offset, size_t bytes,
 // The first messages that the plan could have served show whether it may serve. A receive may be
 // longer than its message. A difference is final, whatever other messages have shown.
 void judge(const Message& message) noexcept {
-    MessageType& type = message.type;
+    const KeptPlan& kept = message.plan();
     if (message.differs) {
-        if (type.stage.exchange(Stage::library) != Stage::library) count(Counter::decline_plan);
-        return;
+        if (kept.proof.load() != KeptPlan::Proof::refuted) count(Counter::decline_plan);
+        return prove(kept, false);
     }
-    const MPI_Count compared = type.compared_bytes.fetch_add(message.moved) + message.moved;
-    Stage made = Stage::made;
-    if (message.moved == message.bytes || compared >= compared_at_once)
-        if (type.stage.compare_exchange_strong(made, Stage::serving)) count(Counter::plans);
+    const MPI_Count compared = kept.compared_bytes.fetch_add(message.moved) + message.moved;
+    const bool is_enough = message.moved == message.bytes || compared >= compared_at_once;
+    if (!is_enough || kept.proof.load() != KeptPlan::Proof::open) return;
+    prove(kept, true);
+    count(Counter::plans);
+}
+
+// What a timed message has shown.
+void note_time(const Message& message) noexcept {
+    if (message.moved == 0) return;
+    if (message.trial == nullptr) {
+        message.rate().note(message.ns, message.moved);
+        return tally(message.type, message.ns);
+    }
+    if (message.mover == Mover::library)
+        return note_turn(*message.trial, Packer::library, message.ns, message.moved);
+    note_turn(*message.trial, Packer::plan, message.ns, message.moved,
+              message.plan().memory_of_turn());
+    if (message.rate().is_clearly_beaten_by(message.ns, message.moved))
+        award(*message.trial, Packer::plan);
 }
 
 // ---- what UCX calls ----------------------------------------------------------------------------
@@ -133,11 +176,8 @@ void* start(void* context, kernels::Direction direction, void* memory, size_t co
                             ? library.start_pack(type.context, memory, count)
                             : library.start_unpack(type.context, memory, count);
     if (state == nullptr) return nullptr;
-    if (Message* const message = begin_message(type, direction, memory, count, state))
-        return state_of(message);
-    if (type.stage.load(std::memory_order_relaxed) == Stage::counting)
-        tally(type, library.packed_size(state));
-    return state;
+    Message* const message = begin_message(type, direction, memory, count, state);
+    return message != nullptr ? state_of(message) : state;
 }
 
 void* start_pack(void* context, const void* memory, size_t count) {
@@ -185,9 +225,7 @@ void finish(void* state) {
     if (message == nullptr) return library.finish(state);
     if (message->mover == Mover::compared) judge(*message);
     if (message->mover == Mover::plan) count(Counter::plan_messages);
-    if (message->trial != nullptr && message->moved != 0)
-        note_turn(*message->trial, message->mover == Mover::plan ? Packer::plan : Packer::library,
-                  message->ns, message->moved);
+    if (message->is_timed) note_time(*message);
     void* const library_state = message->library_state;
     delete message;
     library.finish(library_state);  // the last message of a type may destroy it

@@ -21,6 +21,25 @@ thread_local constinit MakingMessageType* current __attribute__((tls_model("init
 
 }  // namespace
 
+void LibraryRate::note(uint64_t ns, MPI_Count bytes) noexcept {
+    const uint64_t ps = 1000 * ns / static_cast<uint64_t>(bytes);
+    timed_.fetch_add(1, std::memory_order_relaxed);
+    uint64_t least = ps_of_byte_.load(std::memory_order_relaxed);
+    while (ps < least && !ps_of_byte_.compare_exchange_weak(least, ps, std::memory_order_relaxed)) {
+    }
+}
+
+uint64_t LibraryRate::ns_of(MPI_Count bytes) const noexcept {
+    return ps_of_byte_.load(std::memory_order_relaxed) * static_cast<uint64_t>(bytes) / 1000;
+}
+
+bool LibraryRate::is_clearly_beaten_by(uint64_t ns, MPI_Count bytes) const noexcept {
+    constexpr uint64_t clearly_ns = 2000;  // more than what was cold in the first messages
+    const unsigned timed = timed_.load(std::memory_order_relaxed);
+    const uint64_t times = timed < messages_timed ? 4 : 2;  // only the first one is known
+    return timed != 0 && times * ns + clearly_ns < ns_of(bytes);
+}
+
 library::UcxStatus MessageTypes::create(library::UcxCreate create, const library::UcxOps& ops,
                                         void* context, uint64_t* ucx_type) noexcept {
     const auto is_librarys = [&]() noexcept {
@@ -29,8 +48,7 @@ library::UcxStatus MessageTypes::create(library::UcxCreate create, const library
         return library_ == ops;
     };
     MessageType* const type =
-        is_librarys() ? new (std::nothrow) MessageType(context, is_weighed() ? least_worth_ns : 1)
-                      : nullptr;
+        is_librarys() ? new (std::nothrow) MessageType(context, first_worth_ns()) : nullptr;
     if (type == nullptr) return create(&ops, context, ucx_type);
     const library::UcxStatus status = create(&packing_ops, type, ucx_type);
     if (status != 0) {
@@ -84,6 +102,14 @@ void MessageTypes::give_handle(uint64_t ucx_type, MPI_Datatype handle) noexcept 
         type->handle = handle;
     } catch (const std::bad_alloc&) {
     }
+}
+
+void MessageTypes::give_plan(uint64_t ucx_type, const PlanReference& plan) noexcept {
+    const std::lock_guard lock(mutex_);
+    MessageType* const type = find(by_ucx_type_, ucx_type);
+    if (type == nullptr || type->stage.load(std::memory_order_relaxed) != Stage::counting) return;
+    type->plan = plan;
+    type->stage.store(Stage::has_plan, std::memory_order_release);
 }
 
 // It waits for a thread that asks the library about the handle. MPICH answers that though another
@@ -145,16 +171,16 @@ MessageType* MessageTypes::begin_making(MPI_Datatype* handle) noexcept {
 // the library has spent so far.
 void MessageTypes::end_making(MessageType* type, std::optional<MadePlan> made) noexcept {
     const bool is_final = made && made->is_final;
-    if (is_final && !made->held) count(made->why);
+    if (is_final && !made->plan) count(made->why);
     {
         const std::lock_guard lock(mutex_);
-        if (is_final) type->held = std::move(made->held);
+        if (is_final) type->plan = std::move(made->plan);
         if (!is_final) {  // once it is worth twice as much
             type->worth_ns.store(2 * type->spent_ns.load(std::memory_order_relaxed),
                                  std::memory_order_relaxed);
         }
         type->stage.store(!is_final    ? Stage::counting
-                          : type->held ? Stage::made
+                          : type->plan ? Stage::has_plan
                                        : Stage::library,
                           std::memory_order_release);
         if (!type->is_destroyed) type = nullptr;
@@ -188,8 +214,10 @@ MakingMessageType::MakingMessageType() noexcept {
 
 MakingMessageType::~MakingMessageType() { current = nullptr; }
 
-void MakingMessageType::belongs_to(MPI_Datatype handle) noexcept {
-    if (shown_ == 1) message_types().give_handle(ucx_type_, handle);
+uint64_t MakingMessageType::belongs_to(MPI_Datatype handle) noexcept {
+    if (shown_ != 1) return 0;
+    message_types().give_handle(ucx_type_, handle);
+    return ucx_type_;
 }
 
 void make_message_plans() noexcept {

@@ -17,9 +17,28 @@ enum class Stage : uint8_t {
     counting,  // what the library spends on its messages
     wanted,    // the next call of the program makes the plan
     making,
-    made,     // the plan is yet to be compared with what the library packs
-    serving,  // library and plan, until the trial is over
-    library,  // for good
+    has_plan,  // compared with what the library packs, then tried against it
+    library,   // for good
+};
+
+// What the library takes for messages of a type, in one direction: measured on the first ones. The
+// first of all finds no memory in the caches, so the least counts.
+class LibraryRate {
+  public:
+    static constexpr unsigned messages_timed = 2;
+    // At most about so many are to be timed.
+    bool is_to_be_timed() const noexcept {
+        return timed_.load(std::memory_order_relaxed) < messages_timed;
+    }
+    void note(uint64_t ns, MPI_Count bytes) noexcept;
+    uint64_t ns_of(MPI_Count bytes) const noexcept;
+    // By what was measured: does the plan take less than half as long, or a quarter of the only
+    // message, and does that matter?
+    bool is_clearly_beaten_by(uint64_t ns, MPI_Count bytes) const noexcept;
+
+  private:
+    std::atomic<unsigned> timed_{0};
+    std::atomic<uint64_t> ps_of_byte_{UINT64_MAX};
 };
 
 struct MessageType {
@@ -27,8 +46,8 @@ struct MessageType {
     void* const context;  // the library's
     std::atomic<Stage> stage{Stage::counting};
     std::atomic<uint64_t> spent_ns{0}, worth_ns;
-    std::atomic<MPI_Count> compared_bytes{0};
-    std::unique_ptr<HeldPlan> held;  // written before the stage that names it
+    LibraryRate rates[2];  // by direction
+    PlanReference plan;    // written before the stage that names it
 
     // Under the lock of MessageTypes.
     uint64_t ucx_type = 0;
@@ -44,6 +63,8 @@ class MessageTypes {
                               uint64_t* ucx_type) noexcept;
     void destroy(library::UcxDestroy destroy, uint64_t ucx_type) noexcept;
     void give_handle(uint64_t ucx_type, MPI_Datatype handle) noexcept;
+    // Of a type that has had no message yet.
+    void give_plan(uint64_t ucx_type, const PlanReference& plan) noexcept;
     // No plan is made of this handle any more; waits for one that is being made.
     void forget_handle(MPI_Datatype handle) noexcept;
 

@@ -3,13 +3,14 @@
 //
 // A plan goes before the program gives its handle back: another thread may get the same handle for
 // another type at once. A program that packs with a handle which it does not hold may leave a plan
-// behind. check_plan() finds that out when the next type of the handle is committed.
+// behind. meet_type() finds that out when the next type of the handle is committed.
 #include <algorithm>
 #include <exception>
 #include <optional>
 
 #include "message_types.hpp"
 #include "offload/api.hpp"
+#include "plans_by_handle.hpp"
 
 namespace vecmpi::datatype {
 
@@ -21,9 +22,18 @@ bool is_served(MPI_Datatype type) noexcept {
 
 // The library serves all that it may refuse.
 bool is_in_order(const PackCall& call, MPI_Count bytes) noexcept {
-    return call.memory != nullptr && call.memory != MPI_IN_PLACE && call.packed != nullptr &&
-           call.position >= 0 && bytes <= call.packed_bytes - call.position &&
-           offload::comm_traits(call.comm).size > 0;
+    return call.memory != MPI_IN_PLACE && call.packed != nullptr && call.position >= 0 &&
+           bytes <= call.packed_bytes - call.position && offload::comm_traits(call.comm).size > 0;
+}
+
+std::atomic<bool>& takes_bottom(const KeptPlan& kept, const PackCall& call) noexcept {
+    return kept.takes_bottom[static_cast<size_t>(call.direction)];
+}
+
+// A null address is MPI_BOTTOM, or an error that the library is to find.
+bool may_begin_there(const KeptPlan& kept, const PackCall& call) noexcept {
+    return call.memory != nullptr || call.takes_bottom ||
+           takes_bottom(kept, call).load(std::memory_order_relaxed);
 }
 
 bool may_overlap(const PackCall& call, const PackPlan& plan) noexcept {
@@ -55,21 +65,22 @@ bool is_comparable(const PackPlan& plan, const PackCall& call, MPI_Count bytes) 
 }
 
 // Nothing: this call could not show it. Null: the library, for good.
-using Verdict = std::optional<std::unique_ptr<HeldPlan>>;
+using Verdict = std::optional<PlanReference>;
 
 Verdict decide(const PackCall& call, MPI_Count bytes, uint64_t spent_ns) {
-    MadePlan made = make_plan(call.type, spent_ns);
-    auto& [held, why, is_final] = made;
+    using Proof = KeptPlan::Proof;
+    auto [kept, why, is_final] = make_plan(call.type, spent_ns);
     if (!is_final) return std::nullopt;
-    if (held && !is_comparable(held->plan, call, bytes)) return std::nullopt;
-    if (held && !gives_same_bytes(held->plan, call, bytes)) {
-        why = Counter::decline_plan;
-        held.reset();
-        log_line(LogLevel::info, "datatype %08x stays with the library: other bytes than ours",
-                 static_cast<unsigned>(call.type));
+    if (kept && kept->proof.load() == Proof::open) {
+        if (!is_comparable(kept->plan, call, bytes)) return std::nullopt;
+        prove(*kept, gives_same_bytes(kept->plan, call, bytes));
     }
-    count(held ? Counter::plans : why);
-    return std::move(held);
+    if (kept && kept->proof.load() == Proof::refuted) {
+        why = Counter::decline_plan;
+        kept.reset();
+    }
+    count(kept ? Counter::plans : why);
+    return std::move(kept);
 }
 
 }  // namespace
@@ -78,43 +89,50 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns
     *timed_since_ns = 0;
     if (!is_served(call.type) || call.count <= 0) return false;
     const PlanInUse used(call.type);
-    if (used.get() == nullptr) return false;
-    const PackPlan* const plan = &used.get()->plan;
+    const KeptPlan* const kept = used.get();
+    if (kept == nullptr) {
+        if (is_counted(call.type)) *timed_since_ns = monotonic_ns();
+        return false;
+    }
     MPI_Count bytes = 0;
-    if (__builtin_mul_overflow(plan->bytes(), call.count, &bytes) || !is_in_order(call, bytes))
+    if (__builtin_mul_overflow(kept->plan.bytes(), call.count, &bytes) ||
+        !is_in_order(call, bytes) || !may_begin_there(*kept, call))
         return false;
     const auto decline = [](Counter why) noexcept {
         count(why);
         return false;
     };
-    if (may_overlap(call, *plan)) return decline(Counter::decline_overlap);
-    Trial& trial = used.get()->trial(call.direction, bytes);
+    if (may_overlap(call, kept->plan)) return decline(Counter::decline_overlap);
+    Trial& trial = kept->trial(PackedIn::call, call.direction, bytes);
     if (has_won(trial, Packer::library)) return decline(Counter::decline_slower);
-    const bool is_timed = trial.winner() == Trial::open;
-    if (is_timed) {
+    const bool is_tried = trial.winner() == Trial::open;
+    if (is_tried) {
         *timed_since_ns = monotonic_ns();
         if (whose_turn(trial) == Packer::library) return false;
     }
-    plan->copy_all(call.direction, stream_of(call), call.memory, call.count);
-    if (is_timed) note_turn(trial, Packer::plan, monotonic_ns() - *timed_since_ns, bytes);
+    kept->plan.copy_all(call.direction, stream_of(call), call.memory, call.count);
+    if (is_tried)
+        note_turn(trial, Packer::plan, monotonic_ns() - *timed_since_ns, bytes,
+                  kept->memory_of_turn());
     *end = call.position + bytes;
     return true;
 }
 
 // Without an engine nobody says that a handle goes, so no plan is made.
 void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept {
-    constexpr uint64_t at_once_ns = 16;  // less than any call takes
     const MPI_Count bytes = end - call.position;
-    if (timed_since_ns != 0 && bytes > 0) {
-        const uint64_t ns = monotonic_ns() - timed_since_ns;
-        const PlanInUse used(call.type);
-        if (used.get() != nullptr)
-            note_turn(used.get()->trial(call.direction, bytes), Packer::library, ns, bytes);
+    if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || !offload::engine_runs()) return;
+    const uint64_t ns = timed_since_ns != 0 ? monotonic_ns() - timed_since_ns : 0;
+    if (const PlanInUse used(call.type); used.get() != nullptr) {
+        if (call.memory == nullptr)
+            takes_bottom(*used.get(), call).store(true, std::memory_order_relaxed);
+        if (ns != 0)
+            note_turn(used.get()->trial(PackedIn::call, call.direction, bytes), Packer::library, ns,
+                      bytes);
         return;
     }
-    if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || !offload::engine_runs()) return;
-    const uint64_t spent_ns = tally_library_time(call.type, library_ns(bytes),
-                                                 is_weighed() ? least_worth_ns : at_once_ns);
+    const uint64_t spent_ns =
+        tally_library_time(call.type, std::max(ns, least_call_ns), first_worth_ns());
     if (spent_ns == 0) return;
     try {
         if (Verdict verdict = is_in_order(call, 0) ? decide(call, bytes, spent_ns) : std::nullopt)
@@ -124,26 +142,34 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
     put_off(call.type);
 }
 
+void forget_plans() noexcept {
+    empty_table();
+    plan_store().clear();
+}
+
 void forget_plan(MPI_Datatype type) noexcept {
     if (library::is_builtin_type(type)) return;
     drop_place(type);
     message_types().forget_handle(type);
 }
 
-void check_plan(MPI_Datatype type) noexcept {
-    constexpr size_t quickly_read = 4096;  // entries: 0.1 ms. Longer ones lose their plan
-    {
-        const PlanInUse used(type);
-        if (used.get() == nullptr) return;
+void meet_type(MPI_Datatype type, uint64_t ucx_type) noexcept {
+    if (library::is_builtin_type(type)) return;
+    PlanReference known;
+    if (is_served(type)) {
         try {
-            TypeTree tree;
-            if (describe(type, tree, quickly_read) == Described::fully &&
-                digest_of(tree) == used.get()->digest)
-                return;
-        } catch (const std::exception&) {
+            known = known_plan(type);
+        } catch (const std::exception&) {  // no memory
         }
     }
-    drop_place(type);
+    // A plan that some handle has is kept: where none is known, this is another type's.
+    const auto is_another = [&](const KeptPlan* plan) noexcept {
+        return plan != nullptr && plan != known.get();
+    };
+    if (is_another(PlanInUse(type).get())) drop_place(type);
+    if (known == nullptr) return;
+    if (ucx_type != 0) message_types().give_plan(ucx_type, known);
+    give_plan(type, std::move(known));
 }
 
 }  // namespace vecmpi::datatype

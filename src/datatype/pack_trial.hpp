@@ -21,10 +21,11 @@ inline void award(Trial& trial, Packer who) noexcept { trial.award(static_cast<u
 inline Packer whose_turn(Trial& trial) noexcept { return static_cast<Packer>(trial.next()); }
 
 // That one took `ns` for `bytes` of the stream.
-inline void note_turn(Trial& trial, Packer who, uint64_t ns, int64_t bytes) noexcept {
+inline void note_turn(Trial& trial, Packer who, uint64_t ns, int64_t bytes,
+                      Trial::Memory memory = Trial::Memory::warm) noexcept {
     constexpr uint64_t ps_in_ns = 1000;
-    if (trial.note(static_cast<unsigned>(who), ns * ps_in_ns / static_cast<uint64_t>(bytes)))
-        trial.judge(trial.least());
+    const uint64_t ps = ns * ps_in_ns / static_cast<uint64_t>(bytes);
+    if (trial.note(static_cast<unsigned>(who), ps, memory)) trial.judge(trial.least());
 }
 
 // Streams of one length class share a trial: what is faster in a cache may not be beyond it.

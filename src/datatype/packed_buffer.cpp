@@ -49,8 +49,8 @@ void copy_dense(const PackCall& call) noexcept {
 int pack_whole(const PackCall& call) noexcept {
     try {
         const MadePlan made = make_plan(call.type, UINT64_MAX);
-        if (made.held)
-            made.held->plan.copy_all(call.direction, call.packed, call.memory, call.count);
+        if (made.plan)
+            made.plan->plan.copy_all(call.direction, call.packed, call.memory, call.count);
         else if (made.why == Counter::decline_slower)  // it is dense
             copy_dense(call);
         else
@@ -72,7 +72,7 @@ PackedBuffer::PackedBuffer(const void* buffer, MPI_Count count, MPI_Datatype typ
       type_(type),
       comm_(comm),
       is_dense_(library::is_builtin_type(type)),
-      may_use_plan_(!is_dense_ && buffer != MPI_BOTTOM && !offload::is_reentrant()) {
+      may_use_plan_(!is_dense_ && !offload::is_reentrant()) {
     if (count <= 0 || !library::is_type_handle(type) || !real.Pack_c) return;
     ptrdiff_t bytes = 0;
     if (!__builtin_mul_overflow(count, offload::size_of(type), &bytes) && bytes > 0) bytes_ = bytes;
@@ -92,7 +92,8 @@ int PackedBuffer::move(kernels::Direction direction, void* packed) const noexcep
                         .packed = packed,
                         .packed_bytes = bytes_,
                         .position = 0,
-                        .comm = comm_};
+                        .comm = comm_,
+                        .takes_bottom = true};
     MPI_Count position = 0;
     uint64_t timed_since_ns = 0;
     if (may_use_plan_ && pack_by_plan(call, &position, &timed_since_ns)) {

@@ -22,11 +22,13 @@ kernels::PackLimits pack_limits(PackMode mode, IsaChoice isa, const PackTable& t
     return limits;
 }
 
-std::unique_ptr<PlanSteps> make_steps(const TypeMap& map, int64_t extent,
+std::unique_ptr<PlanSteps> make_steps(const TypeMap& type_map, int64_t extent,
                                       const kernels::PackLimits& limits, Counter* why) {
     *why = Counter::decline_table;
     auto steps = std::make_unique<PlanSteps>();
     PlanRoom room;
+    steps->lowest = bounds_of(type_map).low;
+    const TypeMap map = moved(type_map, -steps->lowest);
     steps->copies = plan_copies(map, extent, limits, room);
     // A single element of these is moved otherwise than many: a record by itself, a column as a
     // row. All others are moved alike, and their tables are kept once.
@@ -34,21 +36,17 @@ std::unique_ptr<PlanSteps> make_steps(const TypeMap& map, int64_t extent,
     if (kind == PackStep::Kind::records || kind == PackStep::Kind::grid)
         steps->one = plan_once(map, limits, room);
     if (room.is_exceeded) return nullptr;
+    steps->memory_bytes = sizeof(PlanSteps) + most_plan_bytes - room.bytes;
     steps->bytes = map.bytes;
     steps->disjoint_copies = disjoint_copies(map, extent);
     steps->isa = limits.isa;
     return steps;
 }
 
-// 512 KiB of long blocks take the library 20 us, and of small ones up to 2 ms.
-uint64_t library_ns(int64_t bytes) noexcept {
-    constexpr uint64_t call_ns = 128, bytes_in_ns = 16;
-    return call_ns + static_cast<uint64_t>(bytes) / bytes_in_ns;
-}
+uint64_t first_worth_ns() noexcept { return is_weighed() ? least_worth_ns : 1; }
 
 size_t worth_describing(uint64_t spent_ns) noexcept {
-    constexpr uint64_t share = 20, plan_ns = 4'000, entry_ns = 32;
-    const uint64_t affordable_ns = spent_ns / share;
+    const uint64_t affordable_ns = spent_ns / worth_of_plan;
     if (affordable_ns <= plan_ns) return 0;
     return std::min<size_t>((affordable_ns - plan_ns) / entry_ns, most_described);
 }
@@ -72,7 +70,9 @@ int64_t cut_bytes(const TypeTree& tree, int64_t bytes) noexcept {
     return value != 0 ? value : bytes <= much_less_than_a_piece ? bytes : 0;
 }
 
-std::unique_ptr<HeldPlan> plan_of(MPI_Datatype type, const TypeTree& tree, Counter* why) {
+PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, Counter* why) {
+    const TypeDigest digest = digest_of(tree);
+    if (PlanReference known = plan_store().find(digest)) return known;
     Described how = Described::fully;
     const std::optional<TypeMap> map = decode(tree, &how);
     *why = how == Described::too_large ? Counter::decline_table : Counter::decline_combiner;
@@ -86,28 +86,66 @@ std::unique_ptr<HeldPlan> plan_of(MPI_Datatype type, const TypeTree& tree, Count
     auto steps =
         make_steps(*map, tree.extent, pack_limits(settings().pack, settings().isa, table), why);
     if (!steps) return nullptr;
-    auto held = std::make_unique<HeldPlan>(type, std::move(steps), digest_of(tree));
-    held->cut_bytes = cut_bytes(tree, map->bytes);
-    if (!is_weighed())
-        for (auto& trials : held->trials)
-            for (Trial& trial : trials) award(trial, Packer::plan);
-    return held;
+    auto plan = std::make_unique<KeptPlan>(std::move(steps), digest);
+    plan->cut_bytes = cut_bytes(tree, map->bytes);
+    if (!is_weighed()) plan->award_all(Packer::plan);
+    *why = Counter::decline_table;
+    return plan_store().keep(std::move(plan), tree);
 }
 
-}  // namespace
-
-MadePlan make_plan(MPI_Datatype type, uint64_t spent_ns) {
-    MadePlan made{.held = nullptr, .why = Counter::decline_gpu};
+MadePlan find_or_make_plan(MPI_Datatype type, uint64_t spent_ns) {
+    MadePlan made{.plan = nullptr, .why = Counter::decline_gpu};
     if (offload::gpu_runtime_is_loaded()) return made;
     const size_t entries = is_weighed() ? worth_describing(spent_ns) : most_described;
     TypeTree tree;
     const Described described = describe(type, tree, entries);
     made.why = Counter::decline_combiner;
-    if (described == Described::fully) made.held = plan_of(type, tree, &made.why);
+    if (described == Described::fully) made.plan = plan_of(type, tree, &made.why);
     if (described != Described::too_large) return made;
     made.why = Counter::decline_table;
     made.is_final = entries >= most_described;
     return made;
+}
+
+}  // namespace
+
+MadePlan make_plan(MPI_Datatype type, uint64_t spent_ns) {
+    constexpr double us = 1e-3;
+    const uint64_t begun_ns = monotonic_ns();
+    MadePlan made = find_or_make_plan(type, spent_ns);
+    if (!log_wants(LogLevel::debug)) return made;
+    const auto handle = static_cast<unsigned>(type);
+    const double taken_us = us * static_cast<double>(monotonic_ns() - begun_ns);
+    const double spent_us = us * static_cast<double>(spent_ns);
+    if (made.plan)
+        log_line(LogLevel::debug,
+                 "datatype %08x has a plan of %zu bytes, after %.1f us of the library's: made in "
+                 "%.1f us",
+                 handle, made.plan->memory_bytes, spent_us, taken_us);
+    else
+        log_line(LogLevel::debug, "datatype %08x has no plan%s, after %.1f us of the library's: %s",
+                 handle, made.is_final ? "" : " yet", spent_us, text_of(made.why).text);
+    return made;
+}
+
+PlanReference known_plan(MPI_Datatype type) {
+    MPI_Count size = 0, low = 0, extent = 0;
+    real.Type_size_x(type, &size);
+    real.Type_get_extent_x(type, &low, &extent);
+    if (!plan_store().may_have(size, extent)) return nullptr;
+    TypeTree tree;
+    return describe(type, tree) == Described::fully ? plan_store().find(digest_of(tree)) : nullptr;
+}
+
+void prove(const KeptPlan& kept, bool is_right) noexcept {
+    using Proof = KeptPlan::Proof;
+    Proof open = Proof::open;
+    if (is_right)
+        kept.proof.compare_exchange_strong(open, Proof::shown);
+    else if (kept.proof.exchange(Proof::refuted) != Proof::refuted)
+        log_line(LogLevel::info,
+                 "a datatype of %lld bytes stays with the library: its bytes are not ours",
+                 static_cast<long long>(kept.plan.bytes()));
 }
 
 bool packs_to(const PackPlan& plan, void* memory, MPI_Count count, MPI_Count first, MPI_Count bytes,
@@ -123,6 +161,16 @@ bool packs_to(const PackPlan& plan, void* memory, MPI_Count count, MPI_Count fir
 
 // ---- the plan ----------------------------------------------------------------------------------
 
+namespace {
+
+// `from` may be MPI_BOTTOM, which is no pointer to count from.
+char* address_at(void* from, int64_t offset) noexcept {
+    return reinterpret_cast<char*>(reinterpret_cast<uintptr_t>(from) +
+                                   static_cast<uintptr_t>(offset));
+}
+
+}  // namespace
+
 PackPlan::PackPlan(std::unique_ptr<const PlanSteps> steps) noexcept
     : steps_(std::move(steps)),
       bytes_(static_cast<MPI_Count>(steps_->bytes)),
@@ -133,8 +181,8 @@ PackPlan::~PackPlan() = default;
 void PackPlan::copy(kernels::Direction direction, void* part, void* memory, MPI_Count count,
                     MPI_Count first, MPI_Count bytes) const noexcept {
     const PackStep& step = steps_->of(count);
-    carry_out(step, {direction, steps_->isa}, static_cast<char*>(part), static_cast<char*>(memory),
-              step.rounds * count, first, bytes);
+    carry_out(step, {direction, steps_->isa}, static_cast<char*>(part),
+              address_at(memory, steps_->lowest), step.rounds * count, first, bytes);
 }
 
 void PackPlan::copy_all(kernels::Direction direction, void* packed, void* memory,

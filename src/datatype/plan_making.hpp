@@ -7,8 +7,8 @@
 #include "base/api.hpp"
 #include "datatype/api.hpp"
 #include "decode.hpp"
+#include "kept_plan.hpp"
 #include "kernel_choice.hpp"
-#include "plans_by_handle.hpp"
 
 namespace vecmpi::datatype {
 
@@ -19,8 +19,12 @@ inline bool is_weighed() noexcept { return settings().pack == PackMode::automati
 struct PlanSteps {
     PackStep copies;              // for any number of elements: as many times its rounds
     std::optional<PackStep> one;  // for one element, where that is moved otherwise
+    // From the buffer's address to the lowest byte, from which the steps count: a type of absolute
+    // addresses (MPI_BOTTOM) is like any other.
+    int64_t lowest = 0;
     int64_t bytes = 0;
     int64_t disjoint_copies = 0;
+    size_t memory_bytes = 0;  // of the steps and their tables
     kernels::Isa isa = kernels::Isa::scalar;
     const PackStep& of(int64_t count) const noexcept { return count == 1 && one ? *one : copies; }
 };
@@ -32,26 +36,34 @@ kernels::PackLimits pack_limits(PackMode mode, IsaChoice isa, const PackTable& t
 std::unique_ptr<PlanSteps> make_steps(const TypeMap& map, int64_t extent,
                                       const kernels::PackLimits& limits, Counter* why);
 
-// `held` is null where the library is to pack, for the reason `why`. Not final where the
+// `plan` is null where the library is to pack, for the reason `why`. Not final where the
 // description is too long for what the library has spent on the type so far.
 struct MadePlan {
-    std::unique_ptr<HeldPlan> held;
+    PlanReference plan;
     Counter why{};
     bool is_final = true;
 };
 // Asks the library what the datatype is. A dense one gets no plan: the library copies it as well.
 MadePlan make_plan(MPI_Datatype type, uint64_t spent_ns);
+// The plan that was made of another handle of such a type. Null: none. Reads no description where
+// none of its size is kept.
+PlanReference known_plan(MPI_Datatype type);
 
+// What a comparison with the library's bytes has shown; a refutation is final.
+void prove(const KeptPlan& kept, bool is_right) noexcept;
 constexpr MPI_Count compared_at_once = 4 << 10;  // bytes
 // Does the plan pack the `expected` bytes [first, first + bytes) of the stream of `count` elements?
 bool packs_to(const PackPlan& plan, void* memory, MPI_Count count, MPI_Count first, MPI_Count bytes,
               const char* expected) noexcept;
 
-// Pure. What the library spends on a call at least: its rate is taken from long blocks.
-uint64_t library_ns(int64_t bytes) noexcept;
-// Spent by the library on a type before a plan is made. So a plan adds a twentieth at most, however
-// soon the type is freed.
-constexpr uint64_t least_worth_ns = 100'000;
+// A plan is made once the library has spent this many times as long on a type: so it adds at most a
+// quarter, however soon the type is freed, and nothing once such a type comes again (PlanStore).
+constexpr uint64_t worth_of_plan = 4;
+constexpr uint64_t plan_ns = 4'000, entry_ns = 16;  // what a plan takes, and each of its entries
+constexpr uint64_t least_worth_ns = worth_of_plan * (plan_ns + 16 * entry_ns);
+constexpr uint64_t least_call_ns = 32;  // less than any call of the library takes
+// What the library must have spent on a type for the first look at it.
+uint64_t first_worth_ns() noexcept;
 // Pure. How many entries a description may have to be worth a plan then.
 size_t worth_describing(uint64_t spent_ns) noexcept;
 

@@ -8,9 +8,8 @@
 #include <atomic>
 #include <iterator>
 #include <mutex>
+#include <new>
 #include <utility>
-
-#include "plan_making.hpp"
 
 namespace vecmpi::datatype {
 
@@ -161,13 +160,6 @@ void empty(Place& place, Unused& unused) noexcept {
 
 }  // namespace
 
-HeldPlan::HeldPlan(MPI_Datatype of, std::unique_ptr<const PlanSteps> steps,
-                   uint64_t digest_of_type) noexcept
-    : type(of), digest(digest_of_type), plan(std::move(steps)) {
-    for (auto& of_direction : trials)
-        of_direction[length_classes - 1].admit(0b11, Trial::Calls::are_long);
-}
-
 PlanInUse::PlanInUse(MPI_Datatype type) noexcept {
     const Place* const place = find(type);
     if (place == nullptr) return;
@@ -181,6 +173,11 @@ PlanInUse::PlanInUse(MPI_Datatype type) noexcept {
 
 PlanInUse::~PlanInUse() {
     if (reader_ != nullptr) reader_->store(nullptr, std::memory_order_release);
+}
+
+bool is_counted(MPI_Datatype type) noexcept {
+    const Place* const place = find(type);
+    return place == nullptr || (place->word.load(std::memory_order_relaxed) & settled_bit) == 0;
 }
 
 uint64_t tally_library_time(MPI_Datatype type, uint64_t ns, uint64_t worth_ns) noexcept {
@@ -208,17 +205,40 @@ void put_off(MPI_Datatype type) noexcept {
                                         std::memory_order_relaxed);
 }
 
-void settle(MPI_Datatype type, std::unique_ptr<HeldPlan> held) noexcept {
-    const std::lock_guard lock(mutex);
-    Place* const place = find(type);
+namespace {
+
+std::unique_ptr<HeldPlan> hold(MPI_Datatype type, PlanReference plan) noexcept {
+    return std::unique_ptr<HeldPlan>(plan ? new (std::nothrow) HeldPlan(type, std::move(plan))
+                                          : nullptr);
+}
+
+// With the lock. Not where the place has become another's meanwhile, or was decided.
+void put(Place* place, MPI_Datatype type, uint64_t expected_bits,
+         std::unique_ptr<HeldPlan> held) noexcept {
     if (place == nullptr) return;
     uint64_t word = place->word.load(std::memory_order_relaxed);
-    if (!is_of(word, type) || (word & decided_bits) != deciding_bit) return;
+    if (!is_of(word, type) || (word & decided_bits) != expected_bits) return;
     if (!place->word.compare_exchange_strong(word, key_of(type) | settled_bit,
                                              std::memory_order_relaxed))
         return;
     number_in_table += held != nullptr ? 1 : 0;
     place->plan.store(held.release());
+}
+
+}  // namespace
+
+void settle(MPI_Datatype type, PlanReference plan) noexcept {
+    std::unique_ptr<HeldPlan> held = hold(type, std::move(plan));
+    const std::lock_guard lock(mutex);
+    put(find(type), type, deciding_bit, std::move(held));
+}
+
+void give_plan(MPI_Datatype type, PlanReference plan) noexcept {
+    std::unique_ptr<HeldPlan> held = hold(type, std::move(plan));
+    if (held == nullptr) return;
+    const std::lock_guard lock(mutex);
+    Place* const place = find(type);
+    put(place != nullptr ? place : claim(type), type, 0, std::move(held));
 }
 
 // A type that is made, used a little and freed takes no lock. It may have two places, where two
@@ -236,7 +256,7 @@ void drop_place(MPI_Datatype type) noexcept {
     }
 }
 
-void forget_plans() noexcept {
+void empty_table() noexcept {
     Unused unused;
     const std::lock_guard lock(mutex);
     for (auto& set : table)

@@ -10,22 +10,15 @@
 #include <atomic>
 #include <memory>
 
-#include "datatype/api.hpp"
-#include "pack_trial.hpp"
+#include "kept_plan.hpp"
 
 namespace vecmpi::datatype {
 
-// A plan, the handle that it is for, and the digest of the type that it was made of.
+// A plan and the handle that it is for.
 struct HeldPlan {
-    HeldPlan(MPI_Datatype type, std::unique_ptr<const PlanSteps> steps, uint64_t digest) noexcept;
+    HeldPlan(MPI_Datatype of, PlanReference plan) noexcept : type(of), kept(std::move(plan)) {}
     const MPI_Datatype type;
-    const uint64_t digest;
-    const PackPlan plan;
-    int64_t cut_bytes = 0;  // a piece of a message may end at its multiples; 0: not known
-    mutable Trial trials[2][length_classes];  // by direction
-    Trial& trial(kernels::Direction direction, MPI_Count bytes) const noexcept {
-        return trials[static_cast<size_t>(direction)][length_class(bytes)];
-    }
+    const PlanReference kept;
     HeldPlan* next = nullptr;  // of the retired ones; under the table's lock
 };
 
@@ -37,23 +30,29 @@ class PlanInUse {
     ~PlanInUse();
     PlanInUse(const PlanInUse&) = delete;
     PlanInUse& operator=(const PlanInUse&) = delete;
-    const HeldPlan* get() const noexcept { return held_; }
+    // Null: none.
+    const KeptPlan* get() const noexcept { return held_ != nullptr ? held_->kept.get() : nullptr; }
 
   private:
     const HeldPlan* held_ = nullptr;
     std::atomic<const HeldPlan*>* reader_ = nullptr;
 };
 
+// False where there is a verdict: then nothing is counted.
+bool is_counted(MPI_Datatype type) noexcept;
 // Adds `ns` that the library has spent on the type. Returns the sum to one caller, once it is at
 // least `worth_ns`: that one decides, and must call settle() or put_off(). Returns 0 to all others.
 uint64_t tally_library_time(MPI_Datatype type, uint64_t ns, uint64_t worth_ns) noexcept;
 // No verdict: counts from 0 again, to twice as much as the last time.
 void put_off(MPI_Datatype type) noexcept;
 // The verdict; null: the library. Ignored where the handle was given back meanwhile.
-void settle(MPI_Datatype type, std::unique_ptr<HeldPlan> held) noexcept;
+void settle(MPI_Datatype type, PlanReference plan) noexcept;
+// The same without a tally before: the plan of a type that was known when its handle came.
+void give_plan(MPI_Datatype type, PlanReference plan) noexcept;
 
-// Forgets tally and verdict; forget_plans() does so for all types.
+// Forgets tally and verdict; empty_table() does so for all types.
 void drop_place(MPI_Datatype type) noexcept;
+void empty_table() noexcept;
 
 // Plans in the table, and retired ones that somebody uses: at most 64 of these.
 size_t plans_alive() noexcept;

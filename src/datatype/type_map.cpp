@@ -85,13 +85,16 @@ bool is_list(const TypeMap& map) {
 std::vector<kernels::Block> listed(const std::vector<TypeMap>& parts) {
     constexpr size_t many = 16;
     bool are_short = true;
-    size_t most = std::min(most_flat, most_listed * parts.size());
+    size_t most = std::min(most_flat, most_listed * parts.size()), places = 0;
     for (const TypeMap& part : parts) {
+        places += part.offsets.size();
         if (is_list(part))
             most += std::max(part.blocks.size(), part.offsets.size());
         else
             are_short = are_short && !blocks_of(part, most_listed).empty();
     }
+    // Long lists, each of blocks of one length, are faster by themselves.
+    if (places > most_listed * parts.size()) return {};
     std::vector<kernels::Block> blocks;
     most = std::min(most, most_in_plan);
     if (!are_short && parts.size() < many) return blocks;
@@ -190,6 +193,7 @@ bool is_better_unmerged(const std::vector<kernels::Block>& blocks,
 
 TypeMap of_blocks(const std::vector<kernels::Block>& blocks) {
     std::vector<kernels::Block> merged;
+    merged.reserve(blocks.size());
     for (const kernels::Block& block : blocks) append_block(merged, block);
     if (merged.empty()) return {};
     if (is_better_unmerged(blocks, merged)) merged = blocks;
@@ -215,29 +219,47 @@ TypeMap of_blocks(const std::vector<kernels::Block>& blocks) {
                  origin);
 }
 
+namespace {
+
+bool has_neighbours(const std::vector<int64_t>& offsets, int64_t bytes) {
+    bool has = false;
+    for (size_t i = 1; i < offsets.size(); ++i) has |= offsets[i] - offsets[i - 1] == bytes;
+    return has;
+}
+
+// Copies at several offsets that are neither neighbours nor in a row.
+TypeMap places_of(TypeMap map, const std::vector<int64_t>& offsets) {
+    TypeMap places;
+    places.kind = Kind::places;
+    places.offset = map.offset + offsets[0];
+    places.bytes = map.bytes * static_cast<int64_t>(offsets.size());
+    places.offsets.reserve(offsets.size());
+    for (const int64_t offset : offsets) places.offsets.push_back(offset - offsets[0]);
+    map.offset = 0;
+    places.parts.push_back(std::move(map));
+    return places;
+}
+
+}  // namespace
+
 TypeMap at_places(TypeMap map, const std::vector<int64_t>& offsets) {
     if (map.kind == Kind::empty || offsets.empty()) return {};
     if (offsets.size() == 1) return moved(std::move(map), offsets[0]);
-    if (is_contiguous(map)) {
+    int64_t distance = 0;
+    const bool is_row = have_one_distance(offsets, distance);
+    if (is_contiguous(map) && (is_row || has_neighbours(offsets, map.bytes))) {
         std::vector<kernels::Block> blocks;
         blocks.reserve(offsets.size());
         for (const int64_t offset : offsets) blocks.push_back({offset + map.offset, map.bytes});
         return of_blocks(blocks);
     }
-    int64_t distance = 0;
-    if (have_one_distance(offsets, distance))
+    if (is_row)
         return moved(repeated(std::move(map), static_cast<int64_t>(offsets.size()), distance),
                      offsets[0]);
-    if (const std::vector<kernels::Block> blocks = flattened(map, offsets); !blocks.empty())
-        return of_blocks(blocks);
-    TypeMap places;
-    places.kind = Kind::places;
-    places.offset = map.offset + offsets[0];
-    places.bytes = map.bytes * static_cast<int64_t>(offsets.size());
-    for (const int64_t offset : offsets) places.offsets.push_back(offset - offsets[0]);
-    map.offset = 0;
-    places.parts.push_back(std::move(map));
-    return places;
+    if (!is_contiguous(map))
+        if (const std::vector<kernels::Block> blocks = flattened(map, offsets); !blocks.empty())
+            return of_blocks(blocks);
+    return places_of(std::move(map), offsets);
 }
 
 TypeMap joined(std::vector<TypeMap> parts) {

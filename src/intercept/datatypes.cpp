@@ -120,8 +120,7 @@ int serve_Type_commit(MPI_Datatype* datatype) noexcept {
     datatype::MakingMessageType making;
     const int rc = real.Type_commit(datatype);
     if (rc != MPI_SUCCESS) return rc;
-    datatype::check_plan(*datatype);
-    making.belongs_to(*datatype);
+    datatype::meet_type(*datatype, making.belongs_to(*datatype));
     return rc;
 }
 

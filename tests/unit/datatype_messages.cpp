@@ -107,7 +107,7 @@ class Committed {
     explicit Committed(int number) : library_type_{handle(number)} {
         MakingMessageType making;
         CHECK(create_message_type(ucx_create, library_ops, &library_type_, &ucx_type_) == 0);
-        making.belongs_to(handle(number));
+        meet_type(handle(number), making.belongs_to(handle(number)));
     }
     ~Committed() {
         free();
@@ -198,7 +198,7 @@ void send_wrongly(const Committed& type, Meanwhile meanwhile) {
     packs_wrongly = false;
 }
 
-// Until the library has spent what a plan costs twenty times, and longer.
+// Until the library has spent what a plan costs four times, and longer.
 void make_plan_worthwhile(const Committed& type, bool by_receives = false) {
     for (int i = 0; i < 100000 && message_plans_wanted == 0; ++i)
         CHECK_FALSE((by_receives ? receive(type) : send(type)));
@@ -289,7 +289,6 @@ TEST_CASE("receives longer than their messages show whether a plan may serve",
     unsigned by_plan = 0;
     for (unsigned i = 0; i < 2 * Trial::rounds; ++i) by_plan += receive(type, 1, 1000, coming);
     CHECK(by_plan > 0);
-    CHECK(by_plan < 2 * Trial::rounds);
 }
 
 TEST_CASE("a difference counts though another message showed none", "[datatype][messages]") {
@@ -343,10 +342,33 @@ TEST_CASE("library and plan share the messages until one has won", "[datatype][m
     const auto move = [&] { return receiving ? receive(type) : send(type); };
     CHECK_FALSE(move());  // compared
     unsigned by_plan = 0;
-    for (unsigned i = 0; i < 2 * Trial::rounds; ++i) by_plan += move();
+    constexpr unsigned first_turns = 8;  // that are not counted
+    for (unsigned i = 0; i < 2 * Trial::rounds + first_turns; ++i) by_plan += move();
     CHECK(by_plan > 0);
-    CHECK(by_plan < 2 * Trial::rounds);
     for (int i = 0; i < 10; ++i) CHECK(move());
+}
+
+TEST_CASE("a plan that is clearly faster has won with its first message", "[datatype][messages]") {
+    const Scene scene({{1, {3000, 2}}});
+    const Committed type(1);
+    make_plan_worthwhile(type);  // by 12 pieces of 20 us
+    make_wanted_message_plans();
+    CHECK_FALSE(send(type));  // compared
+    while (!send(type)) {
+    }
+    for (int i = 0; i < 10; ++i) CHECK(send(type));
+}
+
+TEST_CASE("a type that comes again has a plan for its first message", "[datatype][messages]") {
+    const Scene scene({{1, {3000, 2}}, {2, {3000, 2}}});
+    {
+        const Committed type(1);
+        make_plan_worthwhile(type);
+        make_wanted_message_plans();
+        for (int i = 0; i < 40; ++i) send(type);
+    }
+    const Committed again(2);
+    CHECK(send(again));
 }
 
 TEST_CASE("elements that may overlap are unpacked by the library", "[datatype][messages]") {
@@ -361,7 +383,7 @@ TEST_CASE("elements that may overlap are unpacked by the library", "[datatype][m
     CHECK(send(type, 3));
 }
 
-TEST_CASE("what has no address, or no elements, is the library's", "[datatype][messages]") {
+TEST_CASE("what has no elements is the library's", "[datatype][messages]") {
     const Scene scene({{1, {3000, 2}}});
     const Committed type(1);
     make_plan_worthwhile(type);

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "datatype/plan_making.hpp"
+#include "datatype/plans_by_handle.hpp"
 #include "running_engine.hpp"
 
 namespace vector_types {

@@ -117,6 +117,7 @@ struct Settings {
     IsaChoice isa = IsaChoice::automatic;
     unsigned segments = 0;     // 0: auto
     size_t segment_bytes = 0;  // 0: auto
+    size_t pack_memory = 0;    // 0: auto
     IntranodeMode intranode = IntranodeMode::automatic;
     TrialMode trials = TrialMode::automatic;
     size_t single_copy = 0;  // 0: auto; SIZE_MAX: off

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kept_plan.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "base/api.hpp"
+#include "plan_making.hpp"
+
+namespace vecmpi::datatype {
+
+namespace {
+
+size_t most_bytes() noexcept {
+    constexpr size_t by_default = size_t{64} << 20;
+    return settings().pack_memory != 0 ? settings().pack_memory : by_default;
+}
+
+uint64_t shape_of(MPI_Count size, MPI_Count extent) noexcept {
+    return static_cast<uint64_t>(size) * 0x9e3779b97f4a7c15u ^ static_cast<uint64_t>(extent);
+}
+
+}  // namespace
+
+KeptPlan::KeptPlan(std::unique_ptr<const PlanSteps> steps,
+                   const TypeDigest& digest_of_type) noexcept
+    : digest(digest_of_type),
+      memory_bytes(sizeof(KeptPlan) + steps->memory_bytes),
+      plan(std::move(steps)) {
+    for (auto& of_use : trials_)
+        for (auto& of_direction : of_use)
+            of_direction[length_classes - 1].admit(0b11, Trial::Calls::are_long);
+}
+
+void KeptPlan::award_all(Packer who) const noexcept {
+    for (auto& of_use : trials_)
+        for (auto& of_direction : of_use)
+            for (Trial& trial : of_direction) award(trial, who);
+}
+
+bool PlanStore::may_have(MPI_Count size, MPI_Count extent) noexcept {
+    if (number_.load(std::memory_order_relaxed) == 0) return false;
+    const std::lock_guard lock(mutex_);
+    return shapes_.contains(shape_of(size, extent));
+}
+
+PlanReference PlanStore::find(const TypeDigest& digest) noexcept {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_digest_.find(digest.low);
+    if (found == by_digest_.end() || found->second->plan->digest != digest) return nullptr;
+    entries_.splice(entries_.begin(), entries_, found->second);
+    return found->second->plan;
+}
+
+// With the lock. Nobody gets a reference but by find(), so an unused plan stays so.
+void PlanStore::make_room(size_t bytes, std::list<Entry>& gone) noexcept {
+    for (auto last = entries_.end(); last != entries_.begin() && bytes_ + bytes > most_bytes();) {
+        const auto entry = std::prev(last);
+        if (entry->plan.use_count() > 1) {
+            last = entry;
+            continue;
+        }
+        bytes_ -= entry->plan->memory_bytes;
+        by_digest_.erase(entry->plan->digest.low);
+        shapes_.erase(shapes_.find(entry->shape));
+        gone.splice(gone.end(), entries_, entry);
+    }
+}
+
+PlanReference PlanStore::keep(std::unique_ptr<const KeptPlan> plan, const TypeTree& tree) noexcept {
+    std::list<Entry> gone;  // freed after the lock is
+    try {
+        std::list<Entry> made;
+        const TypeDigest digest = plan->digest;
+        made.push_back({PlanReference(std::move(plan)), shape_of(tree.size, tree.extent)});
+        const std::lock_guard lock(mutex_);
+        if (const auto found = by_digest_.find(digest.low); found != by_digest_.end()) {
+            const PlanReference& there = found->second->plan;
+            return there->digest == digest ? there : nullptr;
+        }
+        const size_t bytes = made.front().plan->memory_bytes;
+        make_room(bytes, gone);
+        if (bytes_ + bytes > most_bytes()) return nullptr;
+        shapes_.insert(made.front().shape);
+        try {
+            by_digest_.emplace(digest.low, made.begin());
+        } catch (const std::exception&) {
+            shapes_.erase(shapes_.find(made.front().shape));
+            throw;
+        }
+        bytes_ += bytes;
+        entries_.splice(entries_.begin(), made);
+        number_.store(entries_.size(), std::memory_order_relaxed);
+        return entries_.front().plan;
+    } catch (const std::exception&) {  // no memory
+        return nullptr;
+    }
+}
+
+void PlanStore::clear() noexcept {
+    std::list<Entry> gone;
+    const std::lock_guard lock(mutex_);
+    gone.swap(entries_);
+    by_digest_.clear();
+    shapes_.clear();
+    number_.store(0, std::memory_order_relaxed);
+    bytes_ = 0;
+}
+
+size_t PlanStore::bytes() noexcept {
+    const std::lock_guard lock(mutex_);
+    return bytes_;
+}
+
+}  // namespace vecmpi::datatype

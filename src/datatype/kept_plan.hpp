@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A plan and all that is known of it, whatever handles have its type; and where such plans are
+// kept, so that a type which codes make anew each step begins with its plan. Inside src/datatype
+// and its tests only.
+#pragma once
+
+#include <list>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "datatype/api.hpp"
+#include "decode.hpp"
+#include "pack_trial.hpp"
+
+namespace vecmpi::datatype {
+
+// Who packs: our steps in MPI_Pack and MPI_Unpack, or in the functions that UCX calls.
+enum class PackedIn : uint8_t { call, message };
+
+struct KeptPlan {
+    KeptPlan(std::unique_ptr<const PlanSteps> steps, const TypeDigest& digest) noexcept;
+    const TypeDigest digest;
+    const size_t memory_bytes;
+    const PackPlan plan;
+    int64_t cut_bytes = 0;  // a piece of a message may end at its multiples; 0: not known
+
+    // Whether it gives the library's bytes. The first call or message that can show it does.
+    enum class Proof : uint8_t { open, shown, refuted };
+    mutable std::atomic<Proof> proof{Proof::open};
+    mutable std::atomic<MPI_Count> compared_bytes{0};
+    // Whether MPI_Pack and MPI_Unpack take MPI_BOTTOM. MPICH 4.0.2 refuses it.
+    mutable std::atomic<bool> takes_bottom[2]{};
+
+    Trial& trial(PackedIn in, kernels::Direction direction, MPI_Count bytes) const noexcept {
+        return trials_[static_cast<size_t>(in)][static_cast<size_t>(direction)]
+                      [length_class(bytes)];
+    }
+    void award_all(Packer who) const noexcept;
+    // A plan's first turns find neither its code nor its tables in the caches.
+    Trial::Memory memory_of_turn() const noexcept {
+        constexpr unsigned first_turns = 8;
+        return turns_.load(std::memory_order_relaxed) < first_turns &&
+                       turns_.fetch_add(1, std::memory_order_relaxed) < first_turns
+                   ? Trial::Memory::cold
+                   : Trial::Memory::warm;
+    }
+
+  private:
+    mutable Trial trials_[2][2][length_classes];  // by PackedIn and direction
+    mutable std::atomic<unsigned> turns_{0};
+};
+using PlanReference = std::shared_ptr<const KeptPlan>;
+
+// Plans by the digest of their type's description. They take VECMPI_PACK_MEMORY at most; what no
+// type has goes first, the longest unused before others.
+class PlanStore {
+  public:
+    // May there be a plan of a type of this size and extent? Cheap: no description is read.
+    bool may_have(MPI_Count size, MPI_Count extent) noexcept;
+    PlanReference find(const TypeDigest& digest) noexcept;
+    // Null where it would take too much memory, or there is none. Where another thread was first,
+    // that one's plan.
+    PlanReference keep(std::unique_ptr<const KeptPlan> plan, const TypeTree& tree) noexcept;
+    void clear() noexcept;
+    size_t bytes() noexcept;  // of all that are kept
+
+  private:
+    struct Entry {
+        PlanReference plan;
+        uint64_t shape;
+    };
+    void make_room(size_t bytes, std::list<Entry>& gone) noexcept;
+
+    std::mutex mutex_;
+    std::list<Entry> entries_;                                            // the last used first
+    std::unordered_map<uint64_t, std::list<Entry>::iterator> by_digest_;  // by its first half
+    std::unordered_multiset<uint64_t> shapes_;
+    std::atomic<size_t> number_{0};
+    size_t bytes_ = 0;
+};
+
+inline PlanStore& plan_store() {
+    static auto* const store = new PlanStore;  // outlives all callers
+    return *store;
+}
+
+}  // namespace vecmpi::datatype
