@@ -23,8 +23,10 @@ struct StridedCopy {
 };
 using CopyStrided = void (*)(const StridedCopy& copy) noexcept;
 
-// For blocks of that length: in baseline code, and what is faster with AVX-512 (null: nothing is).
+// For blocks of that length: in baseline code, and what is faster with wider registers (null:
+// nothing is).
 CopyStrided strided_copy_baseline(size_t bytes) noexcept;
+CopyStrided strided_copy_avx2(size_t bytes) noexcept;
 CopyStrided strided_copy_avx512(size_t bytes) noexcept;
 CopyStrided strided_copy(size_t bytes, Isa isa) noexcept;
 

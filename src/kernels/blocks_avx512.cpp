@@ -37,25 +37,6 @@ void copy_medium(const StridedCopy& copy) noexcept {
     }
 }
 
-inline void move_half(char* to, const char* from) noexcept {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
-                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-}
-
-// 65 to 127 bytes: half registers, of which fewer cross a line. 80 bytes within 32 KiB: 25 GB/s
-// with halves, 15 with whole registers.
-void copy_long(const StridedCopy& copy) noexcept {
-    char* to = copy.to;
-    const char* from = copy.from;
-    const size_t last = copy.bytes - 32;
-    for (size_t i = copy.count; i != 0; --i) {
-        for (size_t at = 0; at < last; at += 32) move_half(to + at, from + at);
-        move_half(to + last, from + last);
-        to += copy.to_stride;
-        from += copy.from_stride;
-    }
-}
-
 // 128 bytes or more: the first and the last register as they lie, those between aligned where they
 // are stored. 1 KiB out of 2 KiB, GB/s with this and with memcpy: 68 and 70 in the first-level
 // cache; 31 and 28 within 32 KiB, 31 and 22 into blocks.
@@ -213,7 +194,7 @@ CopyStrided strided_copy_avx512(size_t bytes) noexcept {
     constexpr size_t longest = 4096;  // above, a call of memcpy costs nothing
     if (bytes <= 32 || bytes > longest) return nullptr;
     if (bytes <= register_bytes) return N_AVX3::copy_medium;
-    return bytes < 2 * register_bytes ? N_AVX3::copy_long : N_AVX3::copy_very_long;
+    return bytes < 2 * register_bytes ? strided_copy_avx2(bytes) : N_AVX3::copy_very_long;
 }
 
 bool can_gather(size_t bytes, Isa isa) noexcept {

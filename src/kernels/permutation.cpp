@@ -249,8 +249,11 @@ size_t groups_within(const Window& window, int64_t stride, int64_t low, int64_t 
                                      : window.offset - (last * stride + low);
     if (room < 0) return 0;
     if (step == 0) return groups;
+    // A window is eight lines at most, so few groups end beyond it: no division.
     const int64_t distance = step > 0 ? step : -step;
-    return std::min(groups, static_cast<size_t>(room / distance) + 1);
+    size_t within = groups;
+    while (static_cast<int64_t>(within - 1) * distance > room) --within;
+    return within;
 }
 
 }  // namespace vecmpi::kernels

@@ -104,7 +104,9 @@ void RecordCopier::prepare_shuffles(const PackLimits& limits) {
     if (number_of_shuffles_ == 0) return;
     shuffles_ = allocate_tables<Shuffle>(number_of_shuffles_);
     make_shuffles(blocks_, stride_, choice, shuffles_.get());
-    choose(Direction::pack, limits, true);
+    // 12 bytes of 24 within 8 KiB on a Zen 2: 33 GB/s gathered by loads, 24 by shuffles.
+    const bool gathers = blocks_.size() == 1 && blocks_[0].bytes == 12;
+    choose(Direction::pack, limits, !gathers);
 }
 
 size_t RecordCopier::memory_bytes() const noexcept {
@@ -209,10 +211,10 @@ void RecordCopier::permute(Direction direction, char* packed, char* memory,
 void RecordCopier::shuffle(char* packed, char* memory, size_t records) const noexcept {
     const std::span<const Shuffle> tables(shuffles_.get(), number_of_shuffles_);
     const size_t packed_end = records * packed_bytes_;
-    const size_t fitting =
-        packed_end < short_register_bytes
-            ? 0
-            : (packed_end - short_register_bytes) / (tables[0].records * packed_bytes_) + 1;
+    const size_t group_bytes = tables[0].records * packed_bytes_;
+    size_t fitting = packed_end < short_register_bytes ? 0 : records / tables[0].records;
+    while (fitting != 0 && (fitting - 1) * group_bytes + short_register_bytes > packed_end)
+        --fitting;
     const size_t done =
         copy_groups(tables, fitting, packed, memory, records,  // 1
                     [&](size_t lines) noexcept { return shuffle_groups(isa_, lines); });

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "blocks.hpp"
+#include "fixed_blocks.hpp"
 
 namespace vecmpi::kernels {
 namespace {
@@ -13,16 +14,12 @@ namespace {
 constexpr size_t most_fixed_bytes = 64;
 
 template <size_t Bytes>
-void copy_fixed(const StridedCopy& copy) noexcept {
-    char* to = copy.to;
-    const char* from = copy.from;
-    const ptrdiff_t to_stride = copy.to_stride, from_stride = copy.from_stride;
-#pragma GCC unroll 4
-    for (size_t i = copy.count; i != 0; --i) {
-        std::memcpy(to, from, Bytes);
-        to += to_stride;
-        from += from_stride;
-    }
+void copy_short(const StridedCopy& copy) noexcept {
+    const PlacesAtDistance<const char> from{copy.from, copy.from_stride};
+    if (copy.to_stride == static_cast<ptrdiff_t>(Bytes))
+        pack_fixed<Bytes>(copy.to, from, copy.count);
+    else
+        copy_fixed<Bytes>(PlacesAtDistance<char>{copy.to, copy.to_stride}, from, copy.count);
 }
 
 void copy_any(const StridedCopy& copy) noexcept {
@@ -37,7 +34,7 @@ void copy_any(const StridedCopy& copy) noexcept {
 
 template <size_t... bytes>
 constexpr std::array<CopyStrided, sizeof...(bytes)> fixed_copies(std::index_sequence<bytes...>) {
-    return {copy_fixed<bytes>...};
+    return {copy_short<bytes>...};
 }
 constexpr auto by_bytes = fixed_copies(std::make_index_sequence<most_fixed_bytes + 1>());
 
@@ -48,7 +45,9 @@ CopyStrided strided_copy_baseline(size_t bytes) noexcept {
 }
 
 CopyStrided strided_copy(size_t bytes, Isa isa) noexcept {
-    const CopyStrided found = isa == Isa::avx512 ? strided_copy_avx512(bytes) : nullptr;
+    const CopyStrided found = isa == Isa::avx512 ? strided_copy_avx512(bytes)
+                              : isa == Isa::avx2 ? strided_copy_avx2(bytes)
+                                                 : nullptr;
     return found != nullptr ? found : strided_copy_baseline(bytes);
 }
 

@@ -8,6 +8,7 @@
 
 #include "blocks.hpp"
 #include "cpu.hpp"
+#include "fixed_blocks.hpp"
 
 namespace vecmpi::kernels {
 
@@ -25,22 +26,19 @@ using CopyTable = void (*)(Direction direction, char* packed, char* memory, cons
                            size_t count) noexcept;
 
 template <size_t Bytes>
-void copy_fixed(Direction direction, char* packed, char* memory, const int64_t* offsets,
+void copy_short(Direction direction, char* packed, char* memory, const int64_t* offsets,
                 size_t count) noexcept {
-    if (direction == Direction::pack) {
-#pragma GCC unroll 4
-        for (size_t i = 0; i < count; ++i)
-            std::memcpy(packed + i * Bytes, memory + offsets[i], Bytes);
-    } else {
-#pragma GCC unroll 4
-        for (size_t i = 0; i < count; ++i)
-            std::memcpy(memory + offsets[i], packed + i * Bytes, Bytes);
-    }
+    constexpr auto dense = static_cast<ptrdiff_t>(Bytes);
+    if (direction == Direction::pack)
+        pack_fixed<Bytes>(packed, PlacesOfTable<const char>{memory, offsets}, count);
+    else
+        copy_fixed<Bytes>(PlacesOfTable<char>{memory, offsets},
+                          PlacesAtDistance<const char>{packed, dense}, count);
 }
 
 template <size_t... bytes>
 constexpr std::array<CopyTable, sizeof...(bytes)> fixed_copies(std::index_sequence<bytes...>) {
-    return {copy_fixed<bytes>...};
+    return {copy_short<bytes>...};
 }
 constexpr auto by_bytes = fixed_copies(std::make_index_sequence<most_fixed_bytes + 1>());
 

@@ -158,6 +158,24 @@ void check_strides(Checks& checks, Isa isa) {
         check_records(checks, isa, {{0, bytes}}, bytes + 24);
 }
 
+// Every rest of the loops that move several blocks at a time, at distances of any parity.
+void check_counts(Checks& checks, Isa isa) {
+    for (const int64_t bytes : {2, 4, 8, 12, 16, 24, 40, 72, 96, 300})
+        for (const int64_t stride : {bytes + 1, 2 * bytes, -(bytes + 3)}) {
+            const vecmpi::kernels::RecordCopier copier({{0, bytes}}, stride, all_limits(isa, -1));
+            for (int64_t count = 0; count <= 70; count += checks.quick() && bytes > 24 ? 7 : 1) {
+                Places places;
+                for (int64_t i = 0; i < count; ++i)
+                    for (const int64_t place : places_of({{0, bytes}}, i * stride))
+                        places.push_back(place);
+                checks.add(std::to_string(count) + " blocks of " + std::to_string(bytes), places,
+                           [&](Direction direction, char* packed, char* memory) {
+                               copier.copy(direction, packed, memory, static_cast<size_t>(count));
+                           });
+            }
+        }
+}
+
 void check_structs(Checks& checks, Isa isa) {
     check_records(checks, isa, {{0, 4}, {8, 8}}, 16);
     check_records(checks, isa, {{0, 4}, {8, 8}}, -16);
@@ -297,7 +315,11 @@ void check_grids(Checks& checks, Isa isa) {
 void check_pages_between(Checks& checks, Isa isa) {
     constexpr size_t records = 6, apart = 3 * page;
     const std::vector<std::vector<Block>> shapes = {
-        {{-16, 4}, {-8, 8}}, {{-60, 3}, {-50, 2}, {-40, 1}, {-30, 7}, {-20, 20}}, {{-4, 4}}};
+        {{-16, 4}, {-8, 8}},
+        {{-60, 3}, {-50, 2}, {-40, 1}, {-30, 7}, {-20, 20}},
+        {{-4, 4}},
+        {{-12, 12}},
+        {{-24, 24}}};
     char* const base = static_cast<char*>(
         mmap(nullptr, records * apart, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     for (size_t i = 0; i < records; ++i) mprotect(base + i * apart, page, PROT_READ | PROT_WRITE);
@@ -333,6 +355,7 @@ void check_pages_between(Checks& checks, Isa isa) {
 Tally check_blocks(Isa isa, const Options& options) {
     Checks checks(options.seed, options.quick);
     check_strides(checks, isa);
+    check_counts(checks, isa);
     check_structs(checks, isa);
     check_rows(checks, isa);
     check_interleaved_rows(checks, isa);
