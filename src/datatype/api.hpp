@@ -22,6 +22,8 @@
 namespace vecmpi::datatype {
 
 struct PlanSteps;
+struct KeptPlan;
+struct HeldPlan;
 
 // The plan of one datatype; knows no handle. Any thread may use it.
 class PackPlan {
@@ -193,6 +195,65 @@ inline void make_wanted_message_plans() noexcept {
     if (message_plans_wanted.load(std::memory_order_relaxed) != 0) [[unlikely]]
         make_message_plans();
 }
+
+// The plan of a handle, if it has one. It stays while this lives, whatever becomes of the handle.
+// At most 64 of these at a time find a plan.
+class PlanInUse {
+  public:
+    explicit PlanInUse(MPI_Datatype type) noexcept;
+    ~PlanInUse() {
+        if (reader_ != nullptr) reader_->store(nullptr, std::memory_order_release);
+    }
+    PlanInUse(const PlanInUse&) = delete;
+    PlanInUse& operator=(const PlanInUse&) = delete;
+    const KeptPlan* get() const noexcept { return kept_; }  // null: none
+
+  private:
+    const KeptPlan* kept_ = nullptr;
+    std::atomic<const HeldPlan*>* reader_ = nullptr;
+};
+
+// ---- messages sent and received as bytes --------------------------------------------------------
+
+// A message of a derived datatype in a blocking call, moved by the library as bytes: packed by a
+// plan before it is sent, unpacked by one when it has come. A packed message matches a typed one
+// (MPI 4.0, 5.2). Short ones, since UCX, where the library has it, takes six calls to pack a
+// message; without UCX also longer receives, in memory of VECMPI_PACK_MEMORY.
+class MessageAsBytes {
+  public:
+    // Packs at once. most_bytes: that the call's count can say.
+    MessageAsBytes(kernels::Direction direction, const void* memory, MPI_Count count,
+                   MPI_Datatype type, MPI_Comm comm, MPI_Count most_bytes) noexcept;
+    ~MessageAsBytes();
+    MessageAsBytes(const MessageAsBytes&) = delete;
+    MessageAsBytes& operator=(const MessageAsBytes&) = delete;
+
+    // False: the library moves the message by its type, and nothing was done.
+    explicit operator bool() const noexcept { return place_ != nullptr; }
+    void* place() const noexcept { return place_; }
+    MPI_Count bytes() const noexcept { return bytes_; }
+    // The first `received` bytes of place() have come. Where the library has moved the message, it
+    // may show what its packing takes.
+    void unpack(MPI_Count received) noexcept;
+    void note_received_by_library() noexcept;
+
+  private:
+    static constexpr MPI_Count near_bytes = 8 << 10;
+
+    bool is_chosen() const noexcept;
+    bool take_place() noexcept;
+
+    const kernels::Direction direction_;
+    void* const memory_;
+    const MPI_Count count_;
+    const MPI_Datatype type_;
+    const MPI_Comm comm_;
+    const PlanInUse used_;
+    MPI_Count bytes_ = 0;
+    unsigned char* place_ = nullptr;
+    base::Buffer<unsigned char> far_;
+    alignas(64) unsigned char near_[near_bytes];
+};
 
 // ---- handles -----------------------------------------------------------------------------------
 

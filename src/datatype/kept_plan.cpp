@@ -4,17 +4,12 @@
 #include <exception>
 #include <utility>
 
-#include "base/api.hpp"
+#include "pack_memory.hpp"
 #include "plan_making.hpp"
 
 namespace vecmpi::datatype {
 
 namespace {
-
-size_t most_bytes() noexcept {
-    constexpr size_t by_default = size_t{64} << 20;
-    return settings().pack_memory != 0 ? settings().pack_memory : by_default;
-}
 
 uint64_t shape_of(MPI_Count size, MPI_Count extent) noexcept {
     return static_cast<uint64_t>(size) * 0x9e3779b97f4a7c15u ^ static_cast<uint64_t>(extent);
@@ -52,19 +47,30 @@ PlanReference PlanStore::find(const TypeDigest& digest) noexcept {
     return found->second->plan;
 }
 
-// With the lock. Nobody gets a reference but by find(), so an unused plan stays so.
-void PlanStore::make_room(size_t bytes, std::list<Entry>& gone) noexcept {
-    for (auto last = entries_.end(); last != entries_.begin() && bytes_ + bytes > most_bytes();) {
+// With the lock. The entry's memory is free for others; it goes to `gone`.
+void PlanStore::take_out(std::list<Entry>::iterator entry, std::list<Entry>& gone) noexcept {
+    const size_t bytes = entry->plan->memory_bytes;
+    bytes_ -= bytes;
+    give_back_pack_memory(bytes);
+    by_digest_.erase(entry->plan->digest.low);
+    shapes_.erase(shapes_.find(entry->shape));
+    gone.splice(gone.end(), entries_, entry);
+}
+
+// With the lock. Drops plans that no type has until there is room. Nobody gets a reference but by
+// find(), so an unused plan stays so.
+bool PlanStore::take_room(size_t bytes, std::list<Entry>& gone) noexcept {
+    if (take_pack_memory(bytes)) return true;
+    for (auto last = entries_.end(); last != entries_.begin();) {
         const auto entry = std::prev(last);
         if (entry->plan.use_count() > 1) {
             last = entry;
             continue;
         }
-        bytes_ -= entry->plan->memory_bytes;
-        by_digest_.erase(entry->plan->digest.low);
-        shapes_.erase(shapes_.find(entry->shape));
-        gone.splice(gone.end(), entries_, entry);
+        take_out(entry, gone);
+        if (take_pack_memory(bytes)) return true;
     }
+    return false;
 }
 
 PlanReference PlanStore::keep(std::unique_ptr<const KeptPlan> plan, const TypeTree& tree) noexcept {
@@ -79,14 +85,17 @@ PlanReference PlanStore::keep(std::unique_ptr<const KeptPlan> plan, const TypeTr
             return there->digest == digest ? there : nullptr;
         }
         const size_t bytes = made.front().plan->memory_bytes;
-        make_room(bytes, gone);
-        if (bytes_ + bytes > most_bytes()) return nullptr;
-        shapes_.insert(made.front().shape);
+        const auto shape = shapes_.insert(made.front().shape);
         try {
             by_digest_.emplace(digest.low, made.begin());
         } catch (const std::exception&) {
-            shapes_.erase(shapes_.find(made.front().shape));
+            shapes_.erase(shape);
             throw;
+        }
+        if (!take_room(bytes, gone)) {
+            by_digest_.erase(digest.low);
+            shapes_.erase(shape);
+            return nullptr;
         }
         bytes_ += bytes;
         entries_.splice(entries_.begin(), made);
@@ -100,11 +109,8 @@ PlanReference PlanStore::keep(std::unique_ptr<const KeptPlan> plan, const TypeTr
 void PlanStore::clear() noexcept {
     std::list<Entry> gone;
     const std::lock_guard lock(mutex_);
-    gone.swap(entries_);
-    by_digest_.clear();
-    shapes_.clear();
+    while (!entries_.empty()) take_out(entries_.begin(), gone);
     number_.store(0, std::memory_order_relaxed);
-    bytes_ = 0;
 }
 
 size_t PlanStore::bytes() noexcept {

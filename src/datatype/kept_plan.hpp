@@ -56,6 +56,11 @@ using PlanReference = std::shared_ptr<const KeptPlan>;
 // type has goes first, the longest unused before others.
 class PlanStore {
   public:
+    PlanStore() = default;
+    ~PlanStore() { clear(); }
+    PlanStore(const PlanStore&) = delete;
+    PlanStore& operator=(const PlanStore&) = delete;
+
     // May there be a plan of a type of this size and extent? Cheap: no description is read.
     bool may_have(MPI_Count size, MPI_Count extent) noexcept;
     PlanReference find(const TypeDigest& digest) noexcept;
@@ -70,7 +75,8 @@ class PlanStore {
         PlanReference plan;
         uint64_t shape;
     };
-    void make_room(size_t bytes, std::list<Entry>& gone) noexcept;
+    void take_out(std::list<Entry>::iterator entry, std::list<Entry>& gone) noexcept;
+    bool take_room(size_t bytes, std::list<Entry>& gone) noexcept;
 
     std::mutex mutex_;
     std::list<Entry> entries_;                                            // the last used first

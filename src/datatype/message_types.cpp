@@ -9,6 +9,7 @@
 #include "base/api/needs.hpp"
 #include "message_packing.hpp"
 #include "offload/api.hpp"
+#include "plans_by_handle.hpp"
 
 namespace vecmpi::datatype {
 
@@ -229,6 +230,7 @@ void make_message_plans() noexcept {
             made = make_plan(handle, type->spent_ns.load());
         } catch (const std::exception&) {  // no memory, or no vector of that length
         }
+        if (made && made->plan) give_plan(handle, made->plan);  // for MPI_Pack, and for bytes
         message_types().end_making(type, std::move(made));
     }
 }

@@ -8,6 +8,7 @@
 #include <exception>
 #include <optional>
 
+#include "base/api/needs.hpp"
 #include "message_types.hpp"
 #include "offload/api.hpp"
 #include "plans_by_handle.hpp"
@@ -143,18 +144,23 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
 }
 
 void forget_plans() noexcept {
+    set_need(Need::typed_messages, false);
     empty_table();
     plan_store().clear();
 }
 
 void forget_plan(MPI_Datatype type) noexcept {
     if (library::is_builtin_type(type)) return;
+    message_types().forget_handle(
+        type);  // who is making its plan for UCX gives it to the table too
     drop_place(type);
-    message_types().forget_handle(type);
 }
 
 void meet_type(MPI_Datatype type, uint64_t ucx_type) noexcept {
     if (library::is_builtin_type(type)) return;
+    if (!library::has_trait(library::Trait::message_types) && is_served(type) &&
+        offload::engine_runs())
+        set_need(Need::typed_messages, true);  // messages show what the library's packing takes
     PlanReference known;
     if (is_served(type)) {
         try {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/api/needs.hpp"
 #include "offload/api.hpp"
 
 namespace vecmpi::datatype {
@@ -140,12 +141,14 @@ PlanReference known_plan(MPI_Datatype type) {
 void prove(const KeptPlan& kept, bool is_right) noexcept {
     using Proof = KeptPlan::Proof;
     Proof open = Proof::open;
-    if (is_right)
+    if (is_right) {
         kept.proof.compare_exchange_strong(open, Proof::shown);
-    else if (kept.proof.exchange(Proof::refuted) != Proof::refuted)
+        set_need(Need::typed_messages, true);
+    } else if (kept.proof.exchange(Proof::refuted) != Proof::refuted) {
         log_line(LogLevel::info,
                  "a datatype of %lld bytes stays with the library: its bytes are not ours",
                  static_cast<long long>(kept.plan.bytes()));
+    }
 }
 
 bool packs_to(const PackPlan& plan, void* memory, MPI_Count count, MPI_Count first, MPI_Count bytes,

@@ -168,11 +168,7 @@ PlanInUse::PlanInUse(MPI_Datatype type) noexcept {
     reader_ = take_reader(held);
     if (reader_ == nullptr) return;
     // The place may have changed hands meanwhile.
-    if (place->plan.load() == held && held->type == type) held_ = held;
-}
-
-PlanInUse::~PlanInUse() {
-    if (reader_ != nullptr) reader_->store(nullptr, std::memory_order_release);
+    if (place->plan.load() == held && held->type == type) kept_ = held->kept.get();
 }
 
 bool is_counted(MPI_Datatype type) noexcept {

@@ -22,22 +22,6 @@ struct HeldPlan {
     HeldPlan* next = nullptr;  // of the retired ones; under the table's lock
 };
 
-// The plan of a type, if there is one. It stays while this lives, whatever becomes of the handle.
-// At most 64 of these at a time find a plan.
-class PlanInUse {
-  public:
-    explicit PlanInUse(MPI_Datatype type) noexcept;
-    ~PlanInUse();
-    PlanInUse(const PlanInUse&) = delete;
-    PlanInUse& operator=(const PlanInUse&) = delete;
-    // Null: none.
-    const KeptPlan* get() const noexcept { return held_ != nullptr ? held_->kept.get() : nullptr; }
-
-  private:
-    const HeldPlan* held_ = nullptr;
-    std::atomic<const HeldPlan*>* reader_ = nullptr;
-};
-
 // False where there is a verdict: then nothing is counted.
 bool is_counted(MPI_Datatype type) noexcept;
 // Adds `ns` that the library has spent on the type. Returns the sum to one caller, once it is at

@@ -9,6 +9,7 @@ AROUND = {
     "plans": "MakingPlans<{}>",
     "always": "Always<{}>",
     "messages": "ForMessages<{}>",
+    "typed": "Typed<{}>",
     "for_each": "Moving<{}, DataShape::block_for_each>",
     "scatters": "Moving<{}, DataShape::from_root>",
     "neighbors": "Moving<{}, DataShape::to_neighbors>",

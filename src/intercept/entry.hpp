@@ -11,6 +11,7 @@
 #include "handler_classes.hpp"
 #include "moved_bytes.hpp"
 #include "timed_call.hpp"
+#include "typed_messages.hpp"
 
 namespace vecmpi::intercept {
 

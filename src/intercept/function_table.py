@@ -14,11 +14,11 @@ CLASSES = {
     "direct": (0, 1, ("blocks",)),
     "ordered": (0, 0, ("blocks", "plans")),
     "post": (0, 2, ("for_each", "scatters", "neighbors")),
-    "twin": (1, 1, ()),
+    "twin": (1, 1, ("typed",)),
     "collective": (1, 3, ("for_each", "scatters", "neighbors")),
     "persistent": (0, 2, ()),
     "requests": (1, 1, ("blocks",)),
-    "hook": (0, 0, ("always", "messages", "blocks", "plans", "calls_back")),
+    "hook": (0, 0, ("always", "messages", "typed", "blocks", "plans", "calls_back")),
 }
 WORDS = {word for _, _, words in CLASSES.values() for word in words}
 

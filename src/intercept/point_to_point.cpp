@@ -3,6 +3,7 @@
 #include "intercept/mpi_handlers.hpp"
 #include "offload/api.hpp"
 #include "offload/api/call_operations.hpp"
+#include "typed_messages.hpp"
 
 namespace vecmpi::intercept {
 
@@ -50,6 +51,25 @@ int exchange_or_call(A... a) noexcept {
     return (real.*Function::real_function)(a...);
 }
 
+// Both sides may go as bytes.
+template <class Exchange, class Count>
+int with_typed_sides(Exchange exchange_all, const void* sendbuf, Count sendcount,
+                     MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, Count recvcount,
+                     MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                     MPI_Status* status) noexcept {
+    return send_typed(sendbuf, sendcount, sendtype, comm,
+                      [=](const void* from, Count sent, MPI_Datatype sent_type) noexcept {
+                          return receive_typed(
+                              recvbuf, recvcount, recvtype, comm, status,
+                              [=](void* to, Count received, MPI_Datatype received_type,
+                                  MPI_Status* filled) noexcept {
+                                  return exchange_all(from, sent, sent_type, dest, sendtag, to,
+                                                      received, received_type, source, recvtag,
+                                                      comm, filled);
+                              });
+                      });
+}
+
 // ---- Probe: looks until there is a message ------------------------------------------------------
 
 struct ProbeLook {
@@ -80,7 +100,10 @@ int probe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* 
 int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                    void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                    MPI_Comm comm, MPI_Status* status) noexcept {
-    return exchange_or_call<calls::Sendrecv, calls::Irecv, calls::Isend>(
+    return with_typed_sides(
+        [](auto... a) noexcept {
+            return exchange_or_call<calls::Sendrecv, calls::Irecv, calls::Isend>(a...);
+        },
         sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
         comm, status);
 }
@@ -88,7 +111,10 @@ int serve_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, in
 int serve_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
                      int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                      int source, int recvtag, MPI_Comm comm, MPI_Status* status) noexcept {
-    return exchange_or_call<calls::Sendrecv_c, calls::Irecv_c, calls::Isend_c>(
+    return with_typed_sides(
+        [](auto... a) noexcept {
+            return exchange_or_call<calls::Sendrecv_c, calls::Irecv_c, calls::Isend_c>(a...);
+        },
         sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
         comm, status);
 }

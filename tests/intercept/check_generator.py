@@ -149,8 +149,8 @@ class Handlers(unittest.TestCase):
 
     def test_a_twin_is_a_function_of_the_same_form(self):
         functions = joined()
-        self.assertEqual(class_of(functions["MPI_Send"]), "Twin<calls::Send, calls::Isend>")
-        self.assertEqual(class_of(functions["MPI_Send_c"]), "Twin<calls::Send_c, calls::Isend_c>")
+        self.assertEqual(class_of(functions["MPI_Bsend"]), "Twin<calls::Bsend, calls::Ibsend>")
+        self.assertEqual(class_of(functions["MPI_Bsend_c"]), "Twin<calls::Bsend_c, calls::Ibsend_c>")
         self.assertEqual(
             self.class_of("MPI(X, collective, Isend, bcast)"),
             "BlockingCollective<calls::X, calls::Isend, pipeline::bcast>",
@@ -161,6 +161,7 @@ class Handlers(unittest.TestCase):
         self.assertEqual(
             self.class_of("MPI(X, hook, messages, blocks)"), "Blocking<ForMessages<Hook<calls::X, serve_X>>>"
         )
+        self.assertEqual(self.class_of("MPI(X, twin, Isend, typed)"), "Typed<Twin<calls::X, calls::Isend>>")
         self.assertEqual(self.class_of("MPI(X, hook, calls_back)"), "Hook<calls::X, serve_X>")
 
     def test_what_is_always_the_library_s_has_no_handler(self):

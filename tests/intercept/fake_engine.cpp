@@ -3,6 +3,8 @@
 // fake_engine.hpp.
 #include "fake_engine.hpp"
 
+#include "datatype/api.hpp"
+
 #include "library/api.hpp"
 
 namespace vecmpi {
@@ -303,14 +305,28 @@ std::optional<int> scatter(const pipeline::CollectiveForm& form, const void*, MP
     return asked_in(form);
 }
 
-// Datatypes: nothing is wanted.
-
 }  // namespace pipeline
 
+// Datatypes: no plan is wanted, and messages of them are packed as the test says.
 namespace datatype {
 
 constinit std::atomic<unsigned> message_plans_wanted{0};
 void make_message_plans() noexcept {}
+
+PlanInUse::PlanInUse(MPI_Datatype) noexcept {}
+MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory, MPI_Count count,
+                               MPI_Datatype type, MPI_Comm comm, MPI_Count) noexcept
+    : direction_(direction),
+      memory_(const_cast<void*>(memory)),
+      count_(count),
+      type_(type),
+      comm_(comm),
+      used_(type),
+      bytes_(fake.bytes_of_message),
+      place_(bytes_ != 0 ? near_ : nullptr) {}
+MessageAsBytes::~MessageAsBytes() = default;
+void MessageAsBytes::unpack(MPI_Count received) noexcept { fake.unpacked = received; }
+void MessageAsBytes::note_received_by_library() noexcept { ++fake.received_by_library; }
 
 }  // namespace datatype
 }  // namespace vecmpi

@@ -40,7 +40,8 @@ struct FakeEngine {
     int result = MPI_SUCCESS;
     std::optional<int> intranode;  // what src/pipeline/node returns
     std::vector<Call> asked_on_node;
-    std::optional<int> pipeline;  // what the pipeline returns; nothing: it declines
+    std::optional<int> pipeline;     // what the pipeline returns; nothing: it declines
+    MPI_Count bytes_of_message = 0;  // packed, of a derived datatype; 0: it goes by its type
 
     // records
     std::optional<Recorded> posted;
@@ -48,7 +49,9 @@ struct FakeEngine {
     std::vector<Call> direct_calls;
     int open_direct_calls = 0;
     std::optional<Collective> ended_turn_of;  // in a trial
-    std::string request_function;             // the last function of offload.hpp that took requests
+    MPI_Count unpacked = -1;                  // bytes of a message
+    int received_by_library = 0;
+    std::string request_function;  // the last function of offload.hpp that took requests
     std::vector<std::pair<MPI_Comm, MPI_Request>> adopted;
     pipeline::CollectiveForm form{};  // that the pipeline was last asked in
 };

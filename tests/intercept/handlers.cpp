@@ -253,6 +253,52 @@ TEST_CASE("twin: declined, the library executes the call itself", "[handlers]") 
     CHECK(fake.open_direct_calls == 0);
 }
 
+TEST_CASE("typed: a message of a derived datatype goes as its type, or as bytes", "[handlers]") {
+    begin();
+    constexpr auto derived = static_cast<MPI_Datatype>(0xcc000001u);
+    int data;
+    MPI_Status status;
+    real.Send_c = real_send_c;
+    real.Recv = [](void* buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm on,
+                   MPI_Status* filled) {
+        real_recv(buf, count, type, source, tag, on, filled);
+        filled->MPI_TAG = 24;
+        return MPI_SUCCESS;
+    };
+    real.Get_count_c = [](const MPI_Status* filled, MPI_Datatype, MPI_Count* count) {
+        *count = filled->MPI_TAG;
+        return MPI_SUCCESS;
+    };
+    fake.twins = false;
+    SECTION("by its type") {
+        CHECK(enter<calls::Send_c>(&data, 6, derived, 1, 2, comm) == 99);
+        CHECK((seen.count == 6 && seen.type == derived && seen.buffer == &data));
+        CHECK(enter<calls::Recv>(&data, 6, derived, 1, 2, comm, &status) == MPI_SUCCESS);
+        CHECK((seen.count == 6 && seen.type == derived && seen.buffer == &data));
+        CHECK(fake.received_by_library == 1);
+        CHECK(fake.unpacked == -1);
+    }
+    SECTION("as bytes") {
+        fake.bytes_of_message = 48;
+        CHECK(enter<calls::Send_c>(&data, 6, derived, 1, 2, comm) == 99);
+        CHECK((seen.count == 48 && seen.type == MPI_BYTE && seen.buffer != &data));
+        CHECK((seen.peer == 1 && seen.tag == 2));
+        for (MPI_Status* const of_program : {&status, MPI_STATUS_IGNORE}) {
+            fake.unpacked = -1;
+            CHECK(enter<calls::Recv>(&data, 6, derived, 1, 2, comm, of_program) == MPI_SUCCESS);
+            CHECK((seen.count == 48 && seen.type == MPI_BYTE && seen.buffer != &data));
+            CHECK(fake.unpacked == 24);  // what has come
+        }
+        CHECK(fake.received_by_library == 0);
+    }
+    SECTION("a receive that fails") {
+        fake.bytes_of_message = 48;
+        real.Recv = real_recv;
+        CHECK(enter<calls::Recv>(&data, 6, derived, 1, 2, comm, &status) == 98);
+        CHECK(fake.unpacked == -1);
+    }
+}
+
 TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") {
     begin();
     int data;

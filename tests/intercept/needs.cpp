@@ -25,8 +25,11 @@ constexpr unsigned of_message =
 TEST_CASE("needs: a message comes where we wait better or something is to be seen", "[handlers]") {
     STATIC_REQUIRE(when<calls::Isend> == When::needed);
     STATIC_REQUIRE(needs<calls::Isend> == of_message);
-    STATIC_REQUIRE(needs<calls::Send> == (of_message | Need::sleepers));
-    STATIC_REQUIRE(needs<calls::Sendrecv_c> == (of_message | Need::sleepers));
+    constexpr unsigned of_typed = of_message | Need::sleepers | Need::typed_messages;
+    STATIC_REQUIRE(needs<calls::Send> == of_typed);
+    STATIC_REQUIRE(needs<calls::Recv> == of_typed);
+    STATIC_REQUIRE(needs<calls::Sendrecv_c> == of_typed);
+    STATIC_REQUIRE(needs<calls::Bsend> == (of_message | Need::sleepers));
     STATIC_REQUIRE(when<calls::Iprobe> == When::needed);
     STATIC_REQUIRE(needs<calls::Iprobe> == (of_message & ~Need::message_plans));
 }

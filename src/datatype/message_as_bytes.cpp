@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Messages of derived datatypes that go as bytes, and which do.
+#include <algorithm>
+
+#include "base/api.hpp"
+#include "datatype/api.hpp"
+#include "offload/api.hpp"
+#include "pack_memory.hpp"
+#include "plan_making.hpp"
+#include "plans_by_handle.hpp"
+
+namespace vecmpi::datatype {
+
+namespace {
+
+bool ucx_packs() noexcept { return library::has_trait(library::Trait::message_types); }
+
+// A message whose sender has bytes may reach the receiver in pieces that end within a value, where
+// MPICH 4.0.2 over UCX and MPICH 5.0.2 fail to unpack it by a type. So only what surely comes in
+// one piece is sent as bytes: the receiver may not have us, or no plan. On a node UCX sends 8256
+// bytes at once, headers included; an old InfiniBand link 2 KiB.
+MPI_Count most_sent(MPI_Comm comm) noexcept {
+    constexpr MPI_Count on_node = 8000, over_network = 1024;
+    const auto& agreed = offload::agreement();
+    return agreed.valid && agreed.one_node && offload::comm_traits(comm).world_only ? on_node
+                                                                                    : over_network;
+}
+
+}  // namespace
+
+// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): near_ is written before it is read
+MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory, MPI_Count count,
+                               MPI_Datatype type, MPI_Comm comm, MPI_Count most_bytes) noexcept
+    : direction_(direction),
+      memory_(const_cast<void*>(memory)),
+      count_(count),
+      type_(type),
+      comm_(comm),
+      used_(type) {
+    const KeptPlan* const kept = used_.get();
+    if (kept == nullptr && (ucx_packs() || !is_counted(type))) return;
+    if (count <= 0 || offload::is_reentrant() || settings().pack == PackMode::off) return;
+    const MPI_Count size = kept != nullptr ? kept->plan.bytes() : offload::size_of(type);
+    if (__builtin_mul_overflow(size, count, &bytes_) || bytes_ > most_bytes) bytes_ = 0;
+    if (bytes_ <= 0 || !is_chosen()) return;
+    if (memory == nullptr && offload::is_null_refused(type)) return;
+    if (!take_place() || direction == kernels::Direction::unpack) return;
+    if (ucx_packs()) {
+        kept->plan.copy_all(direction, place_, memory_, count);
+        vecmpi::count(Counter::plan_messages);
+    } else if (PackedBuffer(memory, count, type, comm).pack_to(place_) != MPI_SUCCESS) {
+        place_ = nullptr;
+    }
+}
+
+MessageAsBytes::~MessageAsBytes() {
+    if (far_) give_back_pack_memory(static_cast<size_t>(bytes_));
+}
+
+// Where UCX packs, the trial of its messages has shown that the plan is faster than the library.
+// That six calls a message take longer than a copy in the first-level cache holds for short ones.
+// Elsewhere the library packs a message as MPI_Pack does, and sends that. So the trial of such
+// calls decides; until then their turns are taken in messages. A receive needs a plan, since only a
+// plan can unpack a message that ends within an element.
+bool MessageAsBytes::is_chosen() const noexcept {
+    const KeptPlan* const kept = used_.get();
+    const bool packs = direction_ == kernels::Direction::pack;
+    if (packs && bytes_ > most_sent(comm_)) return false;
+    if (kept == nullptr) return packs;
+    if (!packs && count_ > kept->plan.most_to_unpack()) return false;
+    if (!ucx_packs())
+        return !has_won(kept->trial(PackedIn::call, direction_, bytes_), Packer::library);
+    return bytes_ <= near_bytes &&
+           kept->proof.load(std::memory_order_acquire) == KeptPlan::Proof::shown &&
+           has_won(kept->trial(PackedIn::message, direction_, bytes_), Packer::plan);
+}
+
+bool MessageAsBytes::take_place() noexcept {
+    if (bytes_ <= near_bytes) {
+        place_ = near_;
+        return true;
+    }
+    if (!take_pack_memory(static_cast<size_t>(bytes_))) return false;
+    far_ = base::allocate<unsigned char>(static_cast<size_t>(bytes_));
+    if (far_ == nullptr) give_back_pack_memory(static_cast<size_t>(bytes_));
+    place_ = far_.get();
+    return place_ != nullptr;
+}
+
+void MessageAsBytes::unpack(MPI_Count received) noexcept {
+    count(Counter::plan_messages);
+    if (received == bytes_ && !ucx_packs())
+        PackedBuffer(memory_, count_, type_, comm_).unpack_from(place_);
+    else
+        used_.get()->plan.copy(direction_, place_, memory_, count_, 0, std::min(received, bytes_));
+}
+
+void MessageAsBytes::note_received_by_library() noexcept {
+    if (bytes_ == 0 || used_.get() != nullptr || ucx_packs() || !is_counted(type_) || !take_place())
+        return;
+    PackedBuffer(memory_, count_, type_, comm_).pack_to(place_);
+}
+
+}  // namespace vecmpi::datatype

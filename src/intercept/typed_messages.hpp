@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Blocking messages of derived datatypes, where they go as bytes. Not a door: src/intercept only.
+#pragma once
+
+#include <limits>
+
+#include "datatype/api.hpp"
+#include "handler_classes.hpp"
+
+namespace vecmpi::intercept {
+
+template <class Count>
+constexpr MPI_Count most_of = static_cast<MPI_Count>(std::numeric_limits<Count>::max());
+
+// Of a status that the library has filled in.
+inline MPI_Count bytes_received(const MPI_Status& status) noexcept {
+    MPI_Count bytes = 0;
+    real.Get_count_c(&status, MPI_BYTE, &bytes);
+    return bytes;
+}
+
+// The receiving side of a blocking call. by_library(memory, count, type, status) makes it.
+template <class Count, class ByLibrary>
+[[gnu::always_inline]] inline int receive_typed(void* memory, Count count, MPI_Datatype type,
+                                                MPI_Comm comm, MPI_Status* status,
+                                                ByLibrary by_library) noexcept {
+    if (library::is_builtin_type(type)) [[likely]]
+        return by_library(memory, count, type, status);
+    datatype::MessageAsBytes message(kernels::Direction::unpack, memory, count, type, comm,
+                                     most_of<Count>);
+    if (!message) {
+        const int error = by_library(memory, count, type, status);
+        if (error == MPI_SUCCESS) message.note_received_by_library();
+        return error;
+    }
+    MPI_Status own;
+    MPI_Status* const filled = status == MPI_STATUS_IGNORE ? &own : status;
+    const int error =
+        by_library(message.place(), static_cast<Count>(message.bytes()), MPI_BYTE, filled);
+    if (error == MPI_SUCCESS) message.unpack(bytes_received(*filled));
+    return error;
+}
+
+// The sending side: by_library(memory, count, type).
+template <class Count, class ByLibrary>
+[[gnu::always_inline]] inline int send_typed(const void* memory, Count count, MPI_Datatype type,
+                                             MPI_Comm comm, ByLibrary by_library) noexcept {
+    if (library::is_builtin_type(type)) [[likely]]
+        return by_library(memory, count, type);
+    const datatype::MessageAsBytes message(kernels::Direction::pack, memory, count, type, comm,
+                                           most_of<Count>);
+    if (!message) return by_library(memory, count, type);
+    return by_library(message.place(), static_cast<Count>(message.bytes()), MPI_BYTE);
+}
+
+// Word `typed` of a row of class twin: MPI_Send, MPI_Recv and their sisters.
+template <class Class>
+struct Typed : Class {
+    static constexpr unsigned needs = Class::needs | Need::typed_messages;
+
+    template <class Count>
+    [[gnu::always_inline]] static int serve(const void* buf, Count count, MPI_Datatype type,
+                                            int dest, int tag, MPI_Comm comm) noexcept {
+        return send_typed(buf, count, type, comm,
+                          [=](const void* from, Count number, MPI_Datatype of) noexcept {
+                              return Class::serve(from, number, of, dest, tag, comm);
+                          });
+    }
+    template <class Count>
+    [[gnu::always_inline]] static int serve(void* buf, Count count, MPI_Datatype type, int source,
+                                            int tag, MPI_Comm comm, MPI_Status* status) noexcept {
+        return receive_typed(
+            buf, count, type, comm, status,
+            [=](void* to, Count number, MPI_Datatype of, MPI_Status* filled) noexcept {
+                return Class::serve(to, number, of, source, tag, comm, filled);
+            });
+    }
+};
+
+// Of a hook that does the same by hand.
+template <class F, auto serve_by_hand>
+struct Typed<ForMessages<Hook<F, serve_by_hand>>> : ForMessages<Hook<F, serve_by_hand>> {
+    static constexpr unsigned needs =
+        ForMessages<Hook<F, serve_by_hand>>::needs | Need::typed_messages;
+};
+
+}  // namespace vecmpi::intercept
