@@ -125,7 +125,7 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
     if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || !offload::engine_runs()) return;
     const uint64_t ns = timed_since_ns != 0 ? monotonic_ns() - timed_since_ns : 0;
     if (const PlanInUse used(call.type); used.get() != nullptr) {
-        if (call.memory == nullptr)
+        if (call.memory == nullptr && !call.takes_bottom)
             takes_bottom(*used.get(), call).store(true, std::memory_order_relaxed);
         if (ns != 0)
             note_turn(used.get()->trial(PackedIn::call, call.direction, bytes), Packer::library, ns,

@@ -11,6 +11,8 @@
 #include <new>
 #include <utility>
 
+#include "offload/api.hpp"
+
 namespace vecmpi::datatype {
 
 namespace {
@@ -35,15 +37,24 @@ unsigned first_reader() noexcept {
     return mine;
 }
 
+constinit std::atomic<bool> has_one_caller{false};
+
+bool may_be_used_at_once() noexcept {
+    return !has_one_caller.load(std::memory_order_relaxed) || offload::session_was_opened();
+}
+
 // Null where all are taken.
 std::atomic<const HeldPlan*>* take_reader(const HeldPlan* held) noexcept {
     const unsigned first = first_reader();
     for (unsigned i = 0; i < number_of_readers; ++i) {
         std::atomic<const HeldPlan*>& uses = readers[(first + i) % number_of_readers].uses;
         const HeldPlan* nobody = nullptr;
-        if (uses.load(std::memory_order_relaxed) == nullptr &&
-            uses.compare_exchange_strong(nobody, held))
+        if (uses.load(std::memory_order_relaxed) != nullptr) continue;
+        if (!may_be_used_at_once()) {
+            uses.store(held, std::memory_order_relaxed);
             return &uses;
+        }
+        if (uses.compare_exchange_strong(nobody, held)) return &uses;
     }
     return nullptr;
 }
@@ -159,6 +170,8 @@ void empty(Place& place, Unused& unused) noexcept {
 }
 
 }  // namespace
+
+void expect_one_caller(bool one) noexcept { has_one_caller.store(one, std::memory_order_relaxed); }
 
 PlanInUse::PlanInUse(MPI_Datatype type) noexcept {
     const Place* const place = find(type);

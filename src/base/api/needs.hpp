@@ -14,7 +14,7 @@ struct Need {
     static constexpr unsigned error_handlers = 1u << 4;    // functions of the program
     static constexpr unsigned counting = 1u << 5;          // for the report, tools, a trace
     static constexpr unsigned sleepers = 1u << 7;  // blocked calls sleep: they say that they block
-    static constexpr unsigned message_plans = 1u << 6;  // some are to be made
+    static constexpr unsigned message_plans = 1u << 6;   // some are to be made
     static constexpr unsigned typed_messages = 1u << 8;  // may be sent and received as bytes
 };
 
