@@ -228,6 +228,14 @@ class RecordCopier {
     size_t number_of_shuffles_ = 0;
 };
 
+// Consecutive blocks of a table, sorted by classes of lengths: a loop over one class has no branch
+// on the length.
+struct LengthTile {
+    static constexpr size_t most_blocks = 256, classes = 7;
+    uint8_t order[most_blocks];  // blocks of the tile
+    uint16_t ends[classes];      // of each class, in `order`
+};
+
 // Many blocks at offsets of a table, all of one length or each of its own.
 class TableCopier {
   public:
@@ -243,14 +251,20 @@ class TableCopier {
     }
 
   private:
+    void make_tiles(const std::vector<Block>& blocks);
     size_t block_at(size_t first) const noexcept;
+    void copy_one_by_one(Direction direction, char* packed, char* memory, size_t block,
+                         size_t end) const noexcept;
+    void copy_by_tiles(Direction direction, char* packed, char* memory, size_t block,
+                       size_t end) const noexcept;
     size_t start_of(size_t block) const noexcept {
         return block_bytes_ != 0 ? block * block_bytes_ : static_cast<size_t>(starts_[block]);
     }
 
-    std::vector<int64_t> offsets_;  // where a block lies
-    std::vector<int64_t> starts_;   // where it stands in the stream, and its end; without
-    size_t block_bytes_ = 0;        // ... where all are this long
+    std::vector<int64_t> offsets_;   // where a block lies
+    std::vector<int64_t> starts_;    // where it stands in the stream, and its end; without
+    size_t block_bytes_ = 0;         // ... where all are this long
+    std::vector<LengthTile> tiles_;  // of blocks of different lengths, unless moved under masks
     size_t packed_bytes_ = 0;
     PackWay ways_[2] = {PackWay::block, PackWay::block};  // by direction
     Isa isa_;

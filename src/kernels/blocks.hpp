@@ -110,6 +110,12 @@ bool can_gather(size_t bytes, Isa isa) noexcept;
 void copy_short_blocks_avx512(Direction direction, char* packed, char* memory,
                               const int64_t* offsets, const int64_t* starts, size_t count) noexcept;
 
+// The tile of `count` blocks, at most LengthTile::most_blocks.
+LengthTile sorted_tile(const Block* blocks, size_t count) noexcept;
+// Its blocks: block i lies at offsets[i], and in the stream at starts[i] - starts[0].
+void copy_tile(Direction direction, const LengthTile& tile, char* packed, char* memory,
+               const int64_t* offsets, const int64_t* starts) noexcept;
+
 // `count` squares of elements, each transposed in registers. Row r of a square is a register at
 // from + r * from_stride; it becomes column r. The next square is a step further.
 struct Tiles {

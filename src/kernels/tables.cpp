@@ -62,6 +62,14 @@ Isa isa_of_masked_moves(const std::vector<Block>& blocks, const PackLimits& limi
     return are_used ? capped_isa(best_isa(), limits.isa) : Isa::scalar;
 }
 
+// ns one by one and by tiles: 512 bytes in 6 blocks 32 and 45, in 14 blocks 47 and 43; 32 KiB in
+// 210 blocks of 4 to 320 bytes 1470 and 1310, which is less than what the tiles cost beyond a
+// cache.
+bool gain_by_tiles(const std::vector<Block>& blocks, size_t bytes) noexcept {
+    constexpr size_t least_blocks = 16, most_mean_bytes = 128;
+    return blocks.size() >= least_blocks && bytes / blocks.size() <= most_mean_bytes;
+}
+
 }  // namespace
 TableCopier::TableCopier(const std::vector<int64_t>& offsets, size_t bytes,
                          const PackLimits& limits)
@@ -90,6 +98,14 @@ TableCopier::TableCopier(const std::vector<Block>& blocks, const PackLimits& lim
         packed_bytes_ += static_cast<size_t>(block.bytes);
     }
     starts_.push_back(static_cast<int64_t>(packed_bytes_));
+    if (isa_ != Isa::avx512 && limits.any_way && gain_by_tiles(blocks, packed_bytes_))
+        make_tiles(blocks);
+}
+
+void TableCopier::make_tiles(const std::vector<Block>& blocks) {
+    for (size_t i = 0; i < blocks.size(); i += LengthTile::most_blocks)
+        tiles_.push_back(
+            sorted_tile(&blocks[i], std::min(blocks.size() - i, LengthTile::most_blocks)));
 }
 
 // The block that byte `first` of the stream belongs to.
@@ -98,6 +114,33 @@ size_t TableCopier::block_at(size_t first) const noexcept {
     const auto after =
         std::upper_bound(starts_.begin(), starts_.end(), static_cast<int64_t>(first));
     return static_cast<size_t>(after - starts_.begin()) - 1;
+}
+
+void TableCopier::copy_one_by_one(Direction direction, char* packed, char* memory, size_t block,
+                                  size_t end) const noexcept {
+    const size_t first = start_of(block);
+    for (; block < end; ++block) {
+        const size_t at = start_of(block);
+        copy_block(direction, packed + (at - first), memory + offsets_[block],
+                   start_of(block + 1) - at);
+    }
+}
+
+// Tiles of which a call has only a part go block by block.
+void TableCopier::copy_by_tiles(Direction direction, char* packed, char* memory, size_t block,
+                                size_t end) const noexcept {
+    constexpr size_t most = LengthTile::most_blocks;
+    while (block < end) {
+        const size_t tile = block / most;
+        const size_t tile_end = std::min((tile + 1) * most, offsets_.size());
+        const size_t part_end = std::min(tile_end, end);
+        if (block == tile * most && part_end == tile_end)
+            copy_tile(direction, tiles_[tile], packed, memory, &offsets_[block], &starts_[block]);
+        else
+            copy_one_by_one(direction, packed, memory, block, part_end);
+        packed += start_of(part_end) - start_of(block);
+        block = part_end;
+    }
 }
 
 // 1. The rest of a block that an earlier call began. 2. Whole blocks. 3. The beginning of one.
@@ -121,12 +164,10 @@ void TableCopier::copy(Direction direction, char* packed, char* memory, size_t f
         by_bytes[block_bytes_](direction, packed, memory, offsets, count);
     } else if (block_bytes_ == 0 && isa_ == Isa::avx512) {
         copy_short_blocks_avx512(direction, packed, memory, offsets, starts_.data() + block, count);
+    } else if (!tiles_.empty()) {
+        copy_by_tiles(direction, packed, memory, block, last);
     } else {
-        for (size_t i = 0; i < count; ++i) {
-            const size_t at = start_of(block + i);
-            copy_block(direction, packed + (at - start_of(block)), memory + offsets[i],
-                       start_of(block + i + 1) - at);
-        }
+        copy_one_by_one(direction, packed, memory, block, last);
     }
     if (last == offsets_.size()) return;
     const size_t begun = end - start_of(last);  // 3

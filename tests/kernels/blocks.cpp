@@ -252,8 +252,9 @@ void check_tables(Checks& checks, Isa isa) {
         std::vector<Block> blocks;
         std::vector<int64_t> offsets;
         int64_t end = checks.draw(-40, 40);
-        for (int64_t left = checks.draw(1, 70); left > 0; --left) {
-            blocks.push_back({end, fixed != 0 ? fixed : checks.draw(1, 150)});
+        const bool is_long = i % 12 == 0;  // several tiles, of short blocks
+        for (int64_t left = checks.draw(1, is_long ? 700 : 70); left > 0; --left) {
+            blocks.push_back({end, fixed != 0 ? fixed : checks.draw(1, is_long ? 40 : 150)});
             end += blocks.back().bytes + checks.draw(0, 30);
         }
         if (checks.draw(0, 1) == 0) std::shuffle(blocks.begin(), blocks.end(), checks.random());
