@@ -212,6 +212,11 @@ class RecordCopier {
     void permute_parts(Direction direction, char* packed, char* memory,
                        size_t records) const noexcept;
     void shuffle(char* packed, char* memory, size_t records) const noexcept;
+    bool goes_by_blocks(Direction direction, size_t records) const noexcept {
+        return way(direction) != PackWay::permute || records < least_shuffled_;
+    }
+    void copy_rows_of_blocks(Direction direction, char* packed, char* memory, size_t records,
+                             size_t rows, int64_t row_stride) const noexcept;
     bool rows_may_be_read_over(size_t records, int64_t row_stride) const noexcept;
     void permute_whole(Direction direction, char* packed, char* memory,
                        size_t records) const noexcept;
@@ -226,6 +231,7 @@ class RecordCopier {
     size_t number_of_permutations_ = 0;
     std::unique_ptr<Shuffle[], TablesDeleter> shuffles_;  // where there are none
     size_t number_of_shuffles_ = 0;
+    size_t least_shuffled_ = 0;  // records; fewer go block by block
 };
 
 // Consecutive blocks of a table, sorted by classes of lengths: a loop over one class has no branch
