@@ -83,7 +83,7 @@ bool is_list(const TypeMap& map) {
 // The blocks of all parts, where a list is as good as any other form: all parts are short, or they
 // are many and short on average. Else nothing.
 std::vector<kernels::Block> listed(const std::vector<TypeMap>& parts) {
-    constexpr size_t many = 16;
+    constexpr size_t many = 16, least_places = 32;
     bool are_short = true;
     size_t most = std::min(most_flat, most_listed * parts.size()), places = 0;
     for (const TypeMap& part : parts) {
@@ -94,7 +94,7 @@ std::vector<kernels::Block> listed(const std::vector<TypeMap>& parts) {
             are_short = are_short && !blocks_of(part, most_listed).empty();
     }
     // Long lists, each of blocks of one length, are faster by themselves.
-    if (places > most_listed * parts.size()) return {};
+    if (places > least_places * parts.size()) return {};
     std::vector<kernels::Block> blocks;
     most = std::min(most, most_in_plan);
     if (!are_short && parts.size() < many) return blocks;
