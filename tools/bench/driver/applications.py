@@ -41,7 +41,7 @@ BY_HAND_LIMIT = 1.1
 OPTIONS = [
     Option(
         "--layouts",
-        f"out of {','.join(LAYOUTS)} (default all)",
+        f"out of {', '.join(LAYOUTS)} (default all)",
         values.choices(*LAYOUTS),
         ",".join(LAYOUTS),
     ),
