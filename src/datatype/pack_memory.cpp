@@ -11,12 +11,12 @@ namespace {
 
 constinit std::atomic<size_t> taken{0};
 
-}  // namespace
-
 size_t most_pack_memory() noexcept {
     constexpr size_t by_default = size_t{64} << 20;
     return settings().pack_memory != 0 ? settings().pack_memory : by_default;
 }
+
+}  // namespace
 
 bool take_pack_memory(size_t bytes) noexcept {
     const size_t most = most_pack_memory();
@@ -29,7 +29,5 @@ bool take_pack_memory(size_t bytes) noexcept {
 void give_back_pack_memory(size_t bytes) noexcept {
     taken.fetch_sub(bytes, std::memory_order_relaxed);
 }
-
-size_t pack_memory_taken() noexcept { return taken.load(std::memory_order_relaxed); }
 
 }  // namespace vecmpi::datatype

@@ -7,10 +7,8 @@
 
 namespace vecmpi::datatype {
 
-size_t most_pack_memory() noexcept;
 // False: so much is not left.
 bool take_pack_memory(size_t bytes) noexcept;
 void give_back_pack_memory(size_t bytes) noexcept;
-size_t pack_memory_taken() noexcept;
 
 }  // namespace vecmpi::datatype

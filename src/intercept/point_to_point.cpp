@@ -57,10 +57,10 @@ int with_typed_sides(Exchange exchange_all, const void* sendbuf, Count sendcount
                      MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, Count recvcount,
                      MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
                      MPI_Status* status) noexcept {
-    return send_typed(sendbuf, sendcount, sendtype, comm,
+    return send_typed(sendbuf, sendcount, sendtype, dest, comm,
                       [=](const void* from, Count sent, MPI_Datatype sent_type) noexcept {
                           return receive_typed(
-                              recvbuf, recvcount, recvtype, comm, status,
+                              recvbuf, recvcount, recvtype, source, comm, status,
                               [=](void* to, Count received, MPI_Datatype received_type,
                                   MPI_Status* filled) noexcept {
                                   return exchange_all(from, sent, sent_type, dest, sendtag, to,

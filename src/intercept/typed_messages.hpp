@@ -19,12 +19,14 @@ inline MPI_Count bytes_received(const MPI_Status& status) noexcept {
     return bytes;
 }
 
+// What goes to no one or comes from no one is the library's: there may be no memory behind it.
+
 // The receiving side of a blocking call. by_library(memory, count, type, status) makes it.
 template <class Count, class ByLibrary>
 [[gnu::always_inline]] inline int receive_typed(void* memory, Count count, MPI_Datatype type,
-                                                MPI_Comm comm, MPI_Status* status,
+                                                int source, MPI_Comm comm, MPI_Status* status,
                                                 ByLibrary by_library) noexcept {
-    if (library::is_builtin_type(type)) [[likely]]
+    if (library::is_builtin_type(type) || source == MPI_PROC_NULL) [[likely]]
         return by_library(memory, count, type, status);
     datatype::MessageAsBytes message(kernels::Direction::unpack, memory, count, type, comm,
                                      most_of<Count>);
@@ -44,8 +46,9 @@ template <class Count, class ByLibrary>
 // The sending side: by_library(memory, count, type).
 template <class Count, class ByLibrary>
 [[gnu::always_inline]] inline int send_typed(const void* memory, Count count, MPI_Datatype type,
-                                             MPI_Comm comm, ByLibrary by_library) noexcept {
-    if (library::is_builtin_type(type)) [[likely]]
+                                             int dest, MPI_Comm comm,
+                                             ByLibrary by_library) noexcept {
+    if (library::is_builtin_type(type) || dest == MPI_PROC_NULL) [[likely]]
         return by_library(memory, count, type);
     const datatype::MessageAsBytes message(kernels::Direction::pack, memory, count, type, comm,
                                            most_of<Count>);
@@ -61,7 +64,7 @@ struct Typed : Class {
     template <class Count>
     [[gnu::always_inline]] static int serve(const void* buf, Count count, MPI_Datatype type,
                                             int dest, int tag, MPI_Comm comm) noexcept {
-        return send_typed(buf, count, type, comm,
+        return send_typed(buf, count, type, dest, comm,
                           [=](const void* from, Count number, MPI_Datatype of) noexcept {
                               return Class::serve(from, number, of, dest, tag, comm);
                           });
@@ -70,7 +73,7 @@ struct Typed : Class {
     [[gnu::always_inline]] static int serve(void* buf, Count count, MPI_Datatype type, int source,
                                             int tag, MPI_Comm comm, MPI_Status* status) noexcept {
         return receive_typed(
-            buf, count, type, comm, status,
+            buf, count, type, source, comm, status,
             [=](void* to, Count number, MPI_Datatype of, MPI_Status* filled) noexcept {
                 return Class::serve(to, number, of, source, tag, comm, filled);
             });
