@@ -293,8 +293,6 @@ int64_t value_bytes(const TypeTree& tree) noexcept {
         case MPI_SHORT_INT:
         case MPI_LONG_DOUBLE_INT:
             return 0;
-        case MPI_FLOAT_INT:
-            return sizeof(float);
         default:
             break;
     }

@@ -33,7 +33,8 @@ constexpr size_t most_map_bytes = size_t{8} << 20;
 // Asks the library. `room`: entries that the description may have.
 Described describe(MPI_Datatype type, TypeTree& tree, size_t room = most_described);
 
-// Pure. The size of the type's predefined values, if all have one size. Else 0.
+// Pure. The size of the type's predefined values, if all have one size. Else 0. A float and an int
+// are one value of 8 bytes to the library.
 int64_t value_bytes(const TypeTree& tree) noexcept;
 
 // 128 bits, so that no two types of a program have one.

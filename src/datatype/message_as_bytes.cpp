@@ -38,7 +38,7 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
       comm_(comm),
       used_(type) {
     const KeptPlan* const kept = used_.get();
-    if (kept == nullptr && (ucx_packs() || !is_counted(type))) return;
+    if (kept == nullptr && (ucx_packs() || !is_counted_and_committed(type))) return;
     if (count <= 0 || offload::is_reentrant() || settings().pack == PackMode::off) return;
     const MPI_Count size = kept != nullptr ? kept->plan.bytes() : offload::size_of(type);
     if (__builtin_mul_overflow(size, count, &bytes_) || bytes_ > most_bytes) bytes_ = 0;
@@ -96,7 +96,8 @@ void MessageAsBytes::unpack(MPI_Count received) noexcept {
 }
 
 void MessageAsBytes::note_received_by_library() noexcept {
-    if (bytes_ == 0 || used_.get() != nullptr || ucx_packs() || !is_counted(type_) || !take_place())
+    if (bytes_ == 0 || used_.get() != nullptr || ucx_packs() || !is_counted_and_committed(type_) ||
+        !take_place())
         return;
     PackedBuffer(memory_, count_, type_, comm_).pack_to(place_);
 }

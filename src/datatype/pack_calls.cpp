@@ -158,9 +158,6 @@ void forget_plan(MPI_Datatype type) noexcept {
 
 void meet_type(MPI_Datatype type, uint64_t ucx_type) noexcept {
     if (library::is_builtin_type(type)) return;
-    if (!library::has_trait(library::Trait::message_types) && is_served(type) &&
-        offload::engine_runs())
-        set_need(Need::typed_messages, true);  // messages show what the library's packing takes
     PlanReference known;
     if (is_served(type)) {
         try {
@@ -173,6 +170,11 @@ void meet_type(MPI_Datatype type, uint64_t ucx_type) noexcept {
         return plan != nullptr && plan != known.get();
     };
     if (is_another(PlanInUse(type).get())) drop_place(type);
+    if (!library::has_trait(library::Trait::message_types) && is_served(type) &&
+        offload::engine_runs()) {  // messages show what the library's packing takes
+        note_committed(type);
+        set_need(Need::typed_messages, true);
+    }
     if (known == nullptr) return;
     if (ucx_type != 0) message_types().give_plan(ucx_type, known);
     give_plan(type, std::move(known));

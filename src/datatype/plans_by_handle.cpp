@@ -189,6 +189,14 @@ bool is_counted(MPI_Datatype type) noexcept {
     return place == nullptr || (place->word.load(std::memory_order_relaxed) & settled_bit) == 0;
 }
 
+void note_committed(MPI_Datatype type) noexcept {
+    if (find(type) == nullptr) claim(type);
+}
+
+bool is_counted_and_committed(MPI_Datatype type) noexcept {
+    return find(type) != nullptr && is_counted(type);
+}
+
 uint64_t tally_library_time(MPI_Datatype type, uint64_t ns, uint64_t worth_ns) noexcept {
     Place* place = find(type);
     if (place == nullptr) place = claim(type);

@@ -24,6 +24,10 @@ struct HeldPlan {
 
 // False where there is a verdict: then nothing is counted.
 bool is_counted(MPI_Datatype type) noexcept;
+// The program has committed the type: until its handle goes it may be asked about. There is no
+// verdict. (Where the set is full, it may be forgotten.)
+void note_committed(MPI_Datatype type) noexcept;
+bool is_counted_and_committed(MPI_Datatype type) noexcept;
 // Adds `ns` that the library has spent on the type. Returns the sum to one caller, once it is at
 // least `worth_ns`: that one decides, and must call settle() or put_off(). Returns 0 to all others.
 uint64_t tally_library_time(MPI_Datatype type, uint64_t ns, uint64_t worth_ns) noexcept;
