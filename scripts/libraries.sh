@@ -25,7 +25,7 @@ build=$here/build library=''
 out=$here/build/libraries
 cache=${VECMPI_CACHE:-$HOME/.cache/vecmpi}/libraries
 subset=p2p_random,many_requests,error_handlers,collectives:mixed,small_collectives:random,node_collectives:random
-subset+=,packing:errors,callbacks,rma,later
+subset+=,packing:errors,random_types,callbacks,rma,later
 
 usage() {
     cat <<'TEXT'

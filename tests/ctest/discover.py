@@ -109,10 +109,10 @@ def battery_tests():
         for mode in modes_of(case.name):
             yield Test(
                 f"mpi: {case.name}, {mode}",
-                battery_command("--case", case.name, "--modes", mode),
+                battery_command("--case", case.name, "--modes", mode, "--loop", str(case.loop)),
                 ("mpi", *AREAS[case.program]),
-                "rotating",
-                600,
+                "rotating" if case.loop == 1 else "long",
+                600 * case.loop,
             )
     for case in distinct(case for case in CASES if case.program == "collectives"):
         for mode in MANY_RANKS_MODES:

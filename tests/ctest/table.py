@@ -208,6 +208,7 @@ LIBRARY_CASES = (
     "small_collectives:random",
     "node_collectives:random",
     "packing:errors",
+    "random_types",
     "callbacks",
     "rma",
     "later",

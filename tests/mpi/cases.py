@@ -20,6 +20,8 @@ class Case:
     counts_at_home: tuple = ()  # the same with the library that the battery is built for; others have ways of their own
     counted: tuple = ("off", "on")  # the modes in which it must
     counted_from: int = 1  # and the least number of ranks
+    more: tuple = ()  # arguments of the program besides
+    loop: int = 1  # more than once: with the next seeds, and only in a whole run (scripts/check.sh --all)
 
     @property
     def name(self):
@@ -75,6 +77,8 @@ CASES = [
     Case("derived_probes", ranks=(2, 3, 4, 5), counts_at_home=("plan_messages",)),
     Case("derived_truncation", ranks=(1,)),
     Case("derived_truncation", ranks=(2, 3, 4, 5), counts_at_home=("plan_messages",)),
+    Case("random_types", ranks=(2, 3, 4, 5), schedules=True, counts=PACKED, counts_at_home=("plan_messages",)),
+    Case("random_types", "10000", ranks=(2,), loop=10),
     Case("packed_collectives", ranks=(2, 3, 4, 5), schedules=True, counts=("plan_buffers",),
          counted=("off", "on", "segments", "ring", "halving-on")),
     Case("packed_collectives", "threads", ranks=(2,), schedules=True),
@@ -181,6 +185,7 @@ AREAS = {
     "comm_order": COLLECTIVES, "derived_types": ("datatype", *COLLECTIVES),
     "derived_collectives": ("datatype", *COLLECTIVES), "derived_probes": ("datatype",),
     "derived_truncation": ("datatype",), "packed_collectives": ("datatype", *COLLECTIVES), "packing": ("datatype",),
+    "random_types": ("datatype", *COLLECTIVES),
     "progress": ("offload", "pipeline"), "schedules": ("pipeline",), "small_collectives": NODE,
     "node_collectives": NODE, "node_blocks": NODE, "node_neighbours": NODE, "late_roots": NODE,
     "left_calls": ("intercept", "node"),

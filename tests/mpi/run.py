@@ -220,7 +220,7 @@ def run(options, case, ranks, seed, preloads, settings):
     program = (options.build_dir / "bin" / case.program).resolve()
     preload = ":".join(str(library.resolve()) for library in preloads)
     command = [options.mpirun, "-n", str(ranks), "-genv", "LD_PRELOAD", preload,
-               str(program), *([case.argument] if case.argument else []), "--seed", str(seed)]
+               str(program), *([case.argument] if case.argument else []), *case.more, "--seed", str(seed)]
     process = subprocess.Popen(
         command, env=clean_environment() | settings, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
