@@ -8,6 +8,7 @@
 #include "base/api/cancellation.hpp"
 #include "base/api/counters.hpp"
 #include "base/api/crowded_cpu.hpp"
+#include "base/api/datatype_rows.hpp"
 #include "base/api/door.hpp"
 #include "base/api/fences.hpp"
 #include "base/api/float_environment.hpp"

@@ -148,6 +148,7 @@ void empty_report() noexcept {
     counting_since.store(ticks(), std::memory_order_relaxed);
     for (std::atomic<uint64_t>& value : values)
         if (value.load(std::memory_order_relaxed) != 0) value.store(0, std::memory_order_relaxed);
+    empty_datatype_rows();
 }
 
 void count_for_tools(bool on) noexcept {

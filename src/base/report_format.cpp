@@ -134,6 +134,102 @@ void append_counters(std::string& text, const std::vector<uint64_t>& totals, Cou
     }
 }
 
+// ---- derived datatypes --------------------------------------------------------------------------
+
+uint64_t times_of(const DatatypeUse& use) noexcept { return use.by_plan + times_by_library(use); }
+
+// Those that were used, most bytes first.
+std::vector<DatatypeUse> datatype_rows(const ReportNumbers& numbers) {
+    std::vector<DatatypeUse> rows;
+    for (const DatatypeUse& use : numbers.datatypes)
+        if (times_of(use) != 0) rows.push_back(use);
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const DatatypeUse& a, const DatatypeUse& b) { return a.bytes > b.bytes; });
+    return rows;
+}
+
+// The reasons why the library moved them, the most frequent first.
+std::vector<WhyLibrary> reasons_of(const DatatypeUse& use) {
+    std::vector<WhyLibrary> reasons;
+    for (size_t why = 0; why < number_of_reasons; ++why)
+        if (use.by_library[why] != 0) reasons.push_back(static_cast<WhyLibrary>(why));
+    const auto times = [&](WhyLibrary why) { return use.by_library[static_cast<size_t>(why)]; };
+    std::stable_sort(reasons.begin(), reasons.end(),
+                     [&](WhyLibrary a, WhyLibrary b) { return times(a) > times(b); });
+    return reasons;
+}
+
+void append_datatype(std::string& text, const DatatypeUse& use) {
+    constexpr size_t most_reasons = 3;
+    append(text, "  %10llu  %10s  %10llu  %10llu  %s\n",
+           static_cast<unsigned long long>(times_of(use)), format_bytes(use.bytes).c_str(),
+           static_cast<unsigned long long>(use.by_plan),
+           static_cast<unsigned long long>(times_by_library(use)), use.made_as);
+    std::vector<WhyLibrary> reasons = reasons_of(use);
+    if (reasons.empty()) return;
+    reasons.resize(std::min(reasons.size(), most_reasons));
+    const char* separator = "              by the library: ";
+    for (const WhyLibrary why : reasons) {
+        append(text, "%s%llu %s", separator,
+               static_cast<unsigned long long>(use.by_library[static_cast<size_t>(why)]),
+               text_of(why).text);
+        separator = "; ";
+    }
+    text += "\n";
+}
+
+void append_datatypes(std::string& text, const std::vector<DatatypeUse>& rows) {
+    constexpr size_t most_shown = 10;
+    if (rows.empty()) return;
+    text += "derived datatypes, sums of all ranks, most bytes first\n";
+    append(text, "  %10s  %10s  %10s  %10s  %s\n", "times", "bytes", "by plan", "by library",
+           "made as");
+    DatatypeUse rest{};
+    for (size_t i = 0; i < rows.size(); ++i) {
+        if (i < most_shown) {
+            append_datatype(text, rows[i]);
+            continue;
+        }
+        rest.bytes += rows[i].bytes;
+        rest.by_plan += rows[i].by_plan;
+        rest.by_library[0] += times_by_library(rows[i]);
+    }
+    if (rows.size() <= most_shown) return;
+    append(text, "  %10llu  %10s  %10llu  %10llu  and %zu more; VECMPI_REPORT=json:FILE has all\n",
+           static_cast<unsigned long long>(times_of(rest)), format_bytes(rest.bytes).c_str(),
+           static_cast<unsigned long long>(rest.by_plan),
+           static_cast<unsigned long long>(rest.by_library[0]), rows.size() - most_shown);
+}
+
+std::string json_reasons(const DatatypeUse& use) {
+    std::string text = "{";
+    const char* separator = "";
+    for (const WhyLibrary why : reasons_of(use)) {
+        text += separator + quote_json(text_of(why).name) + ": " +
+                std::to_string(use.by_library[static_cast<size_t>(why)]);
+        separator = ", ";
+    }
+    return text + "}";
+}
+
+void append_json_datatypes(std::string& text, const std::vector<DatatypeUse>& rows) {
+    text += "  \"datatypes\": [";
+    const char* separator = "\n";
+    for (const DatatypeUse& use : rows) {
+        text += separator;
+        text += "    {\"made_as\": " + quote_json(use.made_as) +
+                ", \"times\": " + std::to_string(times_of(use)) +
+                ", \"bytes\": " + std::to_string(use.bytes) +
+                ", \"by_plan\": " + std::to_string(use.by_plan) +
+                ", \"by_library\": " + std::to_string(times_by_library(use)) +
+                ", \"why_library\": " + json_reasons(use) + "}";
+        separator = ",\n";
+    }
+    text += rows.empty() ? "],\n" : "\n  ],\n";
+}
+
+// ---- JSON ---------------------------------------------------------------------------------------
+
 void append_json_calls(std::string& text, const std::vector<CallRow>& rows) {
     text += "  \"calls\": [";
     const char* separator = "\n";
@@ -187,6 +283,7 @@ std::string format_summary(const ReportFacts& facts, const ReportNumbers& number
     std::vector<CallRow> rows = call_rows(facts, numbers);
     text += rows.empty() ? "no calls counted\n" : "calls, sums of all ranks, longest first\n";
     if (!rows.empty()) append_calls(text, rows, value_at(numbers.totals, run_time_index));
+    append_datatypes(text, datatype_rows(numbers));
     append_counters(text, numbers.totals, CounterKind::event, "events");
     append_counters(text, numbers.totals, CounterKind::decline, "declined, with the reason");
     return text;
@@ -207,6 +304,7 @@ std::string format_json(const ReportFacts& facts, const ReportNumbers& numbers) 
     append_json_time(text, numbers);
     text += ",\n";
     append_json_calls(text, call_rows(facts, numbers));
+    append_json_datatypes(text, datatype_rows(numbers));
     append_json_counters(text, numbers.totals, CounterKind::event, "events");
     text += ",\n";
     append_json_counters(text, numbers.totals, CounterKind::decline, "declines");

@@ -241,10 +241,12 @@ class MessageAsBytes {
     // may show what its packing takes.
     void unpack(MPI_Count received) noexcept;
     void note_received_by_library() noexcept;
+    void note_sent_by_library() const noexcept;  // for the report
 
   private:
     static constexpr MPI_Count near_bytes = 8 << 10;
 
+    void count_left() const noexcept;
     bool is_chosen() const noexcept;
     bool take_place() noexcept;
 
@@ -264,11 +266,17 @@ class MessageAsBytes {
 
 // Before a handle is given back to the library, and after it has given out a new one.
 void forget_plan(MPI_Datatype type) noexcept;
+// After MPI_Type_dup: for the report.
+void meet_copy(MPI_Datatype type) noexcept;
 // After MPI_Type_commit, be it the first of this handle or not. A type that was made before, under
 // whatever handle, gets its plan at once; the plan of another type is forgotten. ucx_type: as the
 // library has just shown it to UCX, or 0.
 void meet_type(MPI_Datatype type, uint64_t ucx_type) noexcept;
 // After MPI_Finalize.
 void forget_plans() noexcept;
+
+// In MPI_Init: there is a report. Then types are described when they are committed, and what moves
+// them is counted in the rows of base/api/datatype_rows.hpp. forget_plans() ends that.
+void report_types(bool on) noexcept;
 
 }  // namespace vecmpi::datatype

@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "type_map.hpp"
@@ -22,6 +23,7 @@ struct TypeTree {
     std::vector<int64_t> addresses;
     std::vector<int64_t> counts;  // of a type made by a large-count function
     std::vector<TypeTree> types;  // that it is made of
+    size_t unread = 0;            // numbers of a description that had no room
 };
 
 enum class Described : uint8_t { fully, too_large, unknown };
@@ -44,6 +46,11 @@ struct TypeDigest {
 };
 // Pure. Types with one type map may have different digests, if they were made differently.
 TypeDigest digest_of(const TypeTree& tree) noexcept;
+
+// Pure. How it was made, in at most longest_made_as letters: "vector(1000, 1, 2) of MPI_DOUBLE". A
+// type that was described in part has a text too. name_of: of a predefined type.
+using NameOfType = std::string (*)(const TypeTree& named);
+std::string made_as(const TypeTree& tree, NameOfType name_of);
 
 // Pure. Nothing where a combiner is unknown, or a type has long doubles within it, or the type map
 // would take more than most_map_bytes; the last is `how` too_large.

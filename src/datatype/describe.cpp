@@ -94,7 +94,10 @@ Described describe(MPI_Datatype type, TypeTree& tree, size_t& room, int depth) {
                                              envelope.counts + envelope.types) +
                          1;
     if (depth == deepest) return Described::unknown;
-    if (entries > room) return Described::too_large;
+    if (entries > room) {
+        tree.unread = entries - 1 - static_cast<size_t>(envelope.types);
+        return Described::too_large;
+    }
     room -= entries;
     return describe_contents(type, envelope, tree, room, depth);
 }

@@ -8,6 +8,7 @@
 #include "pack_memory.hpp"
 #include "plan_making.hpp"
 #include "plans_by_handle.hpp"
+#include "type_rows.hpp"
 
 namespace vecmpi::datatype {
 
@@ -48,6 +49,7 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
     if (ucx_packs()) {
         kept->plan.copy_all(direction, place_, memory_, count);
         vecmpi::count(Counter::plan_messages);
+        count_by_plan(row_of(type), static_cast<uint64_t>(bytes_));
     } else if (PackedBuffer(memory, count, type, comm).pack_to(place_) != MPI_SUCCESS) {
         place_ = nullptr;
     }
@@ -75,6 +77,22 @@ bool MessageAsBytes::is_chosen() const noexcept {
            has_won(kept->trial(PackedIn::message, direction_, bytes_), Packer::plan);
 }
 
+// In the report, a message that the library has moved by its type. Where UCX packs it was counted
+// there.
+void MessageAsBytes::count_left() const noexcept {
+    const RowNumber row = row_of(type_);
+    if (row == no_row || count_ <= 0 || ucx_packs() || settings().pack == PackMode::off) return;
+    const MPI_Count bytes = count_ * offload::size_of(type_);
+    if (bytes <= 0) return;
+    const KeptPlan* const kept = used_.get();
+    WhyLibrary why = is_counted(type_) ? WhyLibrary::too_little : verdict_of(type_);
+    if (kept != nullptr) {
+        const Trial& trial = kept->trial(PackedIn::call, direction_, bytes);
+        why = has_won(trial, Packer::library) ? WhyLibrary::slower : WhyLibrary::not_served;
+    }
+    count_by_library(row, static_cast<uint64_t>(bytes), why);
+}
+
 bool MessageAsBytes::take_place() noexcept {
     if (bytes_ <= near_bytes) {
         place_ = near_;
@@ -89,16 +107,20 @@ bool MessageAsBytes::take_place() noexcept {
 
 void MessageAsBytes::unpack(MPI_Count received) noexcept {
     count(Counter::plan_messages);
-    if (received == bytes_ && !ucx_packs())
+    if (received == bytes_ && !ucx_packs()) {
         PackedBuffer(memory_, count_, type_, comm_).unpack_from(place_);
-    else
-        used_.get()->plan.copy(direction_, place_, memory_, count_, 0, std::min(received, bytes_));
+        return;
+    }
+    used_.get()->plan.copy(direction_, place_, memory_, count_, 0, std::min(received, bytes_));
+    count_by_plan(row_of(type_), static_cast<uint64_t>(bytes_));
 }
+
+void MessageAsBytes::note_sent_by_library() const noexcept { count_left(); }
 
 void MessageAsBytes::note_received_by_library() noexcept {
     if (bytes_ == 0 || used_.get() != nullptr || ucx_packs() || !is_counted_and_committed(type_) ||
         !take_place())
-        return;
+        return count_left();
     PackedBuffer(memory_, count_, type_, comm_).pack_to(place_);
 }
 

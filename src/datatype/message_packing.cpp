@@ -167,6 +167,39 @@ void note_time(const Message& message) noexcept {
         award(*message.trial, Packer::plan);
 }
 
+// ---- for the report ----------------------------------------------------------------------------
+
+// Why the library alone moves a message.
+WhyLibrary why_library_alone(const MessageType& type, kernels::Direction direction, MPI_Count count,
+                             MPI_Count bytes) noexcept {
+    const Stage stage = type.stage.load(std::memory_order_acquire);
+    if (stage == Stage::library) return type.why.load(std::memory_order_relaxed);
+    if (stage != Stage::has_plan) return WhyLibrary::too_little;
+    const KeptPlan& kept = *type.plan;
+    if (!may_serve(kept, direction, count))
+        return direction == kernels::Direction::pack ? WhyLibrary::pieces : WhyLibrary::overlap;
+    if (kept.proof.load(std::memory_order_relaxed) == KeptPlan::Proof::refuted)
+        return WhyLibrary::differs;
+    return has_won(kept.trial(PackedIn::message, direction, bytes), Packer::library)
+               ? WhyLibrary::slower
+               : WhyLibrary::not_served;
+}
+
+// A message of a type that has a row. Null: the library alone moves it.
+void count_in_row(const MessageType& type, const Message* message, kernels::Direction direction,
+                  size_t count, void* library_state) noexcept {
+    if (count == 0) return;
+    const auto bytes = static_cast<MPI_Count>(message_types().library().packed_size(library_state));
+    const auto counted = static_cast<uint64_t>(bytes);
+    if (message == nullptr)
+        return count_by_library(
+            type.row, counted,
+            why_library_alone(type, direction, static_cast<MPI_Count>(count), bytes));
+    if (message->mover == Mover::plan) return count_by_plan(type.row, counted);
+    const bool has_plan = message->trial != nullptr || message->mover == Mover::compared;
+    count_by_library(type.row, counted, has_plan ? WhyLibrary::trial : WhyLibrary::too_little);
+}
+
 // ---- what UCX calls ----------------------------------------------------------------------------
 
 void* start(void* context, kernels::Direction direction, void* memory, size_t count) noexcept {
@@ -177,6 +210,8 @@ void* start(void* context, kernels::Direction direction, void* memory, size_t co
                             : library.start_unpack(type.context, memory, count);
     if (state == nullptr) return nullptr;
     Message* const message = begin_message(type, direction, memory, count, state);
+    if (type.row != no_row) [[unlikely]]
+        count_in_row(type, message, direction, count, state);
     return message != nullptr ? state_of(message) : state;
 }
 

@@ -105,6 +105,11 @@ void MessageTypes::give_handle(uint64_t ucx_type, MPI_Datatype handle) noexcept 
     }
 }
 
+void MessageTypes::give_row(uint64_t ucx_type, RowNumber row) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (MessageType* const type = find(by_ucx_type_, ucx_type)) type->row = row;
+}
+
 void MessageTypes::give_plan(uint64_t ucx_type, const PlanReference& plan) noexcept {
     const std::lock_guard lock(mutex_);
     MessageType* const type = find(by_ucx_type_, ucx_type);
@@ -133,7 +138,8 @@ void MessageTypes::forget_handle(MPI_Datatype handle) noexcept {
 // With the lock.
 void MessageTypes::stop_wanting(MessageType& type) noexcept {
     if (type.stage.load(std::memory_order_relaxed) != Stage::wanted) return;
-    type.stage.store(Stage::library, std::memory_order_relaxed);
+    type.why.store(WhyLibrary::given_back, std::memory_order_relaxed);
+    type.stage.store(Stage::library, std::memory_order_release);
     if (std::erase(wanted_, &type) != 0) note_wanted();
 }
 
@@ -146,7 +152,8 @@ void MessageTypes::note_wanted() noexcept {
 void MessageTypes::want_plan(MessageType& type) noexcept {
     const std::lock_guard lock(mutex_);
     if (type.stage.load(std::memory_order_relaxed) != Stage::counting) return;
-    type.stage.store(Stage::library, std::memory_order_relaxed);
+    type.why.store(WhyLibrary::given_back, std::memory_order_relaxed);
+    type.stage.store(Stage::library, std::memory_order_release);
     if (type.handle == MPI_DATATYPE_NULL) return;
     try {
         wanted_.push_back(&type);
@@ -176,6 +183,7 @@ void MessageTypes::end_making(MessageType* type, std::optional<MadePlan> made) n
     {
         const std::lock_guard lock(mutex_);
         if (is_final) type->plan = std::move(made->plan);
+        if (is_final) type->why.store(why_library(made->why), std::memory_order_relaxed);
         if (!is_final) {  // once it is worth twice as much
             type->worth_ns.store(2 * type->spent_ns.load(std::memory_order_relaxed),
                                  std::memory_order_relaxed);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plan_making.hpp"
+#include "type_rows.hpp"
 
 namespace vecmpi::datatype {
 
@@ -46,8 +47,10 @@ struct MessageType {
     void* const context;  // the library's
     std::atomic<Stage> stage{Stage::counting};
     std::atomic<uint64_t> spent_ns{0}, worth_ns;
-    LibraryRate rates[2];  // by direction
-    PlanReference plan;    // written before the stage that names it
+    LibraryRate rates[2];                                 // by direction
+    PlanReference plan;                                   // written before the stage that names it
+    std::atomic<WhyLibrary> why{WhyLibrary::not_served};  // of stage library: written before it
+    RowNumber row = no_row;  // of the report: written before the program knows the type
 
     // Under the lock of MessageTypes.
     uint64_t ucx_type = 0;
@@ -63,6 +66,7 @@ class MessageTypes {
                               uint64_t* ucx_type) noexcept;
     void destroy(library::UcxDestroy destroy, uint64_t ucx_type) noexcept;
     void give_handle(uint64_t ucx_type, MPI_Datatype handle) noexcept;
+    void give_row(uint64_t ucx_type, RowNumber row) noexcept;
     // Of a type that has had no message yet.
     void give_plan(uint64_t ucx_type, const PlanReference& plan) noexcept;
     // No plan is made of this handle any more; waits for one that is being made.

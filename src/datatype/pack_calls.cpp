@@ -81,7 +81,33 @@ Verdict decide(const PackCall& call, MPI_Count bytes, uint64_t spent_ns) {
         kept.reset();
     }
     count(kept ? Counter::plans : why);
+    if (!kept) note_verdict(call.type, why_library(why));
     return std::move(kept);
+}
+
+// For the report: why the library has served a call.
+WhyLibrary why_library_served(const PackCall& call, const KeptPlan* kept,
+                              MPI_Count bytes) noexcept {
+    if (kept == nullptr)
+        return is_counted(call.type) ? WhyLibrary::too_little : verdict_of(call.type);
+    if (!is_in_order(call, bytes) || !may_begin_there(*kept, call)) return WhyLibrary::not_served;
+    if (may_overlap(call, kept->plan)) return WhyLibrary::overlap;
+    return has_won(kept->trial(PackedIn::call, call.direction, bytes), Packer::library)
+               ? WhyLibrary::slower
+               : WhyLibrary::trial;
+}
+
+void count_served(const PackCall& call, const KeptPlan* kept, MPI_Count bytes) noexcept {
+    if (const RowNumber row = row_of(call.type); row != no_row) [[unlikely]]
+        count_by_library(row, static_cast<uint64_t>(bytes), why_library_served(call, kept, bytes));
+}
+
+void note_turn_of_library(const PackCall& call, const KeptPlan& kept, MPI_Count bytes,
+                          uint64_t ns) noexcept {
+    if (call.memory == nullptr && !call.takes_bottom)
+        takes_bottom(kept, call).store(true, std::memory_order_relaxed);
+    if (ns != 0)
+        note_turn(kept.trial(PackedIn::call, call.direction, bytes), Packer::library, ns, bytes);
 }
 
 }  // namespace
@@ -116,6 +142,7 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns
         note_turn(trial, Packer::plan, monotonic_ns() - *timed_since_ns, bytes,
                   kept->memory_of_turn());
     *end = call.position + bytes;
+    count_by_plan(row_of(call.type), static_cast<uint64_t>(bytes));
     return true;
 }
 
@@ -124,13 +151,10 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
     const MPI_Count bytes = end - call.position;
     if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || !offload::engine_runs()) return;
     const uint64_t ns = timed_since_ns != 0 ? monotonic_ns() - timed_since_ns : 0;
-    if (const PlanInUse used(call.type); used.get() != nullptr) {
-        if (call.memory == nullptr && !call.takes_bottom)
-            takes_bottom(*used.get(), call).store(true, std::memory_order_relaxed);
-        if (ns != 0)
-            note_turn(used.get()->trial(PackedIn::call, call.direction, bytes), Packer::library, ns,
-                      bytes);
-        return;
+    {
+        const PlanInUse used(call.type);
+        count_served(call, used.get(), bytes);
+        if (used.get() != nullptr) return note_turn_of_library(call, *used.get(), bytes, ns);
     }
     const uint64_t spent_ns =
         tally_library_time(call.type, std::max(ns, least_call_ns), first_worth_ns());
@@ -147,6 +171,7 @@ void forget_plans() noexcept {
     set_need(Need::typed_messages, false);
     empty_table();
     plan_store().clear();
+    report_types(false);
 }
 
 void forget_plan(MPI_Datatype type) noexcept {
@@ -154,12 +179,20 @@ void forget_plan(MPI_Datatype type) noexcept {
     message_types().forget_handle(
         type);  // who is making its plan for UCX gives it to the table too
     drop_place(type);
+    leave_row(type);
+}
+
+void meet_copy(MPI_Datatype type) noexcept {
+    forget_plan(type);
+    if (is_served(type) && offload::engine_runs()) enter_row(type);
 }
 
 void meet_type(MPI_Datatype type, uint64_t ucx_type) noexcept {
     if (library::is_builtin_type(type)) return;
     PlanReference known;
     if (is_served(type)) {
+        const RowNumber row = offload::engine_runs() ? enter_row(type) : no_row;
+        if (row != no_row && ucx_type != 0) message_types().give_row(ucx_type, row);
         try {
             known = known_plan(type);
         } catch (const std::exception&) {  // no memory

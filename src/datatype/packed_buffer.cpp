@@ -6,6 +6,7 @@
 #include "datatype/api.hpp"
 #include "offload/api.hpp"
 #include "plan_making.hpp"
+#include "type_rows.hpp"
 
 namespace vecmpi::datatype {
 
@@ -56,6 +57,7 @@ int pack_whole(const PackCall& call) noexcept {
         else
             return MPI_ERR_INTERN;
         count(Counter::plan_buffers);
+        count_by_plan(row_of(call.type), static_cast<uint64_t>(call.packed_bytes));
         return MPI_SUCCESS;
     } catch (const std::exception&) {  // no memory
         return MPI_ERR_NO_MEM;

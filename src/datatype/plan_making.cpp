@@ -6,6 +6,7 @@
 
 #include "base/api/needs.hpp"
 #include "offload/api.hpp"
+#include "type_rows.hpp"
 
 namespace vecmpi::datatype {
 
@@ -94,11 +95,10 @@ PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, Counter* why) {
     return plan_store().keep(std::move(plan), tree);
 }
 
-MadePlan find_or_make_plan(MPI_Datatype type, uint64_t spent_ns) {
+MadePlan find_or_make_plan(MPI_Datatype type, uint64_t spent_ns, TypeTree& tree) {
     MadePlan made{.plan = nullptr, .why = Counter::decline_gpu};
     if (offload::gpu_runtime_is_loaded()) return made;
     const size_t entries = is_weighed() ? worth_describing(spent_ns) : most_described;
-    TypeTree tree;
     const Described described = describe(type, tree, entries);
     made.why = Counter::decline_combiner;
     if (described == Described::fully) made.plan = plan_of(type, tree, &made.why);
@@ -108,24 +108,32 @@ MadePlan find_or_make_plan(MPI_Datatype type, uint64_t spent_ns) {
     return made;
 }
 
+// Where a GPU runtime is loaded nobody has asked what the type is.
+void log_made(MPI_Datatype type, const TypeTree& tree, const MadePlan& made, uint64_t spent_ns,
+              uint64_t taken_ns) {
+    constexpr double us = 1e-3;
+    const auto handle = static_cast<unsigned>(type);
+    const double spent_us = us * static_cast<double>(spent_ns);
+    const std::string how = made_as(tree);
+    if (made.plan)
+        log_line(LogLevel::debug,
+                 "datatype %08x, %s, has a plan of %zu bytes, after %.1f us of the library's: made "
+                 "in %.1f us",
+                 handle, how.c_str(), made.plan->memory_bytes, spent_us,
+                 us * static_cast<double>(taken_ns));
+    else
+        log_line(LogLevel::debug,
+                 "datatype %08x, %s, has no plan%s, after %.1f us of the library's: %s", handle,
+                 how.c_str(), made.is_final ? "" : " yet", spent_us, text_of(made.why).text);
+}
+
 }  // namespace
 
 MadePlan make_plan(MPI_Datatype type, uint64_t spent_ns) {
-    constexpr double us = 1e-3;
     const uint64_t begun_ns = monotonic_ns();
-    MadePlan made = find_or_make_plan(type, spent_ns);
-    if (!log_wants(LogLevel::debug)) return made;
-    const auto handle = static_cast<unsigned>(type);
-    const double taken_us = us * static_cast<double>(monotonic_ns() - begun_ns);
-    const double spent_us = us * static_cast<double>(spent_ns);
-    if (made.plan)
-        log_line(LogLevel::debug,
-                 "datatype %08x has a plan of %zu bytes, after %.1f us of the library's: made in "
-                 "%.1f us",
-                 handle, made.plan->memory_bytes, spent_us, taken_us);
-    else
-        log_line(LogLevel::debug, "datatype %08x has no plan%s, after %.1f us of the library's: %s",
-                 handle, made.is_final ? "" : " yet", spent_us, text_of(made.why).text);
+    TypeTree tree;
+    MadePlan made = find_or_make_plan(type, spent_ns, tree);
+    if (log_wants(LogLevel::debug)) log_made(type, tree, made, spent_ns, monotonic_ns() - begun_ns);
     return made;
 }
 

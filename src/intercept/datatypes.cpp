@@ -126,7 +126,7 @@ int serve_Type_commit(MPI_Datatype* datatype) noexcept {
 
 int serve_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
     const int rc = real.Type_dup(oldtype, newtype);
-    if (rc == MPI_SUCCESS) datatype::forget_plan(*newtype);
+    if (rc == MPI_SUCCESS) datatype::meet_copy(*newtype);
     return rc;
 }
 

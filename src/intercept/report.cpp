@@ -4,9 +4,11 @@
 #include "report.hpp"
 
 #include <cstdio>
+#include <memory>
 #include <string>
 
 #include "base/api/profile.hpp"
+#include "datatype/api.hpp"
 #include "offload/api.hpp"
 
 namespace vecmpi::intercept {
@@ -23,16 +25,46 @@ bool look_at_reduce(void* context) noexcept {
     return done != 0;
 }
 
-std::vector<uint64_t> reduce_over_world(const std::vector<uint64_t>& mine, MPI_Op op) {
-    std::vector<uint64_t> result(mine.size());
+void reduce_over_world(const void* mine, void* result, int count, MPI_Datatype type, MPI_Op op) {
     PendingReduce pending{MPI_REQUEST_NULL};
     {
         offload::DirectCall scope(Call::Ireduce);
-        real.Ireduce(mine.data(), result.data(), static_cast<int>(mine.size()), MPI_UINT64_T, op, 0,
-                     MPI_COMM_WORLD, &pending.request);
+        real.Ireduce(mine, result, count, type, op, 0, MPI_COMM_WORLD, &pending.request);
     }
     offload::wait_until(look_at_reduce, &pending);
+}
+
+std::vector<uint64_t> reduce_over_world(const std::vector<uint64_t>& mine, MPI_Op op) {
+    std::vector<uint64_t> result(mine.size());
+    reduce_over_world(mine.data(), result.data(), static_cast<int>(mine.size()), MPI_UINT64_T, op);
     return result;
+}
+
+// An MPI_User_function.
+void add_uses(void* in, void* inout, int* number, MPI_Datatype*) noexcept {
+    for (int i = 0; i < *number; ++i)
+        add_datatype_uses(static_cast<const DatatypeUses*>(in)[i],
+                          static_cast<DatatypeUses*>(inout)[i]);
+}
+
+// Rows are the same by their texts, so an op of ours adds them up: as many bytes in each of the
+// library's messages, however many ranks there are.
+std::vector<DatatypeUse> reduce_datatypes() {
+    const auto mine = std::make_unique<DatatypeUses>(), all = std::make_unique<DatatypeUses>();
+    read_datatype_rows(*mine);
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Op op = MPI_OP_NULL;
+    {
+        const offload::DirectCall scope(Call::Op_create);
+        real.Type_contiguous(static_cast<int>(sizeof(DatatypeUses)), MPI_BYTE, &type);
+        real.Type_commit(&type);
+        real.Op_create(add_uses, 1, &op);
+    }
+    reduce_over_world(mine.get(), all.get(), 1, type, op);
+    const offload::DirectCall scope(Call::Op_free);
+    real.Op_free(&op);
+    real.Type_free(&type);
+    return {all->rows, all->rows + all->number};
 }
 
 // As MPI_Init left it: the report comes when the engine has been stopped.
@@ -79,7 +111,8 @@ void print_report() noexcept {
     std::vector<uint64_t> mine = counter_snapshot();
     mine.push_back(at_start.has_thread);
     mine.push_back(leads_node());
-    ReportNumbers numbers{reduce_over_world(mine, MPI_SUM), reduce_over_world(mine, MPI_MAX)};
+    ReportNumbers numbers{reduce_over_world(mine, MPI_SUM), reduce_over_world(mine, MPI_MAX),
+                          reduce_datatypes()};
     if (rank != 0) return;
     std::vector<uint64_t>& totals = numbers.totals;
     facts.nodes = static_cast<int>(totals.back());
@@ -115,6 +148,7 @@ void obey_pcontrol(int level) noexcept {
 void expect_report() noexcept {
     if (!report_is_wanted() || !offload::agreement().valid) return;
     at_start = {offload::engine_has_thread(), offload::agreement().one_node};
+    datatype::report_types(true);
     offload::call_last_in_finalize(report_in_finalize);
 }
 

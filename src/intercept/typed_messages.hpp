@@ -52,7 +52,11 @@ template <class Count, class ByLibrary>
         return by_library(memory, count, type);
     const datatype::MessageAsBytes message(kernels::Direction::pack, memory, count, type, comm,
                                            most_of<Count>);
-    if (!message) return by_library(memory, count, type);
+    if (!message) {
+        const int error = by_library(memory, count, type);
+        if (error == MPI_SUCCESS) message.note_sent_by_library();
+        return error;
+    }
     return by_library(message.place(), static_cast<Count>(message.bytes()), MPI_BYTE);
 }
 

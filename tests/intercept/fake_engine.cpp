@@ -327,6 +327,7 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
 MessageAsBytes::~MessageAsBytes() = default;
 void MessageAsBytes::unpack(MPI_Count received) noexcept { fake.unpacked = received; }
 void MessageAsBytes::note_received_by_library() noexcept { ++fake.received_by_library; }
+void MessageAsBytes::note_sent_by_library() const noexcept { ++fake.sent_by_library; }
 
 }  // namespace datatype
 }  // namespace vecmpi

@@ -50,7 +50,7 @@ struct FakeEngine {
     int open_direct_calls = 0;
     std::optional<Collective> ended_turn_of;  // in a trial
     MPI_Count unpacked = -1;                  // bytes of a message
-    int received_by_library = 0;
+    int received_by_library = 0, sent_by_library = 0;
     std::string request_function;  // the last function of offload.hpp that took requests
     std::vector<std::pair<MPI_Comm, MPI_Request>> adopted;
     pipeline::CollectiveForm form{};  // that the pipeline was last asked in

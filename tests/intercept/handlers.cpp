@@ -276,6 +276,12 @@ TEST_CASE("typed: a message of a derived datatype goes as its type, or as bytes"
         CHECK(enter<calls::Recv>(&data, 6, derived, 1, 2, comm, &status) == MPI_SUCCESS);
         CHECK((seen.count == 6 && seen.type == derived && seen.buffer == &data));
         CHECK(fake.received_by_library == 1);
+        CHECK(fake.sent_by_library == 0);  // an error
+        real.Send_c = [](const void*, MPI_Count, MPI_Datatype, int, int, MPI_Comm) {
+            return MPI_SUCCESS;
+        };
+        CHECK(enter<calls::Send_c>(&data, 6, derived, 1, 2, comm) == MPI_SUCCESS);
+        CHECK(fake.sent_by_library == 1);
         CHECK(fake.unpacked == -1);
     }
     SECTION("as bytes") {

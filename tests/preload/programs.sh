@@ -68,6 +68,7 @@ declare -A recipes=(
     [libno_wipe.so]='cc no_wipe.c'
 
     [sections]='mpicc sections.c'
+    [datatypes]='mpicc datatypes.c'
     [f90_sections]='mpifort f90_sections.f90'
     [libprofiler.so]='mpicc profiler.c'
     [libprofiler_of_sections.so]='mpicc profiler_of_sections.c'

@@ -93,6 +93,7 @@ scenarios() { # VISIT
     "$1" "MPI_Pcontrol, Fortran" reported_sections f90_sections
     "$1" "MPI_Pcontrol, PMPI profiler before" profiled_sections
     "$1" "report in another locale" report_in_locale
+    "$1" "report, derived datatypes" reported_datatypes
     "$1" "MPI_T, VECMPI=off" switched_off 1 tool_names
     "$1" "MPI_T" tool_variables
 

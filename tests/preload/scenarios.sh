@@ -265,6 +265,38 @@ report_in_locale() {
     fi
 }
 
+# Each use of a datatype of datatypes.c is in its row, by a plan or by the library. Messages are seen where UCX packs.
+reported_datatypes() {
+    need datatypes || return
+    local mode
+    record_ranks plain 2 -- ./datatypes
+    for mode in off on; do
+        record_preloaded 2 VECMPI_OFFLOAD=$mode VECMPI_REPORT=summary VECMPI_LOG=debug -- ./datatypes
+        if cmp -s plain.out preloaded.out && particles_are_counted && { ! ucx_packs || messages_are_counted; }; then
+            ok "$name, thread $mode"
+        else
+            fail "$name, thread $mode" "other rows than the program has" plain.out preloaded.out preloaded.err
+        fi
+    done
+}
+
+particles='resized(0, 40) of struct(3) of {MPI_INT, MPI_DOUBLE, ...}'
+particles_are_counted() {
+    [ "$(row_of_type "$particles")" = "400 11 MiB, all" ] && grep -qF ", $particles, has a plan of " preloaded.err
+}
+
+messages_are_counted() {
+    [ "$(row_of_type 'vector(1000, 1, 2) of MPI_DOUBLE')" = "800 6.1 MiB, all" ] &&
+        [ "$(row_of_type 'hindexed(2, absolute) of MPI_INT')" = "100 390.6 KiB, all" ]
+}
+
+ucx_packs() { grep -q 'inside, on rank 0: [^;]*message_types' preloaded.err; }
+
+row_of_type() { # MADE : its times and bytes, and that those by a plan and by the library are all
+    awk -v made="  $1" 'NF > 5 && substr($0, length($0) - length(made) + 1) == made {
+        print $1, $2, $3 ($4 + $5 == $1 ? ", all" : ", not all") }' preloaded.err
+}
+
 # The library's variables stay, ours come behind them, each at the same place before MPI_Init, within, and after.
 # One rank: the launcher would mix what two print.
 tool_variables() {

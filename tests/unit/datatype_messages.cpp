@@ -371,6 +371,34 @@ TEST_CASE("a type that comes again has a plan for its first message", "[datatype
     CHECK(send(again));
 }
 
+TEST_CASE("messages count in the row of their type", "[datatype][messages][report]") {
+    const Scene scene({{1, {4000, 2}}});
+    begin_report();
+    report_types(true);
+    {
+        const Committed type(1);
+        make_plan_worthwhile(type);
+        make_message_plans();
+        for (int i = 0; i < 40; ++i) send(type);
+        for (int i = 0; i < 40; ++i) receive(type);
+        send(type, 0);  // not a message with data
+    }
+    count_for_report(false);
+    const auto all = std::make_unique<DatatypeUses>();
+    read_datatype_rows(*all);
+    REQUIRE(all->number == 2);
+    const DatatypeUse& use = all->rows[1];
+    CHECK(use.made_as == std::string("vector(4000, 1, 2) of MPI_INT"));
+    const auto times = [&](WhyLibrary why) { return use.by_library[static_cast<size_t>(why)]; };
+    const uint64_t before_plan = times(WhyLibrary::too_little);
+    CHECK(before_plan >= 1);
+    CHECK(times(WhyLibrary::trial) >= 1);
+    CHECK(use.by_plan >= 60);
+    CHECK(use.by_plan + times(WhyLibrary::trial) == 80);
+    CHECK(times_by_library(use) == before_plan + times(WhyLibrary::trial));
+    CHECK(use.bytes == (80 + before_plan) * 4000 * sizeof(int));
+}
+
 TEST_CASE("elements that may overlap are unpacked by the library", "[datatype][messages]") {
     const Scene scene({{1, {3000, 2, 4}}});
     const Committed type(1);

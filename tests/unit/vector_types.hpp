@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <map>
 
 #include "datatype/plan_making.hpp"
@@ -77,6 +78,10 @@ inline int fake_extent(MPI_Datatype type, MPI_Count* low, MPI_Count* extent) {
     *extent = types.contains(type) ? extent_of(types.at(type)) : bytes_of_inner(type);
     return MPI_SUCCESS;
 }
+inline int fake_name(MPI_Datatype type, char* name, int* length) {
+    *length = std::snprintf(name, MPI_MAX_OBJECT_NAME, "%s", type == MPI_INT ? "MPI_INT" : "");
+    return MPI_SUCCESS;
+}
 inline int fake_free(MPI_Datatype* type) {
     *type = MPI_DATATYPE_NULL;
     return MPI_SUCCESS;
@@ -104,6 +109,7 @@ struct Library {
         real.Type_get_extent_x = fake_extent;
         real.Type_get_true_extent_x = fake_true_extent;
         real.Type_free = fake_free;
+        real.Type_get_name = fake_name;
         envelopes = 0;
         has_several_sizes = false;
     }

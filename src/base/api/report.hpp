@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "datatype_rows.hpp"
+
 namespace vecmpi::base {
 
 // All that the report counted: 64-bit numbers, times in ns, as many on all ranks, so that these can
@@ -20,10 +22,11 @@ struct ReportFacts {
     std::vector<const char*> call_names;  // index = call
     std::vector<std::string> notes;       // one line each, such as why the thread is on or off
 };
-// Of counter_snapshot(), over all ranks.
+// Over all ranks; of counter_snapshot(), and of read_datatype_rows() in any order.
 struct ReportNumbers {
     std::vector<uint64_t> totals;   // sums
     std::vector<uint64_t> largest;  // each number on the rank where it is largest
+    std::vector<DatatypeUse> datatypes = {};
 };
 // Pure.
 std::string format_summary(const ReportFacts& facts, const ReportNumbers& numbers);
