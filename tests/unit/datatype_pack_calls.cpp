@@ -147,7 +147,6 @@ TEST_CASE("a plan is made once the library has spent four times its cost", "[dat
         }
         CAPTURE(number, calls);
         CHECK(calls * call_ns <= least_worth_ns);
-        CHECK(calls > 1);
         forget_plan(handle(number));
     }
 }
