@@ -176,8 +176,8 @@ void forget_plans() noexcept {
 
 void forget_plan(MPI_Datatype type) noexcept {
     if (library::is_builtin_type(type)) return;
-    message_types().forget_handle(
-        type);  // who is making its plan for UCX gives it to the table too
+    // First of all: who is making its plan for UCX gives it to the table too.
+    message_types().forget_handle(type);
     drop_place(type);
     leave_row(type);
 }
