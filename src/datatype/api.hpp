@@ -246,7 +246,6 @@ class MessageAsBytes {
   private:
     static constexpr MPI_Count near_bytes = 8 << 10;
 
-    void count_left() const noexcept;
     bool is_chosen() const noexcept;
     bool take_place() noexcept;
 

@@ -79,7 +79,7 @@ bool MessageAsBytes::is_chosen() const noexcept {
 
 // In the report, a message that the library has moved by its type. Where UCX packs it was counted
 // there.
-void MessageAsBytes::count_left() const noexcept {
+void MessageAsBytes::note_sent_by_library() const noexcept {
     const RowNumber row = row_of(type_);
     if (row == no_row || count_ <= 0 || ucx_packs() || settings().pack == PackMode::off) return;
     const MPI_Count bytes = count_ * offload::size_of(type_);
@@ -115,12 +115,10 @@ void MessageAsBytes::unpack(MPI_Count received) noexcept {
     count_by_plan(row_of(type_), static_cast<uint64_t>(bytes_));
 }
 
-void MessageAsBytes::note_sent_by_library() const noexcept { count_left(); }
-
 void MessageAsBytes::note_received_by_library() noexcept {
     if (bytes_ == 0 || used_.get() != nullptr || ucx_packs() || !is_counted_and_committed(type_) ||
         !take_place())
-        return count_left();
+        return note_sent_by_library();
     PackedBuffer(memory_, count_, type_, comm_).pack_to(place_);
 }
 
