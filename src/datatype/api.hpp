@@ -34,6 +34,9 @@ class PackPlan {
     PackPlan& operator=(const PackPlan&) = delete;
 
     MPI_Count bytes() const noexcept { return bytes_; }  // of an element in the stream
+    // From the buffer's address to the first byte of the type map: MPI_Type_get_true_extent's
+    // true_lb.
+    MPI_Count lowest() const noexcept;
     // How many elements may be unpacked at once: more might overlap each other.
     MPI_Count most_to_unpack() const noexcept { return most_to_unpack_; }
 

@@ -44,7 +44,10 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
     const MPI_Count size = kept != nullptr ? kept->plan.bytes() : offload::size_of(type);
     if (__builtin_mul_overflow(size, count, &bytes_) || bytes_ > most_bytes) bytes_ = 0;
     if (bytes_ <= 0 || !is_chosen()) return;
-    if (memory == nullptr && offload::is_null_refused(type)) return;
+    const auto begins_at_null = [&]() noexcept {
+        return kept != nullptr ? kept->plan.lowest() == 0 : offload::is_null_refused(type);
+    };
+    if (memory == nullptr && begins_at_null()) return;
     if (!take_place() || direction == kernels::Direction::unpack) return;
     if (ucx_packs()) {
         kept->plan.copy_all(direction, place_, memory_, count);

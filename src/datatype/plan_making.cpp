@@ -189,6 +189,8 @@ PackPlan::PackPlan(std::unique_ptr<const PlanSteps> steps) noexcept
 
 PackPlan::~PackPlan() = default;
 
+MPI_Count PackPlan::lowest() const noexcept { return steps_->lowest; }
+
 void PackPlan::copy(kernels::Direction direction, void* part, void* memory, MPI_Count count,
                     MPI_Count first, MPI_Count bytes) const noexcept {
     const PackStep& step = steps_->of(count);

@@ -259,6 +259,8 @@ class TableCopier {
   private:
     void make_tiles(const std::vector<Block>& blocks);
     size_t block_at(size_t first) const noexcept;
+    void copy_blocks(Direction direction, char* packed, char* memory, size_t block,
+                     size_t end) const noexcept;
     void copy_one_by_one(Direction direction, char* packed, char* memory, size_t block,
                          size_t end) const noexcept;
     void copy_by_tiles(Direction direction, char* packed, char* memory, size_t block,

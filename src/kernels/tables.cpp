@@ -143,9 +143,28 @@ void TableCopier::copy_by_tiles(Direction direction, char* packed, char* memory,
     }
 }
 
+// Blocks [block, end), all whole.
+void TableCopier::copy_blocks(Direction direction, char* packed, char* memory, size_t block,
+                              size_t end) const noexcept {
+    const size_t count = end - block;
+    const int64_t* const offsets = offsets_.data() + block;
+    if (way(direction) == PackWay::gather) {
+        gather_table_avx512(direction, packed, memory, offsets, block_bytes_, count);
+    } else if (block_bytes_ != 0 && block_bytes_ <= most_fixed_bytes) {
+        by_bytes[block_bytes_](direction, packed, memory, offsets, count);
+    } else if (block_bytes_ == 0 && isa_ == Isa::avx512) {
+        copy_short_blocks_avx512(direction, packed, memory, offsets, starts_.data() + block, count);
+    } else if (!tiles_.empty()) {
+        copy_by_tiles(direction, packed, memory, block, end);
+    } else {
+        copy_one_by_one(direction, packed, memory, block, end);
+    }
+}
+
 // 1. The rest of a block that an earlier call began. 2. Whole blocks. 3. The beginning of one.
 void TableCopier::copy(Direction direction, char* packed, char* memory, size_t first,
                        size_t bytes) const noexcept {
+    if (bytes == packed_bytes_) return copy_blocks(direction, packed, memory, 0, offsets_.size());
     const size_t end = first + bytes;
     size_t block = block_at(first);
     if (const size_t begun = first - start_of(block); begun != 0) {  // 1
@@ -156,19 +175,7 @@ void TableCopier::copy(Direction direction, char* packed, char* memory, size_t f
         if (rest == bytes) return;
     }
     const size_t last = end == packed_bytes_ ? offsets_.size() : block_at(end);
-    const size_t count = last - block;  // 2
-    const int64_t* const offsets = offsets_.data() + block;
-    if (way(direction) == PackWay::gather) {
-        gather_table_avx512(direction, packed, memory, offsets, block_bytes_, count);
-    } else if (block_bytes_ != 0 && block_bytes_ <= most_fixed_bytes) {
-        by_bytes[block_bytes_](direction, packed, memory, offsets, count);
-    } else if (block_bytes_ == 0 && isa_ == Isa::avx512) {
-        copy_short_blocks_avx512(direction, packed, memory, offsets, starts_.data() + block, count);
-    } else if (!tiles_.empty()) {
-        copy_by_tiles(direction, packed, memory, block, last);
-    } else {
-        copy_one_by_one(direction, packed, memory, block, last);
-    }
+    copy_blocks(direction, packed, memory, block, last);  // 2
     if (last == offsets_.size()) return;
     const size_t begun = end - start_of(last);  // 3
     if (begun != 0)
