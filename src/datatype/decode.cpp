@@ -58,9 +58,7 @@ TypeMap pair_map() {
     return of_blocks({{0, sizeof(Value)}, {offsetof(Pair<Value>, index), sizeof(int)}});
 }
 
-// The library copies the 10 bytes of a long double's value, and not the 6 behind it. A plan would
-// write these too, which a comparison does not see where they are equal.
-MaybeMap named_map(const TypeTree& tree) {
+TypeMap named_map(const TypeTree& tree) {
     switch (tree.named) {
         case MPI_FLOAT_INT:
             return pair_map<float>();
@@ -70,11 +68,8 @@ MaybeMap named_map(const TypeTree& tree) {
             return pair_map<long>();
         case MPI_SHORT_INT:
             return pair_map<short>();
-        case MPI_LONG_DOUBLE:
-        case MPI_C_LONG_DOUBLE_COMPLEX:
-        case MPI_CXX_LONG_DOUBLE_COMPLEX:
         case MPI_LONG_DOUBLE_INT:
-            return std::nullopt;
+            return pair_map<long double>();
         default:
             return dense(tree.size);
     }

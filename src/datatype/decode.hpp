@@ -39,6 +39,21 @@ Described describe(MPI_Datatype type, TypeTree& tree, size_t room = most_describ
 // are one value of 8 bytes to the library.
 int64_t value_bytes(const TypeTree& tree) noexcept;
 
+// Bytes of the stream that are no part of a value: of a long double's 16 bytes on x86-64 the
+// last 6. The library leaves them alone or copies them, and so do we: two streams are equal without
+// them.
+struct Padding {
+    int64_t period = 1;                  // bytes after which it repeats itself
+    std::vector<kernels::Block> blocks;  // within a period; none: there is no padding
+    bool operator==(const Padding&) const = default;
+};
+constexpr size_t most_padding_blocks = 1024;
+// Pure. Nothing where that would be more than most_padding_blocks.
+std::optional<Padding> padding_of(const TypeTree& tree);
+// Writes zeros over the padding of bytes [first, first + bytes) of the stream; `part` begins with
+// byte `first`.
+void blank_padding(const Padding& padding, char* part, int64_t first, int64_t bytes) noexcept;
+
 // 128 bits, so that no two types of a program have one.
 struct TypeDigest {
     uint64_t low = 0, high = 0;
@@ -52,8 +67,8 @@ TypeDigest digest_of(const TypeTree& tree) noexcept;
 using NameOfType = std::string (*)(const TypeTree& named);
 std::string made_as(const TypeTree& tree, NameOfType name_of);
 
-// Pure. Nothing where a combiner is unknown, or a type has long doubles within it, or the type map
-// would take more than most_map_bytes; the last is `how` too_large.
+// Pure. Nothing where a combiner is unknown, or the type map would take more than most_map_bytes;
+// the last is `how` too_large.
 std::optional<TypeMap> decode(const TypeTree& tree, Described* how = nullptr);
 
 }  // namespace vecmpi::datatype

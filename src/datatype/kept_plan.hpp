@@ -23,6 +23,7 @@ struct KeptPlan {
     const TypeDigest digest;
     const size_t memory_bytes;
     const PackPlan plan;
+    Padding padding;        // of its stream
     int64_t cut_bytes = 0;  // a piece of a message may end at its multiples; 0: not known
 
     // Whether it gives the library's bytes. The first call or message that can show it does.

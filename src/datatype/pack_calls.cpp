@@ -47,11 +47,11 @@ char* stream_of(const PackCall& call) noexcept {
 
 // The plan must pack to the bytes that the library packed or unpacked. Three windows are compared:
 // the first bytes, the last, and some in between.
-bool gives_same_bytes(const PackPlan& plan, const PackCall& call, MPI_Count bytes) noexcept {
+bool gives_same_bytes(const KeptPlan& kept, const PackCall& call, MPI_Count bytes) noexcept {
     constexpr MPI_Count window = 2 * compared_at_once;
     const MPI_Count rest = std::max<MPI_Count>(bytes - window, 0);
     for (const MPI_Count begin : {MPI_Count{0}, rest / 2, rest})
-        if (!packs_to(plan, call.memory, call.count, begin, std::min(window, bytes),
+        if (!packs_to(kept, call.memory, call.count, begin, std::min(window, bytes),
                       stream_of(call) + begin))
             return false;
     return true;
@@ -74,7 +74,7 @@ Verdict decide(const PackCall& call, MPI_Count bytes, uint64_t spent_ns) {
     if (!is_final) return std::nullopt;
     if (kept && kept->proof.load() == Proof::open) {
         if (!is_comparable(kept->plan, call, bytes)) return std::nullopt;
-        prove(*kept, gives_same_bytes(kept->plan, call, bytes));
+        prove(*kept, gives_same_bytes(*kept, call, bytes));
     }
     if (kept && kept->proof.load() == Proof::refuted) {
         why = Counter::decline_plan;

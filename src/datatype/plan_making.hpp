@@ -53,7 +53,8 @@ PlanReference known_plan(MPI_Datatype type);
 void prove(const KeptPlan& kept, bool is_right) noexcept;
 constexpr MPI_Count compared_at_once = 4 << 10;  // bytes
 // Does the plan pack the `expected` bytes [first, first + bytes) of the stream of `count` elements?
-bool packs_to(const PackPlan& plan, void* memory, MPI_Count count, MPI_Count first, MPI_Count bytes,
+// Padding is not compared.
+bool packs_to(const KeptPlan& kept, void* memory, MPI_Count count, MPI_Count first, MPI_Count bytes,
               const char* expected) noexcept;
 
 // A plan is made once the library has spent this many times as long on a type: so it adds at most a

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From descriptions of datatypes to type maps in canonical form.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cfloat>
 #include <numeric>
+#include <string>
 
 #include "datatype/decode.hpp"
 
@@ -198,14 +201,45 @@ TEST_CASE("what a description multiplies is too large before it is copied", "[da
     CHECK(how == Described::unknown);
 }
 
-TEST_CASE("long doubles are left to the library, however deep", "[datatype]") {
-    for (const MPI_Datatype type : {MPI_LONG_DOUBLE, MPI_C_LONG_DOUBLE_COMPLEX,
-                                    MPI_CXX_LONG_DOUBLE_COMPLEX, MPI_LONG_DOUBLE_INT}) {
-        CHECK_FALSE(decode(named(type, 16)));
-        const TypeTree row = made(MPI_COMBINER_VECTOR, {3, 1, 2}, {named(type, 16)});
-        CHECK_FALSE(decode(row));
-        CHECK_FALSE(decode(made(MPI_COMBINER_STRUCT, {2, 1, 1}, {an_int, row}, {0, 16})));
-    }
+TEST_CASE("the padding of long doubles is known, however deep", "[datatype]") {
+    constexpr auto bytes = static_cast<int64_t>(sizeof(long double));
+    const auto of_size = [](TypeTree tree, int64_t size) {
+        tree.size = size;
+        return tree;
+    };
+    // What is padding of so many bytes of the stream, from `first` on: 'x' is a value's.
+    const auto shown = [](const TypeTree& tree, int64_t first, int64_t number) {
+        const std::optional<Padding> padding = padding_of(tree);
+        REQUIRE(padding);
+        std::string text(static_cast<size_t>(number), 'x');
+        blank_padding(*padding, text.data(), first, number);
+        std::replace(text.begin(), text.end(), '\0', '.');
+        return text;
+    };
+    const bool has_padding = LDBL_MANT_DIG == 64;
+    const std::string behind = has_padding ? "......" : "xxxxxx", value(10, 'x'), four(4, 'x');
+    const TypeTree one = named(MPI_LONG_DOUBLE, bytes);
+    const TypeTree complex = named(MPI_C_LONG_DOUBLE_COMPLEX, 2 * bytes);
+    const TypeTree pair = named(MPI_LONG_DOUBLE_INT, bytes + 4);
+    const TypeTree row = of_size(made(MPI_COMBINER_VECTOR, {3, 1, 2}, {one}), 3 * bytes);
+    CHECK(decode(row) == repeated(dense(bytes), 3, 2 * bytes));
+    CHECK(decode(pair) == dense(bytes + 4));
+    CHECK(shown(an_int, 0, 8) == four + four);
+    CHECK(shown(one, 0, 16) == value + behind);
+    CHECK(shown(complex, 0, 32) == value + behind + value + behind);
+    CHECK(shown(row, 12, 18) == behind.substr(2) + value + behind.substr(2));
+    CHECK(shown(pair, 0, 24) == value + behind + four + four);
+    CHECK(shown(pair, 20, 20) == value + behind + four);
+    const TypeTree mixed =
+        of_size(made(MPI_COMBINER_STRUCT, {2, 1, 2}, {an_int, one}, {0, 16}), 4 + 2 * bytes);
+    CHECK(shown(mixed, 0, 40) == four + value + behind + value + behind + four);
+    CHECK(shown(mixed, 36 + 14, 10) == behind + four);
+    // A struct of long doubles alone needs no table, and any other only as large a one.
+    const TypeTree many =
+        of_size(made(MPI_COMBINER_STRUCT, {2, 5000, 1}, {row, one}, {0, 1 << 20}), 15001 * bytes);
+    CHECK(shown(many, 0, 16) == value + behind);
+    const TypeTree large = made(MPI_COMBINER_STRUCT, {2, 5000, 1}, {row, an_int}, {0, 1 << 20});
+    CHECK(padding_of(large).has_value() != has_padding);
 }
 
 TEST_CASE("what is not understood has no map", "[datatype]") {

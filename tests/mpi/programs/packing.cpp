@@ -165,18 +165,19 @@ MPI_Datatype distributed(Random& random, MPI_Datatype element) {
     return type;
 }
 
-// Members with gaps inside, in any order; lengths of 0 among them.
+// Members with gaps inside, in any order; lengths of 0 among them. No long doubles by themselves:
+// what is packed of the bytes behind their values is undefined (random_types.cpp has them).
 MPI_Datatype mixed(Random& random) {
-    constexpr MPI_Datatype members[] = {
-        MPI_DOUBLE_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT,  MPI_FLOAT_INT,  MPI_LONG_INT, MPI_CHAR,
-        MPI_SHORT,      MPI_2INT,      MPI_C_DOUBLE_COMPLEX, MPI_LONG_DOUBLE};
+    constexpr MPI_Datatype members[] = {MPI_DOUBLE_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT,
+                                        MPI_FLOAT_INT,  MPI_LONG_INT,  MPI_CHAR,
+                                        MPI_SHORT,      MPI_2INT,      MPI_C_DOUBLE_COMPLEX};
     std::vector<int> lengths;
     std::vector<MPI_Aint> displacements;
     std::vector<MPI_Datatype> types;
     MPI_Aint at = random.between(-100, 100);
     const int number = random.between(1, 6);
     for (int i = 0; i < number; ++i) {
-        types.push_back(members[random.below(10)]);
+        types.push_back(members[random.below(9)]);
         lengths.push_back(random.below(4));
         displacements.push_back(at);
         MPI_Aint lower = 0, extent = 0;
