@@ -129,9 +129,8 @@ size_t move_piece(Message& message, void* part, size_t offset, size_t bytes,
         moved = by_library();
     if (message.is_timed) message.ns += monotonic_ns() - begun_ns;
     if (message.mover == Mover::compared &&
-        !packs_to(message.plan(), message.memory, message.count,
-                  static_cast<MPI_Count>(offset), static_cast<MPI_Count>(moved),
-                  static_cast<const char*>(part)))
+        !packs_to(message.plan(), message.memory, message.count, static_cast<MPI_Count>(offset),
+                  static_cast<MPI_Count>(moved), static_cast<const char*>(part)))
         message.differs = true;
     message.moved += static_cast<MPI_Count>(moved);
     return moved;
