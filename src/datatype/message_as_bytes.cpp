@@ -73,10 +73,11 @@ bool MessageAsBytes::is_chosen() const noexcept {
     if (packs && bytes_ > most_sent(comm_)) return false;
     if (kept == nullptr) return packs;
     if (!packs && count_ > kept->plan.most_to_unpack()) return false;
+    const bool is_proved = kept->proof.load(std::memory_order_acquire) == KeptPlan::Proof::shown;
     if (!ucx_packs())
-        return !has_won(kept->trial(PackedIn::call, direction_, bytes_), Packer::library);
-    return bytes_ <= near_bytes &&
-           kept->proof.load(std::memory_order_acquire) == KeptPlan::Proof::shown &&
+        return (packs || is_proved) &&
+               !has_won(kept->trial(PackedIn::call, direction_, bytes_), Packer::library);
+    return bytes_ <= near_bytes && is_proved &&
            has_won(kept->trial(PackedIn::message, direction_, bytes_), Packer::plan);
 }
 

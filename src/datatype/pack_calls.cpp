@@ -90,6 +90,8 @@ WhyLibrary why_library_served(const PackCall& call, const KeptPlan* kept,
                               MPI_Count bytes) noexcept {
     if (kept == nullptr)
         return is_counted(call.type) ? WhyLibrary::too_little : verdict_of(call.type);
+    if (kept->proof.load(std::memory_order_relaxed) == KeptPlan::Proof::refuted)
+        return why_library(Counter::decline_plan);
     if (!is_in_order(call, bytes) || !may_begin_there(*kept, call)) return WhyLibrary::not_served;
     if (may_overlap(call, kept->plan)) return WhyLibrary::overlap;
     return has_won(kept->trial(PackedIn::call, call.direction, bytes), Packer::library)
@@ -106,6 +108,12 @@ void note_turn_of_library(const PackCall& call, const KeptPlan& kept, MPI_Count 
                           uint64_t ns) noexcept {
     if (call.memory == nullptr && !call.takes_bottom)
         takes_bottom(kept, call).store(true, std::memory_order_relaxed);
+    // A plan that messages made, or a type that was there before, may not have been compared yet.
+    if (kept.proof.load(std::memory_order_relaxed) == KeptPlan::Proof::open) {
+        if (is_in_order(call, bytes) && is_comparable(kept.plan, call, bytes))
+            prove(kept, gives_same_bytes(kept, call, bytes));
+        return;
+    }
     if (ns != 0)
         note_turn(kept.trial(PackedIn::call, call.direction, bytes), Packer::library, ns, bytes);
 }
@@ -130,6 +138,14 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns
         return false;
     };
     if (may_overlap(call, kept->plan)) return decline(Counter::decline_overlap);
+    switch (kept->proof.load(std::memory_order_acquire)) {
+        case KeptPlan::Proof::refuted:
+            return decline(Counter::decline_plan);
+        case KeptPlan::Proof::open:  // the library's call shows it
+            return false;
+        case KeptPlan::Proof::shown:
+            break;
+    }
     Trial& trial = kept->trial(PackedIn::call, call.direction, bytes);
     if (has_won(trial, Packer::library)) return decline(Counter::decline_slower);
     const bool is_tried = trial.winner() == Trial::open;
