@@ -223,10 +223,27 @@ class PlanInUse {
 
 // ---- messages sent and received as bytes --------------------------------------------------------
 
+// The packed bytes of one message. Memory of messages that have ended is kept for the next ones:
+// new pages take longer than most messages. It is given up where plans need it.
+class MessageMemory {
+  public:
+    MessageMemory() = default;
+    MessageMemory(MessageMemory&& other) noexcept
+        : place_(std::exchange(other.place_, nullptr)), size_class_(other.size_class_) {}
+    MessageMemory& operator=(MessageMemory&&) = delete;
+    ~MessageMemory();
+    // False: so much is not left. Once at most.
+    bool take(size_t bytes) noexcept;
+    unsigned char* place() const noexcept { return place_; }
+
+  private:
+    unsigned char* place_ = nullptr;
+    unsigned size_class_ = 0;
+};
 // A message of a derived datatype in a blocking call, moved by the library as bytes: packed by a
 // plan before it is sent, unpacked by one when it has come. A packed message matches a typed one
 // (MPI 4.0, 5.2). Short ones, since UCX, where the library has it, takes six calls to pack a
-// message; without UCX also longer receives, in memory of VECMPI_PACK_MEMORY.
+// message; without UCX also longer ones, in memory of VECMPI_PACK_MEMORY.
 class MessageAsBytes {
   public:
     // Packs at once. most_bytes: that the call's count can say.
@@ -240,17 +257,20 @@ class MessageAsBytes {
     explicit operator bool() const noexcept { return place_ != nullptr; }
     void* place() const noexcept { return place_; }
     MPI_Count bytes() const noexcept { return bytes_; }
-    // The first `received` bytes of place() have come. Where the library has moved the message, it
-    // may show what its packing takes.
+    // What the library sends: so many of these.
+    MPI_Datatype sent_type() const noexcept { return sent_type_; }
+    MPI_Count sent_count() const noexcept { return bytes_ / sent_type_bytes_; }
+    // The first `received` bytes of place() have come.
     void unpack(MPI_Count received) noexcept;
-    void note_received_by_library() noexcept;
-    void note_sent_by_library() const noexcept;  // for the report
+    // Where the library has moved the message, it may show what its packing takes.
+    void note_moved_by_library() noexcept;
 
   private:
     static constexpr MPI_Count near_bytes = 8 << 10;
 
     bool is_chosen() const noexcept;
     bool take_place() noexcept;
+    void count_by_type() const noexcept;  // for the report
 
     const kernels::Direction direction_;
     void* const memory_;
@@ -260,7 +280,9 @@ class MessageAsBytes {
     const PlanInUse used_;
     MPI_Count bytes_ = 0;
     unsigned char* place_ = nullptr;
-    base::Buffer<unsigned char> far_;
+    MPI_Datatype sent_type_ = MPI_BYTE;
+    MPI_Count sent_type_bytes_ = 1;
+    MessageMemory far_;
     alignas(64) unsigned char near_[near_bytes];
 };
 

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "library/api.hpp"
+
 namespace vecmpi::datatype {
 
 namespace {
@@ -295,6 +297,20 @@ int64_t value_bytes(const TypeTree& tree) noexcept {
     const int64_t first = value_bytes(tree.types.front());
     for (const TypeTree& type : tree.types)
         if (value_bytes(type) != first) return 0;
+    return first;
+}
+
+MPI_Datatype only_value_type(const TypeTree& tree) noexcept {
+    if (tree.combiner == MPI_COMBINER_NAMED) {
+        constexpr int64_t largest = 8;  // pieces that the library sends end at multiples of it
+        const int64_t bytes = value_bytes(tree);
+        const bool is_plain = bytes != 0 && bytes <= largest && tree.extent == tree.size;
+        return is_plain && library::is_builtin_type(tree.named) ? tree.named : MPI_DATATYPE_NULL;
+    }
+    if (tree.types.empty()) return MPI_DATATYPE_NULL;
+    const MPI_Datatype first = only_value_type(tree.types.front());
+    for (const TypeTree& type : tree.types)
+        if (only_value_type(type) != first) return MPI_DATATYPE_NULL;
     return first;
 }
 

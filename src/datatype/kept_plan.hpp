@@ -23,7 +23,10 @@ struct KeptPlan {
     const TypeDigest digest;
     const size_t memory_bytes;
     const PackPlan plan;
-    Padding padding;        // of its stream
+    Padding padding;  // of its stream
+    // Of all values, or MPI_DATATYPE_NULL: a packed message may be sent as so many of these, in
+    // pieces that end wherever the library likes.
+    MPI_Datatype value_type = MPI_DATATYPE_NULL;
     int64_t cut_bytes = 0;  // a piece of a message may end at its multiples; 0: not known
 
     // Whether it gives the library's bytes. The first call or message that can show it does.

@@ -19,7 +19,8 @@ bool ucx_packs() noexcept { return library::has_trait(library::Trait::message_ty
 // A message whose sender has bytes may reach the receiver in pieces that end within a value, where
 // MPICH 4.0.2 over UCX and MPICH 5.0.2 fail to unpack it by a type. So only what surely comes in
 // one piece is sent as bytes: the receiver may not have us, or no plan. On a node UCX sends 8256
-// bytes at once, headers included; an old InfiniBand link 2 KiB.
+// bytes at once, headers included; an old InfiniBand link 2 KiB. Values of one predefined type are
+// sent as such, of any length: that is what a program does that packs by hand.
 MPI_Count most_sent(MPI_Comm comm) noexcept {
     constexpr MPI_Count on_node = 8000, over_network = 1024;
     const auto& agreed = offload::agreement();
@@ -49,6 +50,10 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
     };
     if (memory == nullptr && begins_at_null()) return;
     if (!take_place() || direction == kernels::Direction::unpack) return;
+    if (kept != nullptr && kept->value_type != MPI_DATATYPE_NULL) {
+        sent_type_ = kept->value_type;
+        sent_type_bytes_ = offload::size_of(sent_type_);
+    }
     if (ucx_packs()) {
         kept->plan.copy_all(direction, place_, memory_, count);
         vecmpi::count(Counter::plan_messages);
@@ -58,9 +63,7 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
     }
 }
 
-MessageAsBytes::~MessageAsBytes() {
-    if (far_) give_back_pack_memory(static_cast<size_t>(bytes_));
-}
+MessageAsBytes::~MessageAsBytes() = default;
 
 // Where UCX packs, the trial of its messages has shown that the plan is faster than the library.
 // That six calls a message take longer than a copy in the first-level cache holds for short ones.
@@ -70,20 +73,25 @@ MessageAsBytes::~MessageAsBytes() {
 bool MessageAsBytes::is_chosen() const noexcept {
     const KeptPlan* const kept = used_.get();
     const bool packs = direction_ == kernels::Direction::pack;
-    if (packs && bytes_ > most_sent(comm_)) return false;
+    const bool has_one_value_type =
+        kept != nullptr && !ucx_packs() && kept->value_type != MPI_DATATYPE_NULL;
+    if (packs && !has_one_value_type && bytes_ > most_sent(comm_)) return false;
     if (kept == nullptr) return packs;
     if (!packs && count_ > kept->plan.most_to_unpack()) return false;
     const bool is_proved = kept->proof.load(std::memory_order_acquire) == KeptPlan::Proof::shown;
-    if (!ucx_packs())
-        return (packs || is_proved) &&
-               !has_won(kept->trial(PackedIn::call, direction_, bytes_), Packer::library);
-    return bytes_ <= near_bytes && is_proved &&
-           has_won(kept->trial(PackedIn::message, direction_, bytes_), Packer::plan);
+    if (ucx_packs())
+        return bytes_ <= near_bytes && is_proved &&
+               has_won(kept->trial(PackedIn::message, direction_, bytes_), Packer::plan);
+    const Trial& trial = kept->trial(PackedIn::call, direction_, bytes_);
+    if (!packs) return is_proved && !has_won(trial, Packer::library);
+    if (bytes_ <= near_bytes || trial.winner() == Trial::open)
+        return !has_won(trial, Packer::library);
+    return has_won(trial, Packer::plan) && pays_for_copy(trial.least(), bytes_);
 }
 
 // In the report, a message that the library has moved by its type. Where UCX packs it was counted
 // there.
-void MessageAsBytes::note_sent_by_library() const noexcept {
+void MessageAsBytes::count_by_type() const noexcept {
     const RowNumber row = row_of(type_);
     if (row == no_row || count_ <= 0 || ucx_packs() || settings().pack == PackMode::off) return;
     const MPI_Count bytes = count_ * offload::size_of(type_);
@@ -102,11 +110,9 @@ bool MessageAsBytes::take_place() noexcept {
         place_ = near_;
         return true;
     }
-    if (!take_pack_memory(static_cast<size_t>(bytes_))) return false;
-    far_ = base::allocate<unsigned char>(static_cast<size_t>(bytes_));
-    if (far_ == nullptr) give_back_pack_memory(static_cast<size_t>(bytes_));
-    place_ = far_.get();
-    return place_ != nullptr;
+    if (!far_.take(static_cast<size_t>(bytes_))) return false;
+    place_ = far_.place();
+    return true;
 }
 
 void MessageAsBytes::unpack(MPI_Count received) noexcept {
@@ -119,10 +125,10 @@ void MessageAsBytes::unpack(MPI_Count received) noexcept {
     count_by_plan(row_of(type_), static_cast<uint64_t>(bytes_));
 }
 
-void MessageAsBytes::note_received_by_library() noexcept {
+void MessageAsBytes::note_moved_by_library() noexcept {
     if (bytes_ == 0 || used_.get() != nullptr || ucx_packs() || !is_counted_and_committed(type_) ||
-        !take_place())
-        return note_sent_by_library();
+        real.Pack_c == nullptr || !take_place())
+        return count_by_type();
     PackedBuffer(memory_, count_, type_, comm_).pack_to(place_);
 }
 

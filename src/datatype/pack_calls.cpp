@@ -11,6 +11,7 @@
 #include "base/api/needs.hpp"
 #include "message_types.hpp"
 #include "offload/api.hpp"
+#include "pack_memory.hpp"
 #include "plans_by_handle.hpp"
 
 namespace vecmpi::datatype {
@@ -187,6 +188,7 @@ void forget_plans() noexcept {
     set_need(Need::typed_messages, false);
     empty_table();
     plan_store().clear();
+    free_unused_message_memory();
     report_types(false);
 }
 

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "pack_memory.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <new>
 
 #include "base/api.hpp"
+#include "base/api/memory.hpp"
+#include "datatype/api.hpp"
 
 namespace vecmpi::datatype {
 
@@ -16,9 +23,7 @@ size_t most_pack_memory() noexcept {
     return settings().pack_memory != 0 ? settings().pack_memory : by_default;
 }
 
-}  // namespace
-
-bool take_pack_memory(size_t bytes) noexcept {
+bool take_what_is_left(size_t bytes) noexcept {
     const size_t most = most_pack_memory();
     if (bytes > most) return false;
     if (taken.fetch_add(bytes, std::memory_order_relaxed) + bytes <= most) return true;
@@ -26,8 +31,65 @@ bool take_pack_memory(size_t bytes) noexcept {
     return false;
 }
 
+// ---- memory of messages -------------------------------------------------------------------------
+
+// Class i has pieces of 256 << i bytes. The first bytes of an unused piece lead to the next.
+constexpr size_t least_piece = 256;
+constexpr unsigned size_classes = 40;
+constexpr size_t piece_bytes(unsigned size_class) noexcept { return least_piece << size_class; }
+constexpr unsigned size_class_of(size_t bytes) noexcept {
+    return static_cast<unsigned>(std::bit_width((bytes + least_piece - 1) / least_piece - 1));
+}
+struct UnusedPiece {
+    UnusedPiece* next;
+};
+constinit std::mutex pieces_lock;
+constinit UnusedPiece* unused_pieces[size_classes]{};
+
+UnusedPiece* pop_piece(unsigned size_class) noexcept {
+    const std::lock_guard lock(pieces_lock);
+    UnusedPiece* const first = unused_pieces[size_class];
+    if (first != nullptr) unused_pieces[size_class] = first->next;
+    return first;
+}
+
+}  // namespace
+
+bool take_pack_memory(size_t bytes) noexcept {
+    if (take_what_is_left(bytes)) return true;
+    free_unused_message_memory();
+    return take_what_is_left(bytes);
+}
+
 void give_back_pack_memory(size_t bytes) noexcept {
     taken.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+bool MessageMemory::take(size_t bytes) noexcept {
+    if (bytes > most_pack_memory()) return false;
+    size_class_ = size_class_of(std::max(bytes, least_piece));
+    if (UnusedPiece* const piece = pop_piece(size_class_)) {
+        place_ = reinterpret_cast<unsigned char*>(piece);
+        return true;
+    }
+    if (!take_pack_memory(piece_bytes(size_class_))) return false;
+    place_ = base::allocate<unsigned char>(piece_bytes(size_class_)).release();
+    if (place_ == nullptr) give_back_pack_memory(piece_bytes(size_class_));
+    return place_ != nullptr;
+}
+
+MessageMemory::~MessageMemory() {
+    if (place_ == nullptr) return;
+    const std::lock_guard lock(pieces_lock);
+    unused_pieces[size_class_] = new (place_) UnusedPiece{unused_pieces[size_class_]};
+}
+
+void free_unused_message_memory() noexcept {
+    for (unsigned i = 0; i < size_classes; ++i)
+        while (UnusedPiece* const piece = pop_piece(i)) {
+            give_back_pack_memory(piece_bytes(i));
+            std::free(piece);
+        }
 }
 
 }  // namespace vecmpi::datatype

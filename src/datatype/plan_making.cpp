@@ -94,6 +94,7 @@ PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, Counter* why) {
     auto plan = std::make_unique<KeptPlan>(std::move(steps), digest);
     plan->padding = std::move(*padding);
     plan->cut_bytes = cut_bytes(tree, map->bytes);
+    plan->value_type = only_value_type(tree);
     if (!is_weighed()) plan->award_all(Packer::plan);
     *why = Counter::decline_table;
     return plan_store().keep(std::move(plan), tree);

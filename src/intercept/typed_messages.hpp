@@ -32,7 +32,7 @@ template <class Count, class ByLibrary>
                                      most_of<Count>);
     if (!message) {
         const int error = by_library(memory, count, type, status);
-        if (error == MPI_SUCCESS) message.note_received_by_library();
+        if (error == MPI_SUCCESS) message.note_moved_by_library();
         return error;
     }
     MPI_Status own;
@@ -50,14 +50,15 @@ template <class Count, class ByLibrary>
                                              ByLibrary by_library) noexcept {
     if (library::is_builtin_type(type) || dest == MPI_PROC_NULL) [[likely]]
         return by_library(memory, count, type);
-    const datatype::MessageAsBytes message(kernels::Direction::pack, memory, count, type, comm,
-                                           most_of<Count>);
+    datatype::MessageAsBytes message(kernels::Direction::pack, memory, count, type, comm,
+                                     most_of<Count>);
     if (!message) {
         const int error = by_library(memory, count, type);
-        if (error == MPI_SUCCESS) message.note_sent_by_library();
+        if (error == MPI_SUCCESS) message.note_moved_by_library();
         return error;
     }
-    return by_library(message.place(), static_cast<Count>(message.bytes()), MPI_BYTE);
+    return by_library(message.place(), static_cast<Count>(message.sent_count()),
+                      message.sent_type());
 }
 
 // Word `typed` of a row of class twin: MPI_Send, MPI_Recv and their sisters.

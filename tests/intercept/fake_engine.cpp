@@ -326,8 +326,10 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
       place_(bytes_ != 0 ? near_ : nullptr) {}
 MessageAsBytes::~MessageAsBytes() = default;
 void MessageAsBytes::unpack(MPI_Count received) noexcept { fake.unpacked = received; }
-void MessageAsBytes::note_received_by_library() noexcept { ++fake.received_by_library; }
-void MessageAsBytes::note_sent_by_library() const noexcept { ++fake.sent_by_library; }
+void MessageAsBytes::note_moved_by_library() noexcept {
+    ++(direction_ == kernels::Direction::pack ? fake.sent_by_library : fake.received_by_library);
+}
+MessageMemory::~MessageMemory() = default;
 
 }  // namespace datatype
 }  // namespace vecmpi

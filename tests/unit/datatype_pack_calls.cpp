@@ -471,3 +471,19 @@ TEST_CASE("plans come and go under threads that use them", "[datatype]") {
     CHECK(found > 0);
     CHECK(most <= 4 + 64);
 }
+
+TEST_CASE("a long message is packed where that pays for a copy more", "[datatype]") {
+    struct Row {
+        uint64_t library_ps, plan_ps;
+        int64_t bytes;
+        bool pays;
+    };
+    constexpr uint64_t untried = Trial::untried;
+    for (const Row& row :
+         {Row{100, 60, 32 << 10, true}, Row{100, 64, 32 << 10, false}, Row{100, 86, 2 << 10, true},
+          Row{100, 88, 2 << 10, false}, Row{200, 99, 4 << 20, true}, Row{200, 101, 4 << 20, false},
+          Row{untried, 500, 4 << 20, true}, Row{50, untried, 4 << 20, true}}) {
+        CAPTURE(row.library_ps, row.plan_ps, row.bytes);
+        CHECK(pays_for_copy({row.library_ps, row.plan_ps, untried}, row.bytes) == row.pays);
+    }
+}

@@ -116,10 +116,10 @@ TEST_CASE("without UCX a blocking message counts where it is sent by its type",
     const Reported report({{1, {3000, 2}}});
     meet_type(handle(1), 0);
     Buffers b;
-    const MessageAsBytes sent(kernels::Direction::pack, b.memory.data(), 1, handle(1),
-                              MPI_COMM_WORLD, INT32_MAX);
+    MessageAsBytes sent(kernels::Direction::pack, b.memory.data(), 1, handle(1), MPI_COMM_WORLD,
+                        INT32_MAX);
     REQUIRE_FALSE(sent);
-    sent.note_sent_by_library();
+    sent.note_moved_by_library();
     const DatatypeUse use = use_of("vector(3000, 1, 2) of MPI_INT");
     CHECK(times(use, WhyLibrary::too_little) == 1);
     CHECK(use.bytes == 3000 * int_bytes);
