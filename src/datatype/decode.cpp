@@ -3,6 +3,7 @@
 #include "decode.hpp"
 
 #include <cstddef>
+#include <numeric>
 
 #include "library/api.hpp"
 
@@ -214,6 +215,10 @@ MaybeMap darray_map(const TypeTree& tree, const Inner& inner, Described& how) {
 
 // ---- structs -----------------------------------------------------------------------------------
 
+bool is_struct(const TypeTree& tree) noexcept {
+    return tree.combiner == MPI_COMBINER_STRUCT || tree.combiner == MPI_COMBINER_STRUCT_INTEGER;
+}
+
 MaybeMap decode(const TypeTree& tree, Described& how);
 
 MaybeMap struct_map(const TypeTree& tree, Described& how) {
@@ -239,8 +244,7 @@ MaybeMap struct_map(const TypeTree& tree, Described& how) {
 
 MaybeMap decode_any(const TypeTree& tree, Described& how) {
     if (tree.combiner == MPI_COMBINER_NAMED) return named_map(tree);
-    if (tree.combiner == MPI_COMBINER_STRUCT || tree.combiner == MPI_COMBINER_STRUCT_INTEGER)
-        return struct_map(tree, how);
+    if (is_struct(tree)) return struct_map(tree, how);
     if (tree.types.size() != 1) return std::nullopt;
     MaybeMap map = decode(tree.types[0], how);
     if (!map) return map;
@@ -283,28 +287,31 @@ MaybeMap decode(const TypeTree& tree, Described& how) {
 
 }  // namespace
 
-int64_t value_bytes(const TypeTree& tree) noexcept {
-    switch (tree.combiner == MPI_COMBINER_NAMED ? tree.named : MPI_DATATYPE_NULL) {
-        case MPI_DOUBLE_INT:
-        case MPI_LONG_INT:
-        case MPI_SHORT_INT:
-        case MPI_LONG_DOUBLE_INT:
-            return 0;
-        default:
-            break;
+int64_t cut_bytes(const TypeTree& tree) noexcept {
+    constexpr int64_t much_less_than_a_piece = 512;
+    const auto if_short = [](int64_t bytes) noexcept {
+        return bytes <= much_less_than_a_piece ? bytes : 0;
+    };
+    if (tree.combiner == MPI_COMBINER_NAMED || tree.types.empty()) return if_short(tree.size);
+    if (!is_struct(tree)) return cut_bytes(tree.types.front());
+    Arguments arguments(tree);
+    const int64_t members = arguments.count();
+    int64_t common = 1, begin = 0;  // begin: of the member's first element in the stream
+    for (size_t i = 0; i < static_cast<size_t>(members); ++i) {
+        const int64_t bytes = arguments.count() * tree.types[i].size;
+        if (bytes == 0) continue;
+        const int64_t of_member = cut_bytes(tree.types[i]);
+        if (of_member == 0 || begin % of_member != 0) return if_short(tree.size);
+        common = std::lcm(common, of_member);
+        begin += bytes;
     }
-    if (tree.combiner == MPI_COMBINER_NAMED || tree.types.empty()) return tree.size;
-    const int64_t first = value_bytes(tree.types.front());
-    for (const TypeTree& type : tree.types)
-        if (value_bytes(type) != first) return 0;
-    return first;
+    return begin % common == 0 && if_short(common) != 0 ? common : if_short(tree.size);
 }
 
 MPI_Datatype only_value_type(const TypeTree& tree) noexcept {
     if (tree.combiner == MPI_COMBINER_NAMED) {
         constexpr int64_t largest = 8;  // pieces that the library sends end at multiples of it
-        const int64_t bytes = value_bytes(tree);
-        const bool is_plain = bytes != 0 && bytes <= largest && tree.extent == tree.size;
+        const bool is_plain = tree.size <= largest && tree.extent == tree.size;
         return is_plain && library::is_builtin_type(tree.named) ? tree.named : MPI_DATATYPE_NULL;
     }
     if (tree.types.empty()) return MPI_DATATYPE_NULL;

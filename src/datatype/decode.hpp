@@ -35,9 +35,10 @@ constexpr size_t most_map_bytes = size_t{8} << 20;
 // Asks the library. `room`: entries that the description may have.
 Described describe(MPI_Datatype type, TypeTree& tree, size_t room = most_described);
 
-// Pure. The size of the type's predefined values, if all have one size. Else 0. A float and an int
-// are one value of 8 bytes to the library.
-int64_t value_bytes(const TypeTree& tree) noexcept;
+// Pure. At each multiple of so many bytes of the stream a predefined value ends; the size of an
+// element is such a multiple. 0: more than 512. A float and an int are one value of 8 bytes to the
+// library.
+int64_t cut_bytes(const TypeTree& tree) noexcept;
 // Pure. The predefined type of all the type's values, if it is one without gaps of at most 8 bytes.
 // Else MPI_DATATYPE_NULL.
 MPI_Datatype only_value_type(const TypeTree& tree) noexcept;

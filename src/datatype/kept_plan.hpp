@@ -27,7 +27,9 @@ struct KeptPlan {
     // Of all values, or MPI_DATATYPE_NULL: a packed message may be sent as so many of these, in
     // pieces that end wherever the library likes.
     MPI_Datatype value_type = MPI_DATATYPE_NULL;
-    int64_t cut_bytes = 0;  // a piece of a message may end at its multiples; 0: not known
+    // A piece of a message may end at its multiples; 0: not known. MPICH 4.0.2 ends each piece
+    // after a whole value. It fails or hangs where a piece that we packed ends within one.
+    int64_t cut_bytes = 0;
 
     // Whether it gives the library's bytes. The first call or message that can show it does.
     enum class Proof : uint8_t { open, shown, refuted };

@@ -64,14 +64,6 @@ bool agrees_with_library(const TypeMap& map, MPI_Datatype type) noexcept {
     return map.bytes == size && bounds.low == low && bounds.high == low + extent;
 }
 
-// MPICH 4.0.2 ends each piece of a message after a whole value. It fails or hangs where a piece
-// that we packed ends within one.
-int64_t cut_bytes(const TypeTree& tree, int64_t bytes) noexcept {
-    constexpr int64_t much_less_than_a_piece = 512;
-    const int64_t value = value_bytes(tree);
-    return value != 0 ? value : bytes <= much_less_than_a_piece ? bytes : 0;
-}
-
 PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, Counter* why) {
     const TypeDigest digest = digest_of(tree);
     if (PlanReference known = plan_store().find(digest)) return known;
@@ -93,7 +85,7 @@ PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, Counter* why) {
     if (!steps) return nullptr;
     auto plan = std::make_unique<KeptPlan>(std::move(steps), digest);
     plan->padding = std::move(*padding);
-    plan->cut_bytes = cut_bytes(tree, map->bytes);
+    plan->cut_bytes = cut_bytes(tree);
     plan->value_type = only_value_type(tree);
     if (!is_weighed()) plan->award_all(Packer::plan);
     *why = Counter::decline_table;

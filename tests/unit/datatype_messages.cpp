@@ -302,7 +302,7 @@ TEST_CASE("a difference counts though another message showed none", "[datatype][
 
 TEST_CASE("pieces smaller than an element of values of several sizes", "[datatype][messages]") {
     const Scene scene({{1, {30, 2}}});
-    has_several_sizes = true;  // a piece may end with an element only, says the plan
+    has_several_sizes = true;  // a piece may end where an int of them does, says the plan
     const Committed type(1);
     make_plan_worthwhile(type);
     make_wanted_message_plans();

@@ -276,20 +276,49 @@ TEST_CASE("how many copies share no byte", "[datatype]") {
     }
 }
 
-TEST_CASE("the size of values, where all have the same", "[datatype]") {
-    const auto both = [](const TypeTree& one, const TypeTree& other) {
-        return value_bytes(made(MPI_COMBINER_STRUCT, {2, 1, 1}, {one, other}, {0, 16}));
+TEST_CASE("where a piece of a message may end", "[datatype]") {
+    const auto sized = [](int64_t size, TypeTree tree) {
+        tree.size = size;
+        return tree;
     };
-    const TypeTree doubles = made(MPI_COMBINER_VECTOR, {3, 2, 5}, {a_double});
-    CHECK(value_bytes(a_double) == 8);
-    CHECK(value_bytes(doubles) == 8);
-    CHECK(both(doubles, a_double) == 8);
-    CHECK(both(doubles, an_int) == 0);
-    CHECK(both(an_int, named(MPI_FLOAT, 4)) == 4);
-    CHECK(both(an_int, named(MPI_FLOAT_INT, 8)) == 0);
-    CHECK(value_bytes(named(MPI_SHORT_INT, 6)) == 0);
-    CHECK(both(an_int, named(MPI_LONG_INT, 12)) == 0);
-    CHECK(both(doubles, named(MPI_DOUBLE_INT, 12)) == 0);
+    const auto list = [&](int64_t count, const TypeTree& of) {
+        return sized(count * of.size, made(MPI_COMBINER_INDEXED_BLOCK, {count, 1}, {of}));
+    };
+    const auto both = [&](int64_t ones, const TypeTree& one, int64_t others,
+                          const TypeTree& other) {
+        return sized(ones * one.size + others * other.size,
+                     made(MPI_COMBINER_STRUCT, {2, ones, others}, {one, other}, {0, 1 << 20}));
+    };
+    const TypeTree mixed = both(1, an_int, 1, a_double), nothing = list(0, an_int);
+    const TypeTree pair = named(MPI_FLOAT_INT, 8), short_pair = named(MPI_SHORT_INT, 6);
+    struct Case {
+        const char* what;
+        TypeTree tree;
+        int64_t bytes;
+    };
+    for (const Case& c : std::initializer_list<Case>{
+             {"a value", a_double, 8},
+             {"values", list(300, a_double), 8},
+             {"values of one size", both(1, an_int, 1, named(MPI_FLOAT, 4)), 4},
+             {"lists of one size", both(300, a_double, 2, list(70, a_double)), 8},
+             {"an int and a double", mixed, 12},
+             {"many of these", list(1000, mixed), 12},
+             {"lists of many", list(3, list(1000, mixed)), 12},
+             {"ints before doubles", both(1000, an_int, 1000, a_double), 8},
+             {"an odd number of ints before", both(1001, an_int, 1000, a_double), 0},
+             {"few of these", both(3, an_int, 5, a_double), 52},
+             {"doubles before an odd number of ints", both(1000, a_double, 1001, an_int), 0},
+             {"many before another", both(2, list(1000, mixed), 2, a_double), 0},
+             {"many before as many", both(2, list(1000, mixed), 3, a_double), 24},
+             {"another's member is empty", both(0, mixed, 900, a_double), 8},
+             {"an empty member", both(1, nothing, 900, a_double), 8},
+             {"a pair", short_pair, 6},
+             {"pairs", list(1000, short_pair), 6},
+             {"a float and an int, and ints", both(1000, pair, 2, an_int), 8},
+             {"ints, and a float and an int", both(1, an_int, 1000, pair), 0}}) {
+        CAPTURE(c.what);
+        CHECK(cut_bytes(c.tree) == c.bytes);
+    }
 }
 
 TEST_CASE("the digest of a description tells types apart", "[datatype]") {

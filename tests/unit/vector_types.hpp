@@ -21,7 +21,7 @@ struct Vector {
 };
 inline std::map<MPI_Datatype, Vector> types;  // written before threads run
 inline std::atomic<int> envelopes{0};
-// Whether each int is two chars and a short.
+// Whether each int is a char, a short and a char.
 inline std::atomic<bool> has_several_sizes{false};
 inline const auto mixed_int = static_cast<MPI_Datatype>(0x8c0000ffu);
 
@@ -35,8 +35,8 @@ inline int fake_envelope(MPI_Datatype type, MPI_Count* integers, MPI_Count* addr
                          MPI_Count* counts, MPI_Count* inner, int* combiner) {
     ++envelopes;
     if (type == mixed_int) {
-        *integers = 3;
-        *addresses = *inner = 2;
+        *integers = 4;
+        *addresses = *inner = 3;
         *counts = 0;
         *combiner = MPI_COMBINER_STRUCT;
         return MPI_SUCCESS;
@@ -51,11 +51,12 @@ inline int fake_envelope(MPI_Datatype type, MPI_Count* integers, MPI_Count* addr
 inline int fake_contents(MPI_Datatype type, MPI_Count, MPI_Count, MPI_Count, MPI_Count,
                          int integers[], MPI_Aint addresses[], MPI_Count[], MPI_Datatype inner[]) {
     if (type == mixed_int) {
-        integers[0] = integers[1] = 2;
-        integers[2] = 1;
+        integers[0] = 3;
+        integers[1] = integers[2] = integers[3] = 1;
         addresses[0] = 0;
-        addresses[1] = 2;
-        inner[0] = MPI_CHAR;
+        addresses[1] = 1;
+        addresses[2] = 3;
+        inner[0] = inner[2] = MPI_CHAR;
         inner[1] = MPI_SHORT;
         return MPI_SUCCESS;
     }
