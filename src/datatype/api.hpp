@@ -24,6 +24,7 @@ namespace vecmpi::datatype {
 struct PlanSteps;
 struct KeptPlan;
 struct HeldPlan;
+using PlanReference = std::shared_ptr<const KeptPlan>;
 
 // The plan of one datatype; knows no handle. Any thread may use it.
 class PackPlan {
@@ -73,6 +74,11 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns
 // times what a plan costs gets one. The plan must give the bytes that the library gave. Then
 // library and plan share the calls until one is known to be faster (pack_trial.hpp).
 void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept;
+// The same for a type whose plan the caller keeps, and arguments that are in order.
+bool pack_by_plan(const PackCall& call, const KeptPlan& kept, MPI_Count* end,
+                  uint64_t* timed_since_ns) noexcept;
+void note_packed_by_library(const PackCall& call, const KeptPlan& kept, MPI_Count end,
+                            uint64_t timed_since_ns) noexcept;
 
 // ---- buffers of collectives --------------------------------------------------------------------
 
@@ -96,17 +102,20 @@ bool free_after_use(MPI_Datatype type) noexcept;
 
 // A handle of our own for the program's type, which the program may free: for a collective that
 // goes on after its call. It has no attributes, so that none of the program's functions is called.
+// It keeps the plan of the type.
 class TypeReference {
   public:
     explicit TypeReference(MPI_Datatype of) noexcept;
     TypeReference(TypeReference&& other) noexcept
-        : type_(std::exchange(other.type_, MPI_DATATYPE_NULL)) {}
+        : type_(std::exchange(other.type_, MPI_DATATYPE_NULL)), plan_(std::move(other.plan_)) {}
     TypeReference& operator=(TypeReference&&) = delete;
     ~TypeReference();
     MPI_Datatype get() const noexcept { return type_; }  // MPI_DATATYPE_NULL: out of memory
+    const PlanReference& plan() const noexcept { return plan_; }  // null: none
 
   private:
     MPI_Datatype type_;
+    PlanReference plan_;
 };
 
 // A program's buffer of any datatype, in a collective of ours, which moves packed bytes. A buffer
@@ -116,7 +125,7 @@ class PackedBuffer {
   public:
     // The type must stay valid: the caller holds it (TypeInUse).
     PackedBuffer(const void* buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm) noexcept;
-    // The library packs it: plans belong to handles that the program holds.
+    // By the plan that the reference keeps.
     PackedBuffer(const void* buffer, MPI_Count count, const TypeReference& type,
                  MPI_Comm comm) noexcept;
 
@@ -154,7 +163,8 @@ class PackedBuffer {
     MPI_Count count_, bytes_ = 0;
     MPI_Datatype type_;
     MPI_Comm comm_;
-    bool is_dense_, may_use_plan_;
+    bool is_dense_, may_use_plan_;  // of the handle
+    PlanReference plan_;            // else this one, if there is one
     base::Buffer<unsigned char> memory_;
 };
 

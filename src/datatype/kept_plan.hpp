@@ -5,6 +5,7 @@
 #pragma once
 
 #include <list>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
@@ -18,7 +19,7 @@ namespace vecmpi::datatype {
 // Who packs: our steps in MPI_Pack and MPI_Unpack, or in the functions that UCX calls.
 enum class PackedIn : uint8_t { call, message };
 
-struct KeptPlan {
+struct KeptPlan : std::enable_shared_from_this<KeptPlan> {
     KeptPlan(std::unique_ptr<const PlanSteps> steps, const TypeDigest& digest) noexcept;
     const TypeDigest digest;
     const size_t memory_bytes;
@@ -56,7 +57,6 @@ struct KeptPlan {
     mutable Trial trials_[2][2][length_classes];  // by PackedIn and direction
     mutable std::atomic<unsigned> turns_{0};
 };
-using PlanReference = std::shared_ptr<const KeptPlan>;
 
 // Plans by the digest of their type's description. They take VECMPI_PACK_MEMORY at most; what no
 // type has goes first, the longest unused before others.

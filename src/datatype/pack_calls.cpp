@@ -69,21 +69,25 @@ bool is_comparable(const PackPlan& plan, const PackCall& call, MPI_Count bytes) 
 // Nothing: this call could not show it. Null: the library, for good.
 using Verdict = std::optional<PlanReference>;
 
+PlanReference counted_verdict(MPI_Datatype type, MadePlan made) noexcept {
+    if (made.plan && made.plan->proof.load() == KeptPlan::Proof::refuted) {
+        made.why = Counter::decline_plan;
+        made.plan.reset();
+    }
+    count(made.plan ? Counter::plans : made.why);
+    if (!made.plan) note_verdict(type, why_library(made.why));
+    return std::move(made.plan);
+}
+
 Verdict decide(const PackCall& call, MPI_Count bytes, uint64_t spent_ns) {
     using Proof = KeptPlan::Proof;
-    auto [kept, why, is_final] = make_plan(call.type, spent_ns);
-    if (!is_final) return std::nullopt;
-    if (kept && kept->proof.load() == Proof::open) {
+    MadePlan made = make_plan(call.type, spent_ns);
+    if (!made.is_final) return std::nullopt;
+    if (const KeptPlan* const kept = made.plan.get(); kept && kept->proof.load() == Proof::open) {
         if (!is_comparable(kept->plan, call, bytes)) return std::nullopt;
         prove(*kept, gives_same_bytes(*kept, call, bytes));
     }
-    if (kept && kept->proof.load() == Proof::refuted) {
-        why = Counter::decline_plan;
-        kept.reset();
-    }
-    count(kept ? Counter::plans : why);
-    if (!kept) note_verdict(call.type, why_library(why));
-    return std::move(kept);
+    return counted_verdict(call.type, std::move(made));
 }
 
 // For the report: why the library has served a call.
@@ -119,6 +123,46 @@ void note_turn_of_library(const PackCall& call, const KeptPlan& kept, MPI_Count 
         note_turn(kept.trial(PackedIn::call, call.direction, bytes), Packer::library, ns, bytes);
 }
 
+// The call is in order.
+bool is_moved_by(const KeptPlan& kept, const PackCall& call, MPI_Count bytes, MPI_Count* end,
+                 uint64_t* timed_since_ns) noexcept {
+    const auto decline = [](Counter why) noexcept {
+        count(why);
+        return false;
+    };
+    if (may_overlap(call, kept.plan)) return decline(Counter::decline_overlap);
+    switch (kept.proof.load(std::memory_order_acquire)) {
+        case KeptPlan::Proof::refuted:
+            return decline(Counter::decline_plan);
+        case KeptPlan::Proof::open:  // the library's call shows it
+            return false;
+        case KeptPlan::Proof::shown:
+            break;
+    }
+    Trial& trial = kept.trial(PackedIn::call, call.direction, bytes);
+    if (has_won(trial, Packer::library)) return decline(Counter::decline_slower);
+    const bool is_tried = trial.winner() == Trial::open;
+    if (is_tried) {
+        *timed_since_ns = monotonic_ns();
+        if (whose_turn(trial) == Packer::library) return false;
+    }
+    kept.plan.copy_all(call.direction, stream_of(call), call.memory, call.count);
+    if (is_tried)
+        note_turn(trial, Packer::plan, monotonic_ns() - *timed_since_ns, bytes,
+                  kept.memory_of_turn());
+    *end = call.position + bytes;
+    count_by_plan(row_of(call.type), static_cast<uint64_t>(bytes));
+    return true;
+}
+
+bool has_bytes(const KeptPlan& kept, const PackCall& call, MPI_Count* bytes) noexcept {
+    return !__builtin_mul_overflow(kept.plan.bytes(), call.count, bytes);
+}
+
+uint64_t ns_since(uint64_t timed_since_ns) noexcept {
+    return timed_since_ns != 0 ? monotonic_ns() - timed_since_ns : 0;
+}
+
 }  // namespace
 
 bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns) noexcept {
@@ -131,43 +175,27 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns
         return false;
     }
     MPI_Count bytes = 0;
-    if (__builtin_mul_overflow(kept->plan.bytes(), call.count, &bytes) ||
-        !is_in_order(call, bytes) || !may_begin_there(*kept, call))
-        return false;
-    const auto decline = [](Counter why) noexcept {
-        count(why);
-        return false;
-    };
-    if (may_overlap(call, kept->plan)) return decline(Counter::decline_overlap);
-    switch (kept->proof.load(std::memory_order_acquire)) {
-        case KeptPlan::Proof::refuted:
-            return decline(Counter::decline_plan);
-        case KeptPlan::Proof::open:  // the library's call shows it
-            return false;
-        case KeptPlan::Proof::shown:
-            break;
-    }
-    Trial& trial = kept->trial(PackedIn::call, call.direction, bytes);
-    if (has_won(trial, Packer::library)) return decline(Counter::decline_slower);
-    const bool is_tried = trial.winner() == Trial::open;
-    if (is_tried) {
-        *timed_since_ns = monotonic_ns();
-        if (whose_turn(trial) == Packer::library) return false;
-    }
-    kept->plan.copy_all(call.direction, stream_of(call), call.memory, call.count);
-    if (is_tried)
-        note_turn(trial, Packer::plan, monotonic_ns() - *timed_since_ns, bytes,
-                  kept->memory_of_turn());
-    *end = call.position + bytes;
-    count_by_plan(row_of(call.type), static_cast<uint64_t>(bytes));
-    return true;
+    return has_bytes(*kept, call, &bytes) && is_in_order(call, bytes) &&
+           may_begin_there(*kept, call) && is_moved_by(*kept, call, bytes, end, timed_since_ns);
+}
+
+bool pack_by_plan(const PackCall& call, const KeptPlan& kept, MPI_Count* end,
+                  uint64_t* timed_since_ns) noexcept {
+    *timed_since_ns = 0;
+    MPI_Count bytes = 0;
+    return has_bytes(kept, call, &bytes) && is_moved_by(kept, call, bytes, end, timed_since_ns);
+}
+
+void note_packed_by_library(const PackCall& call, const KeptPlan& kept, MPI_Count end,
+                            uint64_t timed_since_ns) noexcept {
+    note_turn_of_library(call, kept, end - call.position, ns_since(timed_since_ns));
 }
 
 // Without an engine nobody says that a handle goes, so no plan is made.
 void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept {
     const MPI_Count bytes = end - call.position;
     if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || !offload::engine_runs()) return;
-    const uint64_t ns = timed_since_ns != 0 ? monotonic_ns() - timed_since_ns : 0;
+    const uint64_t ns = ns_since(timed_since_ns);
     {
         const PlanInUse used(call.type);
         count_served(call, used.get(), bytes);
@@ -182,6 +210,27 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
     } catch (const std::exception&) {  // no memory, or no vector of that length
     }
     put_off(call.type);
+}
+
+// As much as the library would take to pack some megabytes.
+PlanReference plan_at_once(MPI_Datatype type) noexcept {
+    constexpr uint64_t worth_ns = 1'000'000;
+    if (!is_served(type) || !offload::engine_runs() || offload::is_reentrant()) return nullptr;
+    {
+        const PlanInUse used(type);
+        if (used.get() != nullptr) return used.get()->weak_from_this().lock();
+    }
+    if (tally_library_time(type, worth_ns, first_worth_ns()) == 0) return nullptr;
+    try {
+        if (MadePlan made = make_plan(type, worth_ns); made.is_final) {
+            PlanReference kept = counted_verdict(type, std::move(made));
+            settle(type, kept);
+            return kept;
+        }
+    } catch (const std::exception&) {  // no memory, or no vector of that length
+    }
+    put_off(type);
+    return nullptr;
 }
 
 void forget_plans() noexcept {

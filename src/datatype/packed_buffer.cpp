@@ -84,6 +84,7 @@ PackedBuffer::PackedBuffer(const void* buffer, MPI_Count count, const TypeRefere
                            MPI_Comm comm) noexcept
     : PackedBuffer(buffer, count, type.get(), comm) {
     may_use_plan_ = false;
+    plan_ = type.plan();
 }
 
 int PackedBuffer::move(kernels::Direction direction, void* packed) const noexcept {
@@ -98,13 +99,17 @@ int PackedBuffer::move(kernels::Direction direction, void* packed) const noexcep
                         .takes_bottom = true};
     MPI_Count position = 0;
     uint64_t timed_since_ns = 0;
-    if (may_use_plan_ && pack_by_plan(call, &position, &timed_since_ns)) {
+    if (plan_ ? pack_by_plan(call, *plan_, &position, &timed_since_ns)
+              : may_use_plan_ && pack_by_plan(call, &position, &timed_since_ns)) {
         count(Counter::plan_buffers);
         return MPI_SUCCESS;
     }
     const int error = move_by_library(call, &position);
     if (error == MPI_SUCCESS && position != bytes_) return pack_whole(call);
-    if (error == MPI_SUCCESS && may_use_plan_)
+    if (error != MPI_SUCCESS) return error;
+    if (plan_)
+        note_packed_by_library(call, *plan_, position, timed_since_ns);
+    else if (may_use_plan_)
         note_packed_by_library(call, position, timed_since_ns);
     return error;
 }

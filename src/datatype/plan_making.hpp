@@ -49,6 +49,10 @@ MadePlan make_plan(MPI_Datatype type, uint64_t spent_ns);
 // none of its size is kept.
 PlanReference known_plan(MPI_Datatype type);
 
+// In a call of the program that holds the type: its plan, made if there is none, since nobody will
+// measure what packing takes the library. It may not have been compared. Null: the library packs.
+PlanReference plan_at_once(MPI_Datatype type) noexcept;
+
 // What a comparison with the library's bytes has shown; a refutation is final.
 void prove(const KeptPlan& kept, bool is_right) noexcept;
 constexpr MPI_Count compared_at_once = 4 << 10;  // bytes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Datatypes that a collective of ours has still to pack or unpack, while the program may free them.
-// Knows nothing of plans but that they go with their handles.
+// Of plans it knows that they go with their handles, and that a reference keeps one.
 #include <algorithm>
 #include <mutex>
 #include <new>
@@ -8,6 +8,7 @@
 
 #include "datatype/api.hpp"
 #include "offload/api.hpp"
+#include "plan_making.hpp"
 
 namespace vecmpi::datatype {
 
@@ -73,7 +74,8 @@ bool free_after_use(MPI_Datatype type) noexcept {
     return true;
 }
 
-TypeReference::TypeReference(MPI_Datatype of) noexcept : type_(MPI_DATATYPE_NULL) {
+TypeReference::TypeReference(MPI_Datatype of) noexcept
+    : type_(MPI_DATATYPE_NULL), plan_(plan_at_once(of)) {
     if (real.Type_contiguous(1, of, &type_) != MPI_SUCCESS) type_ = MPI_DATATYPE_NULL;
     if (type_ != MPI_DATATYPE_NULL) real.Type_commit(&type_);
 }
