@@ -66,7 +66,8 @@ int pack_whole(const PackCall& call) noexcept {
 
 }  // namespace
 
-// A call from a callback may be there because the handle goes: no plan is looked for.
+// A call from a callback may be there because the handle goes: no plan is looked for. In a job a
+// TypeInUse keeps the handle.
 PackedBuffer::PackedBuffer(const void* buffer, MPI_Count count, MPI_Datatype type,
                            MPI_Comm comm) noexcept
     : buffer_(static_cast<unsigned char*>(const_cast<void*>(buffer))),
@@ -74,7 +75,7 @@ PackedBuffer::PackedBuffer(const void* buffer, MPI_Count count, MPI_Datatype typ
       type_(type),
       comm_(comm),
       is_dense_(library::is_builtin_type(type)),
-      may_use_plan_(!is_dense_ && !offload::is_reentrant()) {
+      may_use_plan_(!is_dense_ && (!offload::is_reentrant() || offload::is_in_job())) {
     if (count <= 0 || !library::is_type_handle(type) || !real.Pack_c) return;
     ptrdiff_t bytes = 0;
     if (!__builtin_mul_overflow(count, offload::size_of(type), &bytes) && bytes > 0) bytes_ = bytes;

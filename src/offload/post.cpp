@@ -157,6 +157,7 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept {
 }
 
 bool is_reentrant() noexcept { return this_thread.is(Inside::library); }
+bool is_in_job() noexcept { return this_thread.is(Inside::job); }
 bool is_offload_thread() noexcept { return this_thread.is_offload_thread; }
 
 bool twin_serves(MPI_Comm comm) noexcept {

@@ -64,6 +64,7 @@ int run_twin(const offload::Operation& operation, MPI_Status* status) noexcept {
 bool twin_serves(MPI_Comm) noexcept { return fake.twins; }
 bool collective_twin_serves(MPI_Comm) noexcept { return fake.collective_twins; }
 bool is_reentrant() noexcept { return fake.reentrant; }
+bool is_in_job() noexcept { return false; }
 bool is_offload_thread() noexcept { return fake.on_offload_thread; }
 bool engine_runs() noexcept { return fake.runs; }
 void note_dynamic_processes() noexcept {}

@@ -30,6 +30,8 @@ void issue_what_was_posted() noexcept;
 
 // True inside a real function that we called on this thread: hand the call on untouched.
 bool is_reentrant() noexcept;
+// It is in Job::advance(), and so reentrant too.
+bool is_in_job() noexcept;
 
 // True on the offload thread: nothing there returns to the program.
 bool is_offload_thread() noexcept;
