@@ -80,6 +80,29 @@ bool pack_by_plan(const PackCall& call, const KeptPlan& kept, MPI_Count* end,
 void note_packed_by_library(const PackCall& call, const KeptPlan& kept, MPI_Count end,
                             uint64_t timed_since_ns) noexcept;
 
+// ---- memory for packed bytes --------------------------------------------------------------------
+
+// Of one message or collective. What has ended leaves its memory to the next: new pages take longer
+// than most messages. It is given up where plans need it.
+class PackMemory {
+  public:
+    PackMemory() = default;
+    PackMemory(PackMemory&& other) noexcept
+        : place_(std::exchange(other.place_, nullptr)), size_class_(other.size_class_) {}
+    PackMemory& operator=(PackMemory&&) = delete;
+    ~PackMemory();
+    // False: so much of VECMPI_PACK_MEMORY is not left. Each once at most.
+    bool take(size_t bytes) noexcept;
+    // For a collective that cannot be declined any more: beyond the setting where need be. False:
+    // out of memory.
+    bool take_anyhow(size_t bytes) noexcept;
+    unsigned char* place() const noexcept { return place_; }
+
+  private:
+    unsigned char* place_ = nullptr;
+    unsigned size_class_ = 0;
+};
+
 // ---- buffers of collectives --------------------------------------------------------------------
 
 // While it lives, a collective of ours uses the type. The program may free the type
@@ -138,11 +161,11 @@ class PackedBuffer {
     // first call allocates. Null: out of memory.
     unsigned char* place() noexcept {
         if (is_dense_) return buffer_;
-        if (!memory_) memory_ = base::allocate<unsigned char>(static_cast<size_t>(bytes_));
-        return memory_.get();
+        if (memory_.place() == nullptr) memory_.take_anyhow(static_cast<size_t>(bytes_));
+        return memory_.place();
     }
-    int pack() const noexcept { return is_dense_ ? MPI_SUCCESS : pack_to(memory_.get()); }
-    int unpack() const noexcept { return is_dense_ ? MPI_SUCCESS : unpack_from(memory_.get()); }
+    int pack() const noexcept { return is_dense_ ? MPI_SUCCESS : pack_to(memory_.place()); }
+    int unpack() const noexcept { return is_dense_ ? MPI_SUCCESS : unpack_from(memory_.place()); }
 
     // The same with memory of the caller, of bytes() bytes.
     int pack_to(void* to) const noexcept {
@@ -165,7 +188,7 @@ class PackedBuffer {
     MPI_Comm comm_;
     bool is_dense_, may_use_plan_;  // of the handle
     PlanReference plan_;            // else this one, if there is one
-    base::Buffer<unsigned char> memory_;
+    PackMemory memory_;
 };
 
 // ---- messages ----------------------------------------------------------------------------------
@@ -233,23 +256,6 @@ class PlanInUse {
 
 // ---- messages sent and received as bytes --------------------------------------------------------
 
-// The packed bytes of one message. Memory of messages that have ended is kept for the next ones:
-// new pages take longer than most messages. It is given up where plans need it.
-class MessageMemory {
-  public:
-    MessageMemory() = default;
-    MessageMemory(MessageMemory&& other) noexcept
-        : place_(std::exchange(other.place_, nullptr)), size_class_(other.size_class_) {}
-    MessageMemory& operator=(MessageMemory&&) = delete;
-    ~MessageMemory();
-    // False: so much is not left. Once at most.
-    bool take(size_t bytes) noexcept;
-    unsigned char* place() const noexcept { return place_; }
-
-  private:
-    unsigned char* place_ = nullptr;
-    unsigned size_class_ = 0;
-};
 // A message of a derived datatype in a blocking call, moved by the library as bytes: packed by a
 // plan before it is sent, unpacked by one when it has come. A packed message matches a typed one
 // (MPI 4.0, 5.2). Short ones, since UCX, where the library has it, takes six calls to pack a
@@ -292,7 +298,7 @@ class MessageAsBytes {
     unsigned char* place_ = nullptr;
     MPI_Datatype sent_type_ = MPI_BYTE;
     MPI_Count sent_type_bytes_ = 1;
-    MessageMemory far_;
+    PackMemory far_;
     alignas(64) unsigned char near_[near_bytes];
 };
 

@@ -237,7 +237,7 @@ void forget_plans() noexcept {
     set_need(Need::typed_messages, false);
     empty_table();
     plan_store().clear();
-    free_unused_message_memory();
+    free_unused_pieces();
     report_types(false);
 }
 

@@ -31,7 +31,7 @@ bool take_what_is_left(size_t bytes) noexcept {
     return false;
 }
 
-// ---- memory of messages -------------------------------------------------------------------------
+// ---- memory for packed bytes --------------------------------------------------------------------
 
 // Class i has pieces of 256 << i bytes. The first bytes of an unused piece lead to the next.
 constexpr size_t least_piece = 256;
@@ -57,7 +57,7 @@ UnusedPiece* pop_piece(unsigned size_class) noexcept {
 
 bool take_pack_memory(size_t bytes) noexcept {
     if (take_what_is_left(bytes)) return true;
-    free_unused_message_memory();
+    free_unused_pieces();
     return take_what_is_left(bytes);
 }
 
@@ -65,7 +65,7 @@ void give_back_pack_memory(size_t bytes) noexcept {
     taken.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-bool MessageMemory::take(size_t bytes) noexcept {
+bool PackMemory::take(size_t bytes) noexcept {
     if (bytes > most_pack_memory()) return false;
     size_class_ = size_class_of(std::max(bytes, least_piece));
     if (UnusedPiece* const piece = pop_piece(size_class_)) {
@@ -78,13 +78,24 @@ bool MessageMemory::take(size_t bytes) noexcept {
     return place_ != nullptr;
 }
 
-MessageMemory::~MessageMemory() {
+bool PackMemory::take_anyhow(size_t bytes) noexcept {
+    if (take(bytes)) return true;
+    size_class_ = size_classes;  // belongs to nobody else
+    place_ = base::allocate<unsigned char>(bytes).release();
+    return place_ != nullptr;
+}
+
+PackMemory::~PackMemory() {
     if (place_ == nullptr) return;
+    if (size_class_ == size_classes) {
+        std::free(place_);
+        return;
+    }
     const std::lock_guard lock(pieces_lock);
     unused_pieces[size_class_] = new (place_) UnusedPiece{unused_pieces[size_class_]};
 }
 
-void free_unused_message_memory() noexcept {
+void free_unused_pieces() noexcept {
     for (unsigned i = 0; i < size_classes; ++i)
         while (UnusedPiece* const piece = pop_piece(i)) {
             give_back_pack_memory(piece_bytes(i));

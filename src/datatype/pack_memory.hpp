@@ -11,7 +11,7 @@ namespace vecmpi::datatype {
 bool take_pack_memory(size_t bytes) noexcept;
 void give_back_pack_memory(size_t bytes) noexcept;
 
-// Of MessageMemory.
-void free_unused_message_memory() noexcept;
+// Of PackMemory.
+void free_unused_pieces() noexcept;
 
 }  // namespace vecmpi::datatype

@@ -330,7 +330,7 @@ void MessageAsBytes::unpack(MPI_Count received) noexcept { fake.unpacked = recei
 void MessageAsBytes::note_moved_by_library() noexcept {
     ++(direction_ == kernels::Direction::pack ? fake.sent_by_library : fake.received_by_library);
 }
-MessageMemory::~MessageMemory() = default;
+PackMemory::~PackMemory() = default;
 
 }  // namespace datatype
 }  // namespace vecmpi

@@ -69,8 +69,8 @@ PackedBlocks::PackedBlocks(const RankBlocks& program, MovedBlock* blocks, int ra
         if (!is_dense) packed_bytes_ += bytes;
     }
     if (packed_bytes_ == 0) return;
-    memory_ = base::allocate<unsigned char>(packed_bytes_);
-    unsigned char* next = memory_.get();
+    memory_.take_anyhow(packed_bytes_);
+    unsigned char* next = memory_.place();
     for (int rank = program.first; rank < program.end && next != nullptr; ++rank)
         if (blocks[rank].place == nullptr) {
             blocks[rank].place = next;
@@ -82,7 +82,7 @@ PackedBlocks::PackedBlocks(const RankBlocks& program, MovedBlock* blocks, int ra
 template <class Move>
 int PackedBlocks::for_each_packed(MPI_Comm comm, const Move& move) const noexcept {
     if (packed_bytes_ == 0) return MPI_SUCCESS;
-    if (!memory_) return MPI_ERR_NO_MEM;
+    if (memory_.place() == nullptr) return MPI_ERR_NO_MEM;
     int error = MPI_SUCCESS;
     for (int rank = program_.first; rank < program_.end; ++rank) {
         const MPI_Datatype type = program_.type_of(rank);

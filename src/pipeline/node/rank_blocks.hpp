@@ -89,7 +89,7 @@ class PackedBlocks {
 
     const RankBlocks& program_;
     MovedBlock* const blocks_;
-    base::Buffer<unsigned char> memory_;
+    datatype::PackMemory memory_;
     size_t packed_bytes_ = 0;
     MPI_Count unit_;
 };

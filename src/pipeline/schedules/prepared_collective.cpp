@@ -17,26 +17,26 @@ Looks looks_at(const PreparedCollective& prepared) noexcept {
 // One run of a collective whose data goes through packed memory.
 class PackedRun : public ScheduleRun {
   public:
-    PackedRun(std::shared_ptr<const PreparedCollective> prepared, Buffer<char> packed,
+    PackedRun(std::shared_ptr<const PreparedCollective> prepared, datatype::PackMemory packed,
               const Operands& operands)
         : ScheduleRun(prepared->comm, prepared->schedule, operands, prepared->persistent_number,
                       looks_at(*prepared)),
           prepared_(std::move(prepared)),
           packed_(std::move(packed)) {
         for (const PreparedCollective::Part& part : prepared_->packed_before)
-            if (error == MPI_SUCCESS) error = part.buffer.pack_to(packed_.get() + part.first);
+            if (error == MPI_SUCCESS) error = part.buffer.pack_to(packed_.place() + part.first);
     }
     bool advance() noexcept override {
         if (!ScheduleRun::advance()) return false;
         if (std::exchange(unpacked_, true)) return true;
         for (const PreparedCollective::Part& part : prepared_->unpacked_after)
-            if (error == MPI_SUCCESS) error = part.buffer.unpack_from(packed_.get() + part.first);
+            if (error == MPI_SUCCESS) error = part.buffer.unpack_from(packed_.place() + part.first);
         return true;
     }
 
   private:
     std::shared_ptr<const PreparedCollective> prepared_;
-    Buffer<char> packed_;
+    datatype::PackMemory packed_;
     bool unpacked_ = false;
 };
 
@@ -48,11 +48,11 @@ std::unique_ptr<offload::Job> make_run(
             return std::make_unique<ScheduleRun>(prepared->comm, prepared->schedule,
                                                  prepared->operands, prepared->persistent_number,
                                                  looks_at(*prepared));
-        Buffer<char> packed = allocate<char>(prepared->packed_bytes);
-        if (!packed) return nullptr;
+        datatype::PackMemory packed;
+        if (!packed.take_anyhow(prepared->packed_bytes)) return nullptr;
         Operands operands = prepared->operands;
-        operands.input = packed.get();
-        operands.output = packed.get() + prepared->packed_output;
+        operands.input = packed.place();
+        operands.output = packed.place() + prepared->packed_output;
         return std::make_unique<PackedRun>(std::move(prepared), std::move(packed), operands);
     } catch (const std::bad_alloc&) {
         return nullptr;
