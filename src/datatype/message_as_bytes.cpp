@@ -65,8 +65,8 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
 
 MessageAsBytes::~MessageAsBytes() = default;
 
-// Where UCX packs, the trial of its messages has shown that the plan is faster than the library.
-// That six calls a message take longer than a copy in the first-level cache holds for short ones.
+// Where UCX packs, the trial of its messages must have ended. That six calls a message take longer
+// than a copy in the first-level cache holds for short ones.
 // Elsewhere the library packs a message as MPI_Pack does, and sends that. So the trial of such
 // calls decides; until then their turns are taken in messages. A receive needs a plan, since only a
 // plan can unpack a message that ends within an element.
@@ -79,9 +79,12 @@ bool MessageAsBytes::is_chosen() const noexcept {
     if (kept == nullptr) return packs;
     if (!packs && count_ > kept->plan.most_to_unpack()) return false;
     const bool is_proved = kept->proof.load(std::memory_order_acquire) == KeptPlan::Proof::shown;
-    if (ucx_packs())
-        return bytes_ <= near_bytes && is_proved &&
-               has_won(kept->trial(PackedIn::message, direction_, bytes_), Packer::plan);
+    if (ucx_packs()) {
+        if (bytes_ > near_bytes || !is_proved) return false;
+        const Trial& trial = kept->trial(PackedIn::message, direction_, bytes_);
+        if (trial.winner() == Trial::open) return false;
+        return has_won(trial, Packer::plan) || pays_as_bytes(trial.least(), bytes_);
+    }
     const Trial& trial = kept->trial(PackedIn::call, direction_, bytes_);
     if (!packs) return is_proved && !has_won(trial, Packer::library);
     if (bytes_ <= near_bytes || trial.winner() == Trial::open)

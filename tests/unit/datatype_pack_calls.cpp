@@ -472,6 +472,20 @@ TEST_CASE("plans come and go under threads that use them", "[datatype]") {
     CHECK(most <= 4 + 64);
 }
 
+TEST_CASE("a short message goes as bytes where its calls cost more than the plan", "[datatype]") {
+    constexpr uint64_t untried = Trial::untried;
+    const auto pays = [](uint64_t library, uint64_t plan, int64_t bytes) {
+        return pays_as_bytes(Trial::Times{library, plan}, bytes);
+    };
+    CHECK(pays(100, 50, 4000));
+    CHECK(pays(100, 125, 4000));  // ps a byte: 100 ns longer
+    CHECK_FALSE(pays(100, 126, 4000));
+    CHECK(pays(100, 1000, 100));
+    CHECK_FALSE(pays(100, untried, 100));
+    CHECK(pays(untried, 100, 100));
+    CHECK_FALSE(pays(untried, untried, 100));
+}
+
 TEST_CASE("a long message is packed where that pays for a copy more", "[datatype]") {
     struct Row {
         uint64_t library_ps, plan_ps;
