@@ -121,7 +121,8 @@ void log_made(MPI_Datatype type, const TypeTree& tree, const MadePlan& made, uin
     else
         log_line(LogLevel::debug,
                  "datatype %08x, %s, has no plan%s, after %.1f us of the library's: %s", handle,
-                 how.c_str(), made.is_final ? "" : " yet", spent_us, text_of(made.why).text);
+                 how.c_str(), made.is_final ? "" : " yet", spent_us,
+                 made.is_final ? text_of(made.why).text : "its description is too long for that");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 // fake_engine.hpp.
 #include "fake_engine.hpp"
 
+#include <cstdlib>
+
 #include "datatype/api.hpp"
 
 #include "library/api.hpp"
@@ -330,7 +332,7 @@ void MessageAsBytes::unpack(MPI_Count received) noexcept { fake.unpacked = recei
 void MessageAsBytes::note_moved_by_library() noexcept {
     ++(direction_ == kernels::Direction::pack ? fake.sent_by_library : fake.received_by_library);
 }
-PackMemory::~PackMemory() = default;
+PackMemory::~PackMemory() { std::free(place_); }
 
 }  // namespace datatype
 }  // namespace vecmpi
