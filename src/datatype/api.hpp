@@ -65,6 +65,7 @@ struct PackCall {
     MPI_Count position;
     MPI_Comm comm;
     bool takes_bottom = false;  // a null `memory` is MPI_BOTTOM, whatever the library thinks of it
+    bool is_checked = false;    // the communicator is one; it may be freed already
 };
 
 // True: done, and *end is the position behind it. False: nothing was done, and the library is to
@@ -88,7 +89,9 @@ class PackMemory {
   public:
     PackMemory() = default;
     PackMemory(PackMemory&& other) noexcept
-        : place_(std::exchange(other.place_, nullptr)), size_class_(other.size_class_) {}
+        : place_(std::exchange(other.place_, nullptr)),
+          size_class_(other.size_class_),
+          counted_(other.counted_) {}
     PackMemory& operator=(PackMemory&&) = delete;
     ~PackMemory();
     // False: so much of VECMPI_PACK_MEMORY is not left. Each once at most.
@@ -101,6 +104,7 @@ class PackMemory {
   private:
     unsigned char* place_ = nullptr;
     unsigned size_class_ = 0;
+    size_t counted_ = 0;  // that go with it; of a kept piece 0
 };
 
 // ---- buffers of collectives --------------------------------------------------------------------
@@ -123,21 +127,27 @@ class TypeInUse {
 // MPI_Type_free of it: true where a TypeInUse will do it.
 bool free_after_use(MPI_Datatype type) noexcept;
 
+// How often a collective packs: a persistent one at each start.
+enum class Uses : uint8_t { one, many };
+
 // A handle of our own for the program's type, which the program may free: for a collective that
 // goes on after its call. It has no attributes, so that none of the program's functions is called.
 // It keeps the plan of the type.
 class TypeReference {
   public:
-    explicit TypeReference(MPI_Datatype of) noexcept;
+    TypeReference(MPI_Datatype of, Uses uses) noexcept;
     TypeReference(TypeReference&& other) noexcept
-        : type_(std::exchange(other.type_, MPI_DATATYPE_NULL)), plan_(std::move(other.plan_)) {}
+        : type_(std::exchange(other.type_, MPI_DATATYPE_NULL)),
+          of_(other.of_),
+          plan_(std::move(other.plan_)) {}
     TypeReference& operator=(TypeReference&&) = delete;
     ~TypeReference();
     MPI_Datatype get() const noexcept { return type_; }  // MPI_DATATYPE_NULL: out of memory
+    MPI_Datatype of() const noexcept { return of_; }     // the program's, which it may have freed
     const PlanReference& plan() const noexcept { return plan_; }  // null: none
 
   private:
-    MPI_Datatype type_;
+    MPI_Datatype type_, of_;
     PlanReference plan_;
 };
 
@@ -186,8 +196,9 @@ class PackedBuffer {
     MPI_Count count_, bytes_ = 0;
     MPI_Datatype type_;
     MPI_Comm comm_;
-    bool is_dense_, may_use_plan_;  // of the handle
-    PlanReference plan_;            // else this one, if there is one
+    bool is_dense_, may_use_plan_;              // of the handle
+    PlanReference plan_;                        // else this one, if there is one
+    MPI_Datatype tallied_ = MPI_DATATYPE_NULL;  // else what the library takes is counted for it
     PackMemory memory_;
 };
 

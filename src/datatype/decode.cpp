@@ -303,6 +303,7 @@ int64_t cut_bytes(const TypeTree& tree) noexcept {
         const int64_t of_member = cut_bytes(tree.types[i]);
         if (of_member == 0 || begin % of_member != 0) return if_short(tree.size);
         common = std::lcm(common, of_member);
+        if (common > much_less_than_a_piece) return if_short(tree.size);
         begin += bytes;
     }
     return begin % common == 0 && if_short(common) != 0 ? common : if_short(tree.size);

@@ -25,7 +25,8 @@ bool is_served(MPI_Datatype type) noexcept {
 // The library serves all that it may refuse.
 bool is_in_order(const PackCall& call, MPI_Count bytes) noexcept {
     return call.memory != MPI_IN_PLACE && call.packed != nullptr && call.position >= 0 &&
-           bytes <= call.packed_bytes - call.position && offload::comm_traits(call.comm).size > 0;
+           bytes <= call.packed_bytes - call.position &&
+           (call.is_checked || offload::comm_traits(call.comm).size > 0);
 }
 
 std::atomic<bool>& takes_bottom(const KeptPlan& kept, const PackCall& call) noexcept {
@@ -212,17 +213,24 @@ void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_
     put_off(call.type);
 }
 
-// As much as the library would take to pack some megabytes.
-PlanReference plan_at_once(MPI_Datatype type) noexcept {
-    constexpr uint64_t worth_ns = 1'000'000;
+// The type is freed meanwhile, perhaps: a tally of another one only brings that one's plan forward.
+void tally_packed_later(MPI_Datatype type, uint64_t ns) noexcept {
+    constexpr uint64_t never_ns = uint64_t{1} << 40;  // the next call of the program decides
+    if (is_served(type) && is_counted(type)) tally_library_time(type, ns, never_ns);
+}
+
+PlanReference plan_to_keep(MPI_Datatype type, Uses uses) noexcept {
+    constexpr uint64_t worth_ns = 1'000'000;  // as if some megabytes had been packed
     if (!is_served(type) || !offload::engine_runs() || offload::is_reentrant()) return nullptr;
     {
         const PlanInUse used(type);
         if (used.get() != nullptr) return used.get()->weak_from_this().lock();
     }
-    if (tally_library_time(type, worth_ns, first_worth_ns()) == 0) return nullptr;
+    const uint64_t spent_ns =
+        tally_library_time(type, uses == Uses::many ? worth_ns : 0, first_worth_ns());
+    if (spent_ns == 0) return nullptr;
     try {
-        if (MadePlan made = make_plan(type, worth_ns); made.is_final) {
+        if (MadePlan made = make_plan(type, spent_ns); made.is_final) {
             PlanReference kept = counted_verdict(type, std::move(made));
             settle(type, kept);
             return kept;

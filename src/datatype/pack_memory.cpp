@@ -33,10 +33,12 @@ bool take_what_is_left(size_t bytes) noexcept {
 
 // ---- memory for packed bytes --------------------------------------------------------------------
 
-// Class i has pieces of 256 << i bytes. The first bytes of an unused piece lead to the next.
+// Class i has pieces of 256 << i bytes. The first bytes of an unused piece lead to the next. What
+// is larger than all classes goes back at once: its new pages take less than packing it.
 constexpr size_t least_piece = 256;
-constexpr unsigned size_classes = 40;
+constexpr unsigned size_classes = 15;
 constexpr size_t piece_bytes(unsigned size_class) noexcept { return least_piece << size_class; }
+constexpr size_t largest_piece = piece_bytes(size_classes - 1);  // 4 MiB
 constexpr unsigned size_class_of(size_t bytes) noexcept {
     return static_cast<unsigned>(std::bit_width((bytes + least_piece - 1) / least_piece - 1));
 }
@@ -66,21 +68,26 @@ void give_back_pack_memory(size_t bytes) noexcept {
 }
 
 bool PackMemory::take(size_t bytes) noexcept {
-    if (bytes > most_pack_memory()) return false;
-    size_class_ = size_class_of(std::max(bytes, least_piece));
-    if (UnusedPiece* const piece = pop_piece(size_class_)) {
-        place_ = reinterpret_cast<unsigned char*>(piece);
-        return true;
+    const bool is_kept = bytes <= largest_piece;
+    size_class_ = is_kept ? size_class_of(std::max(bytes, least_piece)) : size_classes;
+    if (is_kept) {
+        if (UnusedPiece* const piece = pop_piece(size_class_)) {
+            place_ = reinterpret_cast<unsigned char*>(piece);
+            return true;
+        }
     }
-    if (!take_pack_memory(piece_bytes(size_class_))) return false;
-    place_ = base::allocate<unsigned char>(piece_bytes(size_class_)).release();
-    if (place_ == nullptr) give_back_pack_memory(piece_bytes(size_class_));
+    const size_t taken_bytes = is_kept ? piece_bytes(size_class_) : bytes;
+    if (!take_pack_memory(taken_bytes)) return false;
+    place_ = base::allocate<unsigned char>(taken_bytes).release();
+    if (place_ == nullptr) give_back_pack_memory(taken_bytes);
+    counted_ = is_kept ? 0 : taken_bytes;
     return place_ != nullptr;
 }
 
 bool PackMemory::take_anyhow(size_t bytes) noexcept {
     if (take(bytes)) return true;
-    size_class_ = size_classes;  // belongs to nobody else
+    size_class_ = size_classes;
+    counted_ = 0;
     place_ = base::allocate<unsigned char>(bytes).release();
     return place_ != nullptr;
 }
@@ -89,6 +96,7 @@ PackMemory::~PackMemory() {
     if (place_ == nullptr) return;
     if (size_class_ == size_classes) {
         std::free(place_);
+        give_back_pack_memory(counted_);
         return;
     }
     const std::lock_guard lock(pieces_lock);

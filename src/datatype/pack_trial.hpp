@@ -25,6 +25,7 @@ inline Packer whose_turn(Trial& trial) noexcept { return static_cast<Packer>(tri
 inline void note_turn(Trial& trial, Packer who, uint64_t ns, int64_t bytes,
                       Trial::Memory memory = Trial::Memory::warm) noexcept {
     constexpr uint64_t ps_in_ns = 1000;
+    if (bytes <= 0) return;
     const uint64_t ps = ns * ps_in_ns / static_cast<uint64_t>(bytes);
     if (trial.note(static_cast<unsigned>(who), ps, memory)) trial.judge(trial.least());
 }

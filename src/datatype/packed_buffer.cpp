@@ -86,9 +86,11 @@ PackedBuffer::PackedBuffer(const void* buffer, MPI_Count count, const TypeRefere
     : PackedBuffer(buffer, count, type.get(), comm) {
     may_use_plan_ = false;
     plan_ = type.plan();
+    tallied_ = type.of();
 }
 
 int PackedBuffer::move(kernels::Direction direction, void* packed) const noexcept {
+    if (bytes_ == 0) return MPI_SUCCESS;
     const PackCall call{.direction = direction,
                         .memory = buffer_,
                         .count = count_,
@@ -97,7 +99,8 @@ int PackedBuffer::move(kernels::Direction direction, void* packed) const noexcep
                         .packed_bytes = bytes_,
                         .position = 0,
                         .comm = comm_,
-                        .takes_bottom = true};
+                        .takes_bottom = true,
+                        .is_checked = true};
     MPI_Count position = 0;
     uint64_t timed_since_ns = 0;
     if (plan_ ? pack_by_plan(call, *plan_, &position, &timed_since_ns)
@@ -105,7 +108,9 @@ int PackedBuffer::move(kernels::Direction direction, void* packed) const noexcep
         count(Counter::plan_buffers);
         return MPI_SUCCESS;
     }
+    const uint64_t begun_ns = plan_ || tallied_ == MPI_DATATYPE_NULL ? 0 : monotonic_ns();
     const int error = move_by_library(call, &position);
+    if (begun_ns != 0) tally_packed_later(tallied_, monotonic_ns() - begun_ns);
     if (error == MPI_SUCCESS && position != bytes_) return pack_whole(call);
     if (error != MPI_SUCCESS) return error;
     if (plan_)

@@ -49,9 +49,12 @@ MadePlan make_plan(MPI_Datatype type, uint64_t spent_ns);
 // none of its size is kept.
 PlanReference known_plan(MPI_Datatype type);
 
-// In a call of the program that holds the type: its plan, made if there is none, since nobody will
-// measure what packing takes the library. It may not have been compared. Null: the library packs.
-PlanReference plan_at_once(MPI_Datatype type) noexcept;
+// In a call of the program that holds the type: its plan, for packing after the call. One that is
+// used many times is made at once, others when packing has taken the library long enough. It may
+// not have been compared. Null: the library packs.
+PlanReference plan_to_keep(MPI_Datatype type, Uses uses) noexcept;
+// That the library has packed it after the call.
+void tally_packed_later(MPI_Datatype type, uint64_t ns) noexcept;
 
 // What a comparison with the library's bytes has shown; a refutation is final.
 void prove(const KeptPlan& kept, bool is_right) noexcept;

@@ -74,8 +74,8 @@ bool free_after_use(MPI_Datatype type) noexcept {
     return true;
 }
 
-TypeReference::TypeReference(MPI_Datatype of) noexcept
-    : type_(MPI_DATATYPE_NULL), plan_(plan_at_once(of)) {
+TypeReference::TypeReference(MPI_Datatype of, Uses uses) noexcept
+    : type_(MPI_DATATYPE_NULL), of_(of), plan_(plan_to_keep(of, uses)) {
     if (real.Type_contiguous(1, of, &type_) != MPI_SUCCESS) type_ = MPI_DATATYPE_NULL;
     if (type_ != MPI_DATATYPE_NULL) real.Type_commit(&type_);
 }

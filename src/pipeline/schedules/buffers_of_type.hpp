@@ -16,7 +16,10 @@ class BuffersOfType {
           comm_(by.own->comm()),
           type_(type),
           reference_(prepared.types.size()) {
-        if (!call.form.is_blocking()) prepared.types.emplace_back(type);
+        const bool is_persistent = call.form.kind == CollectiveForm::Kind::persistent;
+        if (!call.form.is_blocking())
+            prepared.types.emplace_back(type,
+                                        is_persistent ? datatype::Uses::many : datatype::Uses::one);
     }
     datatype::PackedBuffer at(const void* buffer, MPI_Count count) const noexcept {
         if (reference_ < prepared_.types.size())
