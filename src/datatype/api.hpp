@@ -64,8 +64,9 @@ struct PackCall {
     MPI_Count packed_bytes;
     MPI_Count position;
     MPI_Comm comm;
-    bool takes_bottom = false;  // a null `memory` is MPI_BOTTOM, whatever the library thinks of it
-    bool is_checked = false;    // the communicator is one; it may be freed already
+    // A PackedBuffer's: a null `memory` is MPI_BOTTOM, whatever the library thinks of it, and the
+    // communicator is one, which may be freed already.
+    bool is_ours = false;
 };
 
 // True: done, and *end is the position behind it. False: nothing was done, and the library is to

@@ -26,7 +26,7 @@ bool is_served(MPI_Datatype type) noexcept {
 bool is_in_order(const PackCall& call, MPI_Count bytes) noexcept {
     return call.memory != MPI_IN_PLACE && call.packed != nullptr && call.position >= 0 &&
            bytes <= call.packed_bytes - call.position &&
-           (call.is_checked || offload::comm_traits(call.comm).size > 0);
+           (call.is_ours || offload::comm_traits(call.comm).size > 0);
 }
 
 std::atomic<bool>& takes_bottom(const KeptPlan& kept, const PackCall& call) noexcept {
@@ -35,7 +35,7 @@ std::atomic<bool>& takes_bottom(const KeptPlan& kept, const PackCall& call) noex
 
 // A null address is MPI_BOTTOM, or an error that the library is to find.
 bool may_begin_there(const KeptPlan& kept, const PackCall& call) noexcept {
-    return call.memory != nullptr || call.takes_bottom ||
+    return call.memory != nullptr || call.is_ours ||
            takes_bottom(kept, call).load(std::memory_order_relaxed);
 }
 
@@ -112,7 +112,7 @@ void count_served(const PackCall& call, const KeptPlan* kept, MPI_Count bytes) n
 
 void note_turn_of_library(const PackCall& call, const KeptPlan& kept, MPI_Count bytes,
                           uint64_t ns) noexcept {
-    if (call.memory == nullptr && !call.takes_bottom)
+    if (call.memory == nullptr && !call.is_ours)
         takes_bottom(kept, call).store(true, std::memory_order_relaxed);
     // A plan that messages made, or a type that was there before, may not have been compared yet.
     if (kept.proof.load(std::memory_order_relaxed) == KeptPlan::Proof::open) {

@@ -99,8 +99,7 @@ int PackedBuffer::move(kernels::Direction direction, void* packed) const noexcep
                         .packed_bytes = bytes_,
                         .position = 0,
                         .comm = comm_,
-                        .takes_bottom = true,
-                        .is_checked = true};
+                        .is_ours = true};
     MPI_Count position = 0;
     uint64_t timed_since_ns = 0;
     if (plan_ ? pack_by_plan(call, *plan_, &position, &timed_since_ns)

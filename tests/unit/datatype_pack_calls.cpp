@@ -50,16 +50,6 @@ struct Buffers {
     }
 };
 
-PackCall pack_call(Buffers& b, int number, MPI_Count count = 1) {
-    return {.direction = kernels::Direction::pack,
-            .memory = b.memory.data(),
-            .count = count,
-            .type = handle(number),
-            .packed = b.packed.data(),
-            .packed_bytes = static_cast<MPI_Count>(b.packed.size() * sizeof(int)),
-            .position = 0,
-            .comm = MPI_COMM_WORLD};
-}
 PackCall unpack_call(Buffers& b, int number, MPI_Count count = 1) {
     PackCall call = pack_call(b, number, count);
     call.direction = kernels::Direction::unpack;

@@ -40,14 +40,8 @@ struct Buffers {
 // As serve_Pack, in a library that takes `ns`.
 void pack(Buffers& b, int number, kernels::Direction direction, uint64_t ns, MPI_Count count = 1) {
     const Vector v = types.at(handle(number));
-    const PackCall call{.direction = direction,
-                        .memory = b.memory.data(),
-                        .count = count,
-                        .type = handle(number),
-                        .packed = b.packed.data(),
-                        .packed_bytes = static_cast<MPI_Count>(b.packed.size() * sizeof(int)),
-                        .position = 0,
-                        .comm = MPI_COMM_WORLD};
+    PackCall call = pack_call(b, number, count);
+    call.direction = direction;
     MPI_Count end = 0;
     uint64_t timed_since_ns = 0;
     if (pack_by_plan(call, &end, &timed_since_ns)) return;

@@ -130,4 +130,17 @@ inline MPI_Count place_of(const Vector& v, MPI_Count at) {
            in_element % int_bytes;
 }
 
+// Of the whole of b.packed; Buffers: has vectors of ints, `memory` and `packed`.
+template <class Buffers>
+datatype::PackCall pack_call(Buffers& b, int number, MPI_Count count = 1) {
+    return {.direction = kernels::Direction::pack,
+            .memory = b.memory.data(),
+            .count = count,
+            .type = handle(number),
+            .packed = b.packed.data(),
+            .packed_bytes = static_cast<MPI_Count>(b.packed.size() * int_bytes),
+            .position = 0,
+            .comm = MPI_COMM_WORLD};
+}
+
 }  // namespace vector_types
