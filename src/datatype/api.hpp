@@ -314,6 +314,25 @@ class MessageAsBytes {
     alignas(64) unsigned char near_[near_bytes];
 };
 
+// What a call sends that replaces its buffer (MPI 4.0, 3.10): packed before, as the library does it
+// too, by a plan or by the library, in memory of VECMPI_PACK_MEMORY.
+class PackedCopy {
+  public:
+    // Packs at once. most_bytes: that the call's count can say.
+    PackedCopy(const void* memory, MPI_Count count, MPI_Datatype type, MPI_Comm comm,
+               MPI_Count most_bytes) noexcept;
+
+    // False: the call is the library's.
+    explicit operator bool() const noexcept { return is_packed_; }
+    const void* place() const noexcept { return memory_.place(); }
+    MPI_Count bytes() const noexcept { return bytes_; }
+
+  private:
+    bool is_packed_ = false;
+    MPI_Count bytes_ = 0;
+    PackMemory memory_;
+};
+
 // ---- handles -----------------------------------------------------------------------------------
 
 // Before a handle is given back to the library, and after it has given out a new one.

@@ -135,4 +135,22 @@ void MessageAsBytes::note_moved_by_library() noexcept {
     PackedBuffer(memory_, count_, type_, comm_).pack_to(place_);
 }
 
+// Without UCX the first calls show what the library's packing takes; with it the messages that such
+// a call receives do. Neither knows a type that is not committed.
+PackedCopy::PackedCopy(const void* memory, MPI_Count count, MPI_Datatype type, MPI_Comm comm,
+                       MPI_Count most_bytes) noexcept {
+    if (library::is_builtin_type(type) || settings().pack == PackMode::off ||
+        offload::is_reentrant())
+        return;
+    const PlanInUse used(type);
+    const KeptPlan* const kept = used.get();
+    if (kept != nullptr ? memory == nullptr && kept->plan.lowest() == 0
+                        : !is_counted_and_committed(type) || offload::is_refused(memory, count, type))
+        return;
+    const PackedBuffer buffer(memory, count, type, comm);
+    bytes_ = buffer.bytes();
+    if (bytes_ == 0 || bytes_ > most_bytes || !memory_.take(static_cast<size_t>(bytes_))) return;
+    is_packed_ = buffer.pack_to(memory_.place()) == MPI_SUCCESS;
+}
+
 }  // namespace vecmpi::datatype

@@ -174,6 +174,11 @@ bool library_surely_takes(const Operation& operation) noexcept {
                         engine->facts.tag_upper_bound);
 }
 
+bool library_takes_committed(const Operation& operation) noexcept {
+    return plausible(operation.call, operation.facts, comm_traits(comm_of(operation.facts)),
+                     engine->facts.tag_upper_bound);
+}
+
 bool collective_twin_serves(MPI_Comm comm) noexcept {
     if (is_offload_thread() || !engine_runs() || !agreement().twin_collectives) return false;
     return library::is_comm_handle(comm) && comm_traits(comm).world_only;

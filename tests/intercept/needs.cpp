@@ -29,6 +29,7 @@ TEST_CASE("needs: a message comes where we wait better or something is to be see
     STATIC_REQUIRE(needs<calls::Send> == of_typed);
     STATIC_REQUIRE(needs<calls::Recv> == of_typed);
     STATIC_REQUIRE(needs<calls::Sendrecv_c> == of_typed);
+    STATIC_REQUIRE(needs<calls::Sendrecv_replace> == of_typed);
     STATIC_REQUIRE(needs<calls::Bsend> == (of_message | Need::sleepers));
     STATIC_REQUIRE(when<calls::Iprobe> == When::needed);
     STATIC_REQUIRE(needs<calls::Iprobe> == (of_message & ~Need::message_plans));

@@ -72,6 +72,8 @@ bool twin_serves(MPI_Comm comm) noexcept;
 // True where the library surely takes the arguments; does not ask it. For calls of several parts:
 // none is begun where one might be refused. twin_serves() the communicator.
 bool library_surely_takes(const Operation& operation) noexcept;
+// The same of a type that is known to be committed, if it is a derived one.
+bool library_takes_committed(const Operation& operation) noexcept;
 
 // True where blocking collectives on this communicator run as their nonblocking twins. Equal on all
 // ranks of it: MPI does not match a blocking collective with a nonblocking one (MPI 4.0, 6.12). So

@@ -345,7 +345,7 @@ class Episode {
             return shape.is_of_one_simple_type() && !has_empty_parts && !may_be_large;
         }
     };
-    static constexpr int kinds = 14;
+    static constexpr int kinds = 15;
     static constexpr MPI_Aint spare = 3;  // a receive may have room for more elements
 
     static uint64_t stream(int number, uint64_t which) {
@@ -449,6 +449,8 @@ class Episode {
             case 11:
                 return alltoallw(pair);
             case 12:
+                return sendrecv_replace(pair);
+            case 13:
                 return gather(pair, false);
             default:
                 return gather(pair, true);
@@ -661,6 +663,24 @@ class Episode {
         MPI_Sendrecv(from.address, from.count, from.type, to_rank, 5, to.address, to.count, to.type,
                      from_rank, 5, MPI_COMM_WORLD, &status);
         note(status, to.type, pair);
+        finish(pair, count_);
+    }
+
+    void sendrecv_replace(Pair& pair) {
+        what_ = "sendrecv_replace";
+        if (pair.bytes == 0) return;
+        // What it sends are bytes.
+        if (!is_short(pair, count_)) return exchange(pair);
+        Side &out = *pair.out, &in = *pair.in;
+        out.place(0, 1, id_);
+        in.place(count_, 1, id_ + static_cast<uint64_t>(world.rank));
+        const Side::Buffer buffer = in.buffer(0);
+        MPI_Status status;
+        MPI_Sendrecv_replace(buffer.address, buffer.count, buffer.type,
+                             (world.rank + 1) % world.size, 7,
+                             (world.rank + world.size - 1) % world.size, 7, MPI_COMM_WORLD,
+                             &status);
+        note(status, buffer.type, pair);
         finish(pair, count_);
     }
 
