@@ -138,9 +138,53 @@ void gathers(Random& own, int doubles) {
                        to.block(0), counts.data(), displacements.data(), type, MPI_COMM_WORLD);
         to.check_blocks(owners, i, "allgatherv");
     }
+    for (int i = 0; i < times; ++i) {
+        to.erase();
+        from.set(0, i, world.rank);
+        MPI_Request request;
+        MPI_Iallgatherv(from.block(0), counts[static_cast<size_t>(world.rank)], send_type,
+                        to.block(0), counts.data(), displacements.data(), type, MPI_COMM_WORLD,
+                        &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        to.check_blocks(owners, i, "iallgatherv");
+    }
     MPI_Type_free(&send_type);
     MPI_Type_free(&vector);
     MPI_Type_free(&type);
+}
+
+// The communicator and the type are given back while the collective is under way, and the library
+// may give their handles to the next ones, of other ranks.
+void communicators_that_come_back(Random& own, int doubles) {
+    const Layout layout = draw(own, doubles);
+    Memory memory(layout, 1);
+    for (int i = 0; i < times; ++i) {
+        MPI_Comm comm, part;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Datatype type = layout.make();
+        MPI_Request request;
+        memory.erase();
+        if (world.rank == 0) memory.set(0, i, 0);
+        MPI_Ibcast(memory.block(0), 1, type, 0, comm, &request);
+        MPI_Comm_free(&comm);
+        MPI_Type_free(&type);
+        MPI_Comm_split(MPI_COMM_WORLD, world.rank % 2, 0, &part);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        memory.check_blocks({0}, i, "ibcast on a communicator that goes");
+        int ranks = 0, sum = 0;
+        const int one = 1;
+        MPI_Comm_size(part, &ranks);
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, part);
+        check_equal(sum, ranks, "ranks of the next communicator");
+        const int first = world.rank % 2;
+        type = layout.make();
+        memory.erase();
+        if (world.rank == first) memory.set(0, i, first);
+        MPI_Bcast(memory.block(0), 1, type, 0, part);
+        memory.check_blocks({first}, i, "bcast on the next communicator");
+        MPI_Type_free(&type);
+        MPI_Comm_free(&part);
+    }
 }
 
 // The library gives out the handle again as soon as it is free, for another type.
@@ -237,6 +281,7 @@ int main(int argc, char** argv) {
     for (const int doubles : {8, 64, 1000, 12000}) {
         broadcasts(common, own, doubles);
         gathers(own, doubles);
+        communicators_that_come_back(own, doubles);
         handles_that_come_back(own, doubles);
     }
     return end();
