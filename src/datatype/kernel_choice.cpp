@@ -80,7 +80,8 @@ PackStep table_step(const TypeMap& map, const kernels::PackLimits& limits, PlanR
     PackStep step = step_of(PackStep::Kind::table, map.bytes);
     step.offset = map.offset;
     // Asked before it is made, since a table may be as large as the description of a type.
-    room.take(sizeof(kernels::TableCopier) + sizeof(int64_t) * map.offsets.size() +
+    room.take(sizeof(kernels::TableCopier) +
+              (sizeof(int64_t) + sizeof(uint16_t)) * map.offsets.size() +
               2 * sizeof(int64_t) * (map.blocks.size() + 1) +
               sizeof(kernels::LengthTile) *
                   (map.blocks.size() / kernels::LengthTile::most_blocks + 1));

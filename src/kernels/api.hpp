@@ -245,6 +245,10 @@ struct LengthTile {
 // Many blocks at offsets of a table, all of one length or each of its own.
 class TableCopier {
   public:
+    // Blocks in no order, over more memory than caches and the translation buffer hold, are moved
+    // in the order of memory, window by window.
+    static constexpr size_t blocks_of_window = 16384;
+
     TableCopier(const std::vector<int64_t>& offsets, size_t bytes, const PackLimits& limits);
     TableCopier(const std::vector<Block>& blocks, const PackLimits& limits);
     // Bytes [first, first + bytes) of the table's stream; `packed` begins with byte `first`.
@@ -258,6 +262,7 @@ class TableCopier {
 
   private:
     void make_tiles(const std::vector<Block>& blocks);
+    void sort_windows();
     size_t block_at(size_t first) const noexcept;
     void copy_blocks(Direction direction, char* packed, char* memory, size_t block,
                      size_t end) const noexcept;
@@ -265,6 +270,8 @@ class TableCopier {
                          size_t end) const noexcept;
     void copy_by_tiles(Direction direction, char* packed, char* memory, size_t block,
                        size_t end) const noexcept;
+    void copy_by_windows(Direction direction, char* packed, char* memory, size_t block,
+                         size_t end) const noexcept;
     size_t start_of(size_t block) const noexcept {
         return block_bytes_ != 0 ? block * block_bytes_ : static_cast<size_t>(starts_[block]);
     }
@@ -273,6 +280,7 @@ class TableCopier {
     std::vector<int64_t> starts_;    // where it stands in the stream, and its end; without
     size_t block_bytes_ = 0;         // ... where all are this long
     std::vector<LengthTile> tiles_;  // of blocks of different lengths, unless moved under masks
+    std::vector<uint16_t> ascending_;  // of each window, its blocks in the order of memory; or none
     size_t packed_bytes_ = 0;
     PackWay ways_[2] = {PackWay::block, PackWay::block};  // by direction
     Isa isa_;

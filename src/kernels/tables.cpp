@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "blocks.hpp"
@@ -42,6 +43,47 @@ constexpr std::array<CopyTable, sizeof...(bytes)> fixed_copies(std::index_sequen
 }
 constexpr auto by_bytes = fixed_copies(std::make_index_sequence<most_fixed_bytes + 1>());
 
+// The blocks numbers[0], numbers[1], ...: `packed` and `offsets` begin with block 0.
+template <size_t Bytes>
+void copy_numbered(Direction direction, char* packed, char* memory, const int64_t* offsets,
+                   const uint16_t* numbers, size_t count) noexcept {
+    for (size_t i = 0; i < count; ++i) {
+        const size_t block = numbers[i];
+        copy_block(direction, packed + block * Bytes, memory + offsets[block], Bytes);
+    }
+}
+
+using CopyNumbered = void (*)(Direction direction, char* packed, char* memory,
+                              const int64_t* offsets, const uint16_t* numbers,
+                              size_t count) noexcept;
+// Null: blocks of this length are not moved so.
+constexpr CopyNumbered numbered_copy(size_t bytes) noexcept {
+    switch (bytes) {
+        case 4:
+            return copy_numbered<4>;
+        case 8:
+            return copy_numbered<8>;
+        case 16:
+            return copy_numbered<16>;
+        case 24:
+            return copy_numbered<24>;
+        default:
+            return nullptr;
+    }
+}
+
+// Doubles at random places of 64 MiB, ns for each, in the order of the table and of memory: 4096 of
+// them 13.5 and 11.9, 16384 15.4 and 9.6; of 4 MiB 2.7 and 2.5.
+bool gain_by_order(const std::vector<int64_t>& offsets) {
+    constexpr size_t least_blocks = 8192;
+    constexpr int64_t least_span = 16 << 20;
+    if (offsets.size() < least_blocks) return false;
+    const auto [low, high] = std::minmax_element(offsets.begin(), offsets.end());
+    size_t descents = 0;
+    for (size_t i = 1; i < offsets.size(); ++i) descents += offsets[i] < offsets[i - 1] ? 1 : 0;
+    return *high - *low >= least_span && descents >= offsets.size() / 4;
+}
+
 // The mean distance of neighbours in memory, whatever the order of the table.
 int64_t mean_distance(const std::vector<int64_t>& offsets) {
     if (offsets.empty()) return 0;
@@ -77,6 +119,10 @@ TableCopier::TableCopier(const std::vector<int64_t>& offsets, size_t bytes,
       block_bytes_(bytes),
       packed_bytes_(offsets.size() * bytes),
       isa_(capped_isa(best_isa(), limits.isa)) {
+    if (limits.any_way && numbered_copy(bytes) != nullptr && gain_by_order(offsets_)) {
+        sort_windows();
+        return;
+    }
     if (!can_gather(bytes, isa_)) return;
     const auto block_bytes = static_cast<int64_t>(bytes);
     const int64_t distance = mean_distance(offsets_);
@@ -106,6 +152,18 @@ void TableCopier::make_tiles(const std::vector<Block>& blocks) {
     for (size_t i = 0; i < blocks.size(); i += LengthTile::most_blocks)
         tiles_.push_back(
             sorted_tile(&blocks[i], std::min(blocks.size() - i, LengthTile::most_blocks)));
+}
+
+void TableCopier::sort_windows() {
+    ascending_.resize(offsets_.size());
+    for (size_t begin = 0; begin < offsets_.size(); begin += blocks_of_window) {
+        const size_t count = std::min(offsets_.size() - begin, blocks_of_window);
+        const int64_t* const offsets = &offsets_[begin];
+        uint16_t* const numbers = &ascending_[begin];
+        std::iota(numbers, numbers + count, uint16_t{0});
+        std::sort(numbers, numbers + count,
+                  [=](uint16_t a, uint16_t b) { return offsets[a] < offsets[b]; });
+    }
 }
 
 // The block that byte `first` of the stream belongs to.
@@ -143,12 +201,32 @@ void TableCopier::copy_by_tiles(Direction direction, char* packed, char* memory,
     }
 }
 
+// Windows of which a call has only a part go in the order of the table.
+void TableCopier::copy_by_windows(Direction direction, char* packed, char* memory, size_t block,
+                                  size_t end) const noexcept {
+    while (block < end) {
+        const size_t begin = block / blocks_of_window * blocks_of_window;
+        const size_t window_end = std::min(begin + blocks_of_window, offsets_.size());
+        const size_t part_end = std::min(window_end, end);
+        const int64_t* const offsets = &offsets_[block];
+        if (block == begin && part_end == window_end)
+            numbered_copy(block_bytes_)(direction, packed, memory, offsets, &ascending_[block],
+                                        part_end - block);
+        else
+            by_bytes[block_bytes_](direction, packed, memory, offsets, part_end - block);
+        packed += (part_end - block) * block_bytes_;
+        block = part_end;
+    }
+}
+
 // Blocks [block, end), all whole.
 void TableCopier::copy_blocks(Direction direction, char* packed, char* memory, size_t block,
                               size_t end) const noexcept {
     const size_t count = end - block;
     const int64_t* const offsets = offsets_.data() + block;
-    if (way(direction) == PackWay::gather) {
+    if (!ascending_.empty()) {
+        copy_by_windows(direction, packed, memory, block, end);
+    } else if (way(direction) == PackWay::gather) {
         gather_table_avx512(direction, packed, memory, offsets, block_bytes_, count);
     } else if (block_bytes_ != 0 && block_bytes_ <= most_fixed_bytes) {
         by_bytes[block_bytes_](direction, packed, memory, offsets, count);

@@ -281,6 +281,34 @@ void check_tables(Checks& checks, Isa isa) {
     }
 }
 
+// In no order, over so much memory that windows of the table are sorted.
+void check_scattered_tables(Checks& checks, Isa isa) {
+    using vecmpi::kernels::TableCopier;
+    for (const size_t count : {TableCopier::blocks_of_window - 3, 2 * TableCopier::blocks_of_window + 5})
+        for (const int64_t bytes : {4, 8, 16, 24}) {
+            std::vector<Block> blocks;
+            std::vector<int64_t> offsets;
+            const auto apart = static_cast<int64_t>((20 << 20) / count);
+            for (size_t i = 0; i < count; ++i)
+                blocks.push_back({static_cast<int64_t>(i) * apart + checks.draw(0, apart - bytes), bytes});
+            std::shuffle(blocks.begin(), blocks.end(), checks.random());
+            for (const Block& block : blocks) offsets.push_back(block.offset);
+            const TableCopier copier(offsets, static_cast<size_t>(bytes), all_limits(isa, -1));
+            const Places places = places_of(blocks, 0);
+            const size_t all = places.size();
+            const auto first = static_cast<size_t>(checks.draw(1, static_cast<int64_t>(all) - 1));
+            checks.add("scattered table", places,
+                       [&](Direction direction, char* packed, char* memory) {
+                           copier.copy(direction, packed, memory, 0, all);
+                       });
+            checks.add("parts of a scattered table", places,
+                       [&](Direction direction, char* packed, char* memory) {
+                           copier.copy(direction, packed, memory, 0, first);
+                           copier.copy(direction, packed + first, memory, first, all - first);
+                       });
+        }
+}
+
 void check_grid(Checks& checks, Isa isa, const vecmpi::kernels::Grid& grid) {
     Places places;
     for (size_t c = 0; c < grid.columns; ++c)
@@ -361,6 +389,7 @@ Tally check_blocks(Isa isa, const Options& options) {
     check_rows(checks, isa);
     check_interleaved_rows(checks, isa);
     check_tables(checks, isa);
+    if (!checks.quick()) check_scattered_tables(checks, isa);
     check_grids(checks, isa);
     check_pages_between(checks, isa);
     return checks.tally;

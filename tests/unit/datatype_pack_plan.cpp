@@ -262,6 +262,26 @@ TEST_CASE("no wider instruction set is used than VECMPI_ISA allows", "[datatype]
         }
 }
 
+TEST_CASE("parts of a table in no order", "[datatype]") {
+    constexpr int64_t count = 20000, apart = 1024;  // more than a window, and 20 MB
+    std::vector<int64_t> offsets;
+    for (int64_t i = 0; i < count; ++i) offsets.push_back(i * 7919 % count * apart);
+    const kernels::TableCopier copier(offsets, 8, pack_limits(PackMode::automatic, IsaChoice::off));
+    std::vector<char> memory(count * apart), packed(count * 8), parts(count * 8);
+    for (int64_t i = 0; i < count; ++i)
+        std::memcpy(&memory[static_cast<size_t>(offsets[static_cast<size_t>(i)])], &i, 8);
+    copier.copy(kernels::Direction::pack, packed.data(), memory.data(), 0, packed.size());
+    for (size_t i = 0; i < count; ++i) {
+        int64_t value = 0;
+        std::memcpy(&value, &packed[8 * i], 8);
+        REQUIRE(value == static_cast<int64_t>(i));
+    }
+    for (size_t first = 0; first < parts.size(); first += 8191)
+        copier.copy(kernels::Direction::pack, &parts[first], memory.data(), first,
+                    std::min<size_t>(8191, parts.size() - first));
+    CHECK(parts == packed);
+}
+
 TEST_CASE("tables are kept once", "[datatype]") {
     std::vector<int64_t> offsets;
     for (int64_t i = 0; i < 1000; ++i) offsets.push_back(8 * i * i);
