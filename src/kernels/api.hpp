@@ -134,6 +134,12 @@ const char* isa_name(Isa isa) noexcept;
 // Distance of two elements in memory, padding included.
 size_t element_bytes(ElementType type) noexcept;
 
+// ---- byte order ------------------------------------------------------------------------------
+
+// Reverses the bytes of each value of `width` bytes: 2, 4, 8 or 16, of which `bytes` is a multiple.
+// No pointer need be aligned. `to` may be `from`, or must not overlap it.
+void reverse_bytes(void* to, const void* from, size_t bytes, size_t width, Isa cap) noexcept;
+
 // ---- scattered blocks ------------------------------------------------------------------------
 // Blocks of bytes that lie apart in memory, and a packed stream in which they follow each other.
 // Stream and memory must not overlap. Making a copier may throw std::bad_alloc; copying never

@@ -99,6 +99,14 @@ using ShuffleGroups = void (*)(const Shuffle& tables, char* packed, size_t packe
 // Null: none in this instruction set.
 ShuffleGroups shuffle_groups(Isa isa, size_t lines) noexcept;
 
+// ---- byte order --------------------------------------------------------------------------------
+
+// As reverse_bytes(), in baseline code.
+void reverse_plainly(void* to, const void* from, size_t bytes, size_t width) noexcept;
+
+constexpr size_t number_of_reversals = 4;  // of values of 2, 4, 8 and 16 bytes
+using ReverseBytes = void (*)(void* to, const void* from, size_t bytes) noexcept;
+
 // ---- tables and grids --------------------------------------------------------------------------
 
 // `count` blocks of 4 or 8 bytes at offsets[i].

@@ -340,6 +340,42 @@ void check_grids(Checks& checks, Isa isa) {
         check_grid(checks, isa, {530, 620, 8, row, 8});
 }
 
+// Values of every width, by themselves and behind `skipped` bytes: from place to place, and within
+// the bytes that were copied before.
+void check_reversal(Checks& checks, Isa isa, size_t width, size_t bytes, size_t skipped) {
+    using vecmpi::kernels::reverse_bytes;
+    Places places;
+    for (size_t i = 0; i < skipped; ++i) places.push_back(static_cast<int64_t>(i));
+    for (size_t value = 0; value < bytes; value += width)
+        for (size_t i = width; i-- > 0;)
+            places.push_back(static_cast<int64_t>(skipped + value + i));
+    const std::string what = std::to_string(bytes) + " bytes, reversed by " +
+                             std::to_string(width) + " behind " + std::to_string(skipped);
+    const auto ends_of = [](Direction direction, char* packed, char* memory) {
+        return direction == Direction::pack ? std::pair(packed, memory) : std::pair(memory, packed);
+    };
+    checks.add(what, places, [&](Direction direction, char* packed, char* memory) {
+        const auto [to, from] = ends_of(direction, packed, memory);
+        if (skipped != 0) std::memcpy(to, from, skipped);
+        reverse_bytes(to + skipped, from + skipped, bytes, width, isa);
+    });
+    checks.add(what + " in place", places, [&](Direction direction, char* packed, char* memory) {
+        const auto [to, from] = ends_of(direction, packed, memory);
+        if (!places.empty()) std::memcpy(to, from, places.size());
+        reverse_bytes(to + skipped, to + skipped, bytes, width, isa);
+    });
+}
+
+void check_reversals(Checks& checks, Isa isa) {
+    for (const size_t width : {2, 4, 8, 16})
+        for (const size_t skipped : {0, 1, 3}) {
+            for (size_t bytes = 0; bytes <= 200; bytes += width)
+                check_reversal(checks, isa, width, bytes, skipped);
+            for (const size_t values : {64, 127, 300, 1025})
+                check_reversal(checks, isa, width, values * width, skipped);
+        }
+}
+
 // Each record ends where a page ends, and the pages between records may not be touched.
 void check_pages_between(Checks& checks, Isa isa) {
     constexpr size_t records = 6, apart = 3 * page;
@@ -391,6 +427,7 @@ Tally check_blocks(Isa isa, const Options& options) {
     check_tables(checks, isa);
     if (!checks.quick()) check_scattered_tables(checks, isa);
     check_grids(checks, isa);
+    check_reversals(checks, isa);
     check_pages_between(checks, isa);
     return checks.tally;
 }
