@@ -48,13 +48,22 @@ class PackPlan {
     // Copies the whole stream, and counts it for the kernel that moves it.
     void copy_all(kernels::Direction direction, void* packed, void* memory,
                   MPI_Count count) const noexcept;
+    // The same with each `width` bytes of the stream reversed, of which an element has a multiple.
+    void copy_all_reversed(kernels::Direction direction, void* packed, void* memory,
+                           MPI_Count count, size_t width) const noexcept;
+    void reverse(void* to, const void* from, MPI_Count bytes, size_t width) const noexcept;
 
   private:
+    void count_moved(kernels::Direction direction, MPI_Count count) const noexcept;
     std::unique_ptr<const PlanSteps> steps_;
     MPI_Count bytes_, most_to_unpack_;
 };
 
-// The arguments of MPI_Pack or MPI_Unpack (MPI 4.0, 5.2).
+// How the stream has the values: as memory has them, or by MPI_Pack_external (MPI 4.0, 5.3).
+enum class DataForm : uint8_t { native, external32 };
+constexpr size_t number_of_data_forms = 2;
+
+// The arguments of MPI_Pack or MPI_Unpack (MPI 4.0, 5.2), or of their external forms.
 struct PackCall {
     kernels::Direction direction;
     void* memory;  // never written when packing
@@ -63,7 +72,8 @@ struct PackCall {
     void* packed;  // never written when unpacking
     MPI_Count packed_bytes;
     MPI_Count position;
-    MPI_Comm comm;
+    MPI_Comm comm;  // of the native form
+    DataForm form = DataForm::native;
     // A PackedBuffer's: a null `memory` is MPI_BOTTOM, whatever the library thinks of it, and the
     // communicator is one, which may be freed already.
     bool is_ours = false;

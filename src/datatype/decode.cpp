@@ -309,16 +309,15 @@ int64_t cut_bytes(const TypeTree& tree) noexcept {
     return begin % common == 0 && if_short(common) != 0 ? common : if_short(tree.size);
 }
 
-MPI_Datatype only_value_type(const TypeTree& tree) noexcept {
+MPI_Datatype only_value_type(const TypeTree& tree, int64_t most_bytes) noexcept {
     if (tree.combiner == MPI_COMBINER_NAMED) {
-        constexpr int64_t largest = 8;  // pieces that the library sends end at multiples of it
-        const bool is_plain = tree.size <= largest && tree.extent == tree.size;
+        const bool is_plain = tree.size <= most_bytes && tree.extent == tree.size;
         return is_plain && library::is_builtin_type(tree.named) ? tree.named : MPI_DATATYPE_NULL;
     }
     if (tree.types.empty()) return MPI_DATATYPE_NULL;
-    const MPI_Datatype first = only_value_type(tree.types.front());
+    const MPI_Datatype first = only_value_type(tree.types.front(), most_bytes);
     for (const TypeTree& type : tree.types)
-        if (only_value_type(type) != first) return MPI_DATATYPE_NULL;
+        if (only_value_type(type, most_bytes) != first) return MPI_DATATYPE_NULL;
     return first;
 }
 

@@ -39,9 +39,9 @@ Described describe(MPI_Datatype type, TypeTree& tree, size_t room = most_describ
 // element is such a multiple. 0: more than 512. A float and an int are one value of 8 bytes to the
 // library.
 int64_t cut_bytes(const TypeTree& tree) noexcept;
-// Pure. The predefined type of all the type's values, if it is one without gaps of at most 8 bytes.
-// Else MPI_DATATYPE_NULL.
-MPI_Datatype only_value_type(const TypeTree& tree) noexcept;
+// Pure. The predefined type of all the type's values, if it is one without gaps of at most so many
+// bytes. Else MPI_DATATYPE_NULL.
+MPI_Datatype only_value_type(const TypeTree& tree, int64_t most_bytes) noexcept;
 
 // Bytes of the stream that are no part of a value: of a long double's 16 bytes on x86-64 the
 // last 6. The library leaves them alone or copies them, and so do we: two streams are equal without

@@ -27,10 +27,14 @@ KeptPlan::KeptPlan(std::unique_ptr<const PlanSteps> steps,
             of_direction[length_classes - 1].admit(0b11, Trial::Calls::are_long);
 }
 
+void KeptPlan::award_use(PackedIn use, Packer who) const noexcept {
+    for (auto& of_direction : trials_[static_cast<size_t>(use)])
+        for (Trial& trial : of_direction) award(trial, who);
+}
+
 void KeptPlan::award_all(Packer who) const noexcept {
-    for (auto& of_use : trials_)
-        for (auto& of_direction : of_use)
-            for (Trial& trial : of_direction) award(trial, who);
+    for (const PackedIn use : {PackedIn::call, PackedIn::external_call, PackedIn::message})
+        award_use(use, who);
 }
 
 bool PlanStore::may_have(MPI_Count size, MPI_Count extent) noexcept {

@@ -16,8 +16,12 @@
 
 namespace vecmpi::datatype {
 
-// Who packs: our steps in MPI_Pack and MPI_Unpack, or in the functions that UCX calls.
-enum class PackedIn : uint8_t { call, message };
+// Who packs: our steps in MPI_Pack and MPI_Unpack, in MPI_Pack_external and MPI_Unpack_external, or
+// in the functions that UCX calls.
+enum class PackedIn : uint8_t { call, external_call, message };
+constexpr size_t number_of_uses = 3;
+
+struct ExternalValue;
 
 struct KeptPlan : std::enable_shared_from_this<KeptPlan> {
     KeptPlan(std::unique_ptr<const PlanSteps> steps, const TypeDigest& digest) noexcept;
@@ -28,6 +32,8 @@ struct KeptPlan : std::enable_shared_from_this<KeptPlan> {
     // Of all values, or MPI_DATATYPE_NULL: a packed message may be sent as so many of these, in
     // pieces that end wherever the library likes.
     MPI_Datatype value_type = MPI_DATATYPE_NULL;
+    // Of all values, where "external32" may be a reversal of their bytes; else null.
+    const ExternalValue* external_value = nullptr;
     // A piece of a message may end at its multiples; 0: not known. MPICH 4.0.2 ends each piece
     // after a whole value. It fails or hangs where a piece that we packed ends within one.
     int64_t cut_bytes = 0;
@@ -35,14 +41,17 @@ struct KeptPlan : std::enable_shared_from_this<KeptPlan> {
     // Whether it gives the library's bytes. The first call or message that can show it does.
     enum class Proof : uint8_t { open, shown, refuted };
     mutable std::atomic<Proof> proof{Proof::open};
+    mutable std::atomic<Proof> external_proof{Proof::open};  // with its values reversed
     mutable std::atomic<MPI_Count> compared_bytes{0};
-    // Whether MPI_Pack and MPI_Unpack take MPI_BOTTOM. MPICH 4.0.2 refuses it.
-    mutable std::atomic<bool> takes_bottom[2]{};
+    // Whether the call takes MPI_BOTTOM, by form and direction. MPICH 4.0.2's MPI_Pack and
+    // MPI_Unpack refuse it.
+    mutable std::atomic<bool> takes_bottom[number_of_data_forms][2]{};
 
     Trial& trial(PackedIn in, kernels::Direction direction, MPI_Count bytes) const noexcept {
         return trials_[static_cast<size_t>(in)][static_cast<size_t>(direction)]
                       [length_class(bytes)];
     }
+    void award_use(PackedIn use, Packer who) const noexcept;
     void award_all(Packer who) const noexcept;
     // A plan's first turns find neither its code nor its tables in the caches.
     Trial::Memory memory_of_turn() const noexcept {
@@ -54,7 +63,7 @@ struct KeptPlan : std::enable_shared_from_this<KeptPlan> {
     }
 
   private:
-    mutable Trial trials_[2][2][length_classes];  // by PackedIn and direction
+    mutable Trial trials_[number_of_uses][2][length_classes];  // by PackedIn and direction
     mutable std::atomic<unsigned> turns_{0};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which calls of MPI_Pack and MPI_Unpack a plan serves, and when it is made.
+// Which calls of MPI_Pack, MPI_Unpack and their external forms a plan serves, and when it is made.
 //
 // A plan goes before the program gives its handle back: another thread may get the same handle for
 // another type at once. A program that packs with a handle which it does not hold may leave a plan
@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/api/needs.hpp"
+#include "external32.hpp"
 #include "message_types.hpp"
 #include "offload/api.hpp"
 #include "pack_memory.hpp"
@@ -26,11 +27,44 @@ bool is_served(MPI_Datatype type) noexcept {
 bool is_in_order(const PackCall& call, MPI_Count bytes) noexcept {
     return call.memory != MPI_IN_PLACE && call.packed != nullptr && call.position >= 0 &&
            bytes <= call.packed_bytes - call.position &&
-           (call.is_ours || offload::comm_traits(call.comm).size > 0);
+           (call.is_ours || call.form == DataForm::external32 ||
+            offload::comm_traits(call.comm).size > 0);
+}
+
+PackedIn packed_in(const PackCall& call) noexcept {
+    return call.form == DataForm::native ? PackedIn::call : PackedIn::external_call;
+}
+
+Trial& trial_of(const KeptPlan& kept, const PackCall& call, MPI_Count bytes) noexcept {
+    return kept.trial(packed_in(call), call.direction, bytes);
+}
+
+// Whether the plan gives the library's bytes in this form.
+KeptPlan::Proof proof_of(const KeptPlan& kept, const PackCall& call) noexcept {
+    const auto& proof = call.form == DataForm::native ? kept.proof : kept.external_proof;
+    return proof.load(std::memory_order_acquire);
+}
+
+// A layout that is not the library's is not so in any form. Types of no one value are the library's
+// in external32.
+bool is_refuted(const KeptPlan& kept, const PackCall& call) noexcept {
+    using Proof = KeptPlan::Proof;
+    if (proof_of(kept, call) == Proof::refuted) return true;
+    return call.form == DataForm::external32 &&
+           (kept.external_value == nullptr || kept.proof.load() == Proof::refuted);
+}
+
+bool is_open(const KeptPlan& kept, const PackCall& call) noexcept {
+    return !is_refuted(kept, call) && proof_of(kept, call) == KeptPlan::Proof::open;
+}
+
+// How many bytes are reversed at a time. 0: what the library does is something else.
+size_t width_of(const KeptPlan& kept, const PackCall& call) noexcept {
+    return call.form == DataForm::native ? 1 : reversed_width(*kept.external_value);
 }
 
 std::atomic<bool>& takes_bottom(const KeptPlan& kept, const PackCall& call) noexcept {
-    return kept.takes_bottom[static_cast<size_t>(call.direction)];
+    return kept.takes_bottom[static_cast<size_t>(call.form)][static_cast<size_t>(call.direction)];
 }
 
 // A null address is MPI_BOTTOM, or an error that the library is to find.
@@ -50,11 +84,13 @@ char* stream_of(const PackCall& call) noexcept {
 // The plan must pack to the bytes that the library packed or unpacked. Three windows are compared:
 // the first bytes, the last, and some in between.
 bool gives_same_bytes(const KeptPlan& kept, const PackCall& call, MPI_Count bytes) noexcept {
-    constexpr MPI_Count window = 2 * compared_at_once;
+    constexpr MPI_Count window = 2 * compared_at_once, widest = 16;
+    const size_t width = width_of(kept, call);
+    if (width == 0) return false;
     const MPI_Count rest = std::max<MPI_Count>(bytes - window, 0);
-    for (const MPI_Count begin : {MPI_Count{0}, rest / 2, rest})
+    for (const MPI_Count begin : {MPI_Count{0}, rest / 2 / widest * widest, rest})
         if (!packs_to(kept, call.memory, call.count, begin, std::min(window, bytes),
-                      stream_of(call) + begin))
+                      stream_of(call) + begin, width))
             return false;
     return true;
 }
@@ -65,6 +101,14 @@ bool is_comparable(const PackPlan& plan, const PackCall& call, MPI_Count bytes) 
     MPI_Count whole = 0;
     return !may_overlap(call, plan) && !__builtin_mul_overflow(plan.bytes(), call.count, &whole) &&
            whole == bytes;
+}
+
+void compare(const KeptPlan& kept, const PackCall& call, MPI_Count bytes) noexcept {
+    const bool is_right = gives_same_bytes(kept, call, bytes);
+    if (call.form == DataForm::native)
+        prove(kept, is_right);
+    else
+        prove_external(kept, is_right);
 }
 
 // Nothing: this call could not show it. Null: the library, for good.
@@ -81,12 +125,11 @@ PlanReference counted_verdict(MPI_Datatype type, MadePlan made) noexcept {
 }
 
 Verdict decide(const PackCall& call, MPI_Count bytes, uint64_t spent_ns) {
-    using Proof = KeptPlan::Proof;
-    MadePlan made = make_plan(call.type, spent_ns);
+    MadePlan made = make_plan(call.type, spent_ns, call.form);
     if (!made.is_final) return std::nullopt;
-    if (const KeptPlan* const kept = made.plan.get(); kept && kept->proof.load() == Proof::open) {
+    if (const KeptPlan* const kept = made.plan.get(); kept && is_open(*kept, call)) {
         if (!is_comparable(kept->plan, call, bytes)) return std::nullopt;
-        prove(*kept, gives_same_bytes(*kept, call, bytes));
+        compare(*kept, call, bytes);
     }
     return counted_verdict(call.type, std::move(made));
 }
@@ -96,13 +139,13 @@ WhyLibrary why_library_served(const PackCall& call, const KeptPlan* kept,
                               MPI_Count bytes) noexcept {
     if (kept == nullptr)
         return is_counted(call.type) ? WhyLibrary::too_little : verdict_of(call.type);
-    if (kept->proof.load(std::memory_order_relaxed) == KeptPlan::Proof::refuted)
-        return why_library(Counter::decline_plan);
+    if (call.form == DataForm::external32 && kept->external_value == nullptr)
+        return WhyLibrary::not_served;
+    if (is_refuted(*kept, call)) return why_library(Counter::decline_plan);
     if (!is_in_order(call, bytes) || !may_begin_there(*kept, call)) return WhyLibrary::not_served;
     if (may_overlap(call, kept->plan)) return WhyLibrary::overlap;
-    return has_won(kept->trial(PackedIn::call, call.direction, bytes), Packer::library)
-               ? WhyLibrary::slower
-               : WhyLibrary::trial;
+    return has_won(trial_of(*kept, call, bytes), Packer::library) ? WhyLibrary::slower
+                                                                  : WhyLibrary::trial;
 }
 
 void count_served(const PackCall& call, const KeptPlan* kept, MPI_Count bytes) noexcept {
@@ -115,13 +158,12 @@ void note_turn_of_library(const PackCall& call, const KeptPlan& kept, MPI_Count 
     if (call.memory == nullptr && !call.is_ours)
         takes_bottom(kept, call).store(true, std::memory_order_relaxed);
     // A plan that messages made, or a type that was there before, may not have been compared yet.
-    if (kept.proof.load(std::memory_order_relaxed) == KeptPlan::Proof::open) {
+    if (is_open(kept, call)) {
         if (is_in_order(call, bytes) && is_comparable(kept.plan, call, bytes))
-            prove(kept, gives_same_bytes(kept, call, bytes));
+            compare(kept, call, bytes);
         return;
     }
-    if (ns != 0)
-        note_turn(kept.trial(PackedIn::call, call.direction, bytes), Packer::library, ns, bytes);
+    if (ns != 0) note_turn(trial_of(kept, call, bytes), Packer::library, ns, bytes);
 }
 
 // The call is in order.
@@ -132,22 +174,17 @@ bool is_moved_by(const KeptPlan& kept, const PackCall& call, MPI_Count bytes, MP
         return false;
     };
     if (may_overlap(call, kept.plan)) return decline(Counter::decline_overlap);
-    switch (kept.proof.load(std::memory_order_acquire)) {
-        case KeptPlan::Proof::refuted:
-            return decline(Counter::decline_plan);
-        case KeptPlan::Proof::open:  // the library's call shows it
-            return false;
-        case KeptPlan::Proof::shown:
-            break;
-    }
-    Trial& trial = kept.trial(PackedIn::call, call.direction, bytes);
+    if (is_refuted(kept, call)) return decline(Counter::decline_plan);
+    if (is_open(kept, call)) return false;  // the library's call shows it
+    Trial& trial = trial_of(kept, call, bytes);
     if (has_won(trial, Packer::library)) return decline(Counter::decline_slower);
     const bool is_tried = trial.winner() == Trial::open;
     if (is_tried) {
         *timed_since_ns = monotonic_ns();
         if (whose_turn(trial) == Packer::library) return false;
     }
-    kept.plan.copy_all(call.direction, stream_of(call), call.memory, call.count);
+    kept.plan.copy_all_reversed(call.direction, stream_of(call), call.memory, call.count,
+                                width_of(kept, call));
     if (is_tried)
         note_turn(trial, Packer::plan, monotonic_ns() - *timed_since_ns, bytes,
                   kept.memory_of_turn());
@@ -160,6 +197,22 @@ bool has_bytes(const KeptPlan& kept, const PackCall& call, MPI_Count* bytes) noe
     return !__builtin_mul_overflow(kept.plan.bytes(), call.count, bytes);
 }
 
+// The library serves what it may refuse.
+bool serve(const KeptPlan& kept, const PackCall& call, MPI_Count* end,
+           uint64_t* timed_since_ns) noexcept {
+    MPI_Count bytes = 0;
+    return has_bytes(kept, call, &bytes) && is_in_order(call, bytes) &&
+           may_begin_there(kept, call) && is_moved_by(kept, call, bytes, end, timed_since_ns);
+}
+
+// Values of a predefined type in external32, which lie without gaps. Null: another call. (A single
+// double takes the library 75 ns, and such a plan 45.)
+const ExternalValue* value_of(const PackCall& call) noexcept {
+    return call.form == DataForm::external32 && settings().pack != PackMode::off
+               ? external_value(call.type)
+               : nullptr;
+}
+
 uint64_t ns_since(uint64_t timed_since_ns) noexcept {
     return timed_since_ns != 0 ? monotonic_ns() - timed_since_ns : 0;
 }
@@ -168,6 +221,10 @@ uint64_t ns_since(uint64_t timed_since_ns) noexcept {
 
 bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns) noexcept {
     *timed_since_ns = 0;
+    if (const ExternalValue* const value = value_of(call)) {
+        const KeptPlan* const kept = plan_of_value(*value);
+        return kept != nullptr && call.count > 0 && serve(*kept, call, end, timed_since_ns);
+    }
     if (!is_served(call.type) || call.count <= 0) return false;
     const PlanInUse used(call.type);
     const KeptPlan* const kept = used.get();
@@ -175,9 +232,7 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns
         if (is_counted(call.type)) *timed_since_ns = monotonic_ns();
         return false;
     }
-    MPI_Count bytes = 0;
-    return has_bytes(*kept, call, &bytes) && is_in_order(call, bytes) &&
-           may_begin_there(*kept, call) && is_moved_by(*kept, call, bytes, end, timed_since_ns);
+    return serve(*kept, call, end, timed_since_ns);
 }
 
 bool pack_by_plan(const PackCall& call, const KeptPlan& kept, MPI_Count* end,
@@ -195,6 +250,12 @@ void note_packed_by_library(const PackCall& call, const KeptPlan& kept, MPI_Coun
 // Without an engine nobody says that a handle goes, so no plan is made.
 void note_packed_by_library(const PackCall& call, MPI_Count end, uint64_t timed_since_ns) noexcept {
     const MPI_Count bytes = end - call.position;
+    if (const ExternalValue* const value = value_of(call)) {
+        if (bytes <= 0 || !offload::engine_runs()) return;
+        const KeptPlan* const kept = plan_of_value(*value);
+        if (kept == nullptr) return make_plan_of_value(*value);
+        return note_turn_of_library(call, *kept, bytes, ns_since(timed_since_ns));
+    }
     if (!is_served(call.type) || call.count <= 0 || bytes <= 0 || !offload::engine_runs()) return;
     const uint64_t ns = ns_since(timed_since_ns);
     {
@@ -244,6 +305,7 @@ PlanReference plan_to_keep(MPI_Datatype type, Uses uses) noexcept {
 void forget_plans() noexcept {
     set_need(Need::typed_messages, false);
     empty_table();
+    forget_external_values();
     plan_store().clear();
     free_unused_pieces();
     report_types(false);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/api/needs.hpp"
+#include "external32.hpp"
 #include "offload/api.hpp"
 #include "type_rows.hpp"
 
@@ -64,7 +65,7 @@ bool agrees_with_library(const TypeMap& map, MPI_Datatype type) noexcept {
     return map.bytes == size && bounds.low == low && bounds.high == low + extent;
 }
 
-PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, Counter* why) {
+PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, DataForm form, Counter* why) {
     const TypeDigest digest = digest_of(tree);
     if (PlanReference known = plan_store().find(digest)) return known;
     Described how = Described::fully;
@@ -73,7 +74,12 @@ PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, Counter* why) {
     if (!map) return nullptr;
     *why = Counter::decline_slower;
     const bool is_plain_copy = map->kind == TypeMap::Kind::dense && tree.extent == map->bytes;
-    if (map->kind == TypeMap::Kind::empty || is_plain_copy) return nullptr;
+    if (map->kind == TypeMap::Kind::empty) return nullptr;
+    constexpr int64_t reversed = 16;
+    const ExternalValue* const value = external_value(only_value_type(tree, reversed));
+    if (is_plain_copy &&
+        (form == DataForm::native || value == nullptr || reversed_width(*value) == 0))
+        return nullptr;
     *why = Counter::decline_plan;
     if (!agrees_with_library(*map, type)) return nullptr;
     std::optional<Padding> padding = padding_of(tree);
@@ -86,19 +92,24 @@ PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, Counter* why) {
     auto plan = std::make_unique<KeptPlan>(std::move(steps), digest);
     plan->padding = std::move(*padding);
     plan->cut_bytes = cut_bytes(tree);
-    plan->value_type = only_value_type(tree);
+    constexpr int64_t in_pieces = 8;  // pieces that the library sends end at multiples of it
+    plan->value_type = only_value_type(tree, in_pieces);
+    plan->external_value = value;
     if (!is_weighed()) plan->award_all(Packer::plan);
+    if (is_plain_copy)
+        for (const PackedIn use : {PackedIn::call, PackedIn::message})
+            plan->award_use(use, Packer::library);
     *why = Counter::decline_table;
     return plan_store().keep(std::move(plan), tree);
 }
 
-MadePlan find_or_make_plan(MPI_Datatype type, uint64_t spent_ns, TypeTree& tree) {
+MadePlan find_or_make_plan(MPI_Datatype type, uint64_t spent_ns, DataForm form, TypeTree& tree) {
     MadePlan made{.plan = nullptr, .why = Counter::decline_gpu};
     if (offload::gpu_runtime_is_loaded()) return made;
     const size_t entries = is_weighed() ? worth_describing(spent_ns) : most_described;
     const Described described = describe(type, tree, entries);
     made.why = Counter::decline_combiner;
-    if (described == Described::fully) made.plan = plan_of(type, tree, &made.why);
+    if (described == Described::fully) made.plan = plan_of(type, tree, form, &made.why);
     if (described != Described::too_large) return made;
     made.why = Counter::decline_table;
     made.is_final = entries >= most_described;
@@ -127,10 +138,10 @@ void log_made(MPI_Datatype type, const TypeTree& tree, const MadePlan& made, uin
 
 }  // namespace
 
-MadePlan make_plan(MPI_Datatype type, uint64_t spent_ns) {
+MadePlan make_plan(MPI_Datatype type, uint64_t spent_ns, DataForm form) {
     const uint64_t begun_ns = monotonic_ns();
     TypeTree tree;
-    MadePlan made = find_or_make_plan(type, spent_ns, tree);
+    MadePlan made = find_or_make_plan(type, spent_ns, form, tree);
     if (log_wants(LogLevel::debug)) log_made(type, tree, made, spent_ns, monotonic_ns() - begun_ns);
     return made;
 }
@@ -157,12 +168,25 @@ void prove(const KeptPlan& kept, bool is_right) noexcept {
     }
 }
 
+void prove_external(const KeptPlan& kept, bool is_right) noexcept {
+    using Proof = KeptPlan::Proof;
+    Proof open = Proof::open;
+    if (is_right)
+        kept.external_proof.compare_exchange_strong(open, Proof::shown);
+    else if (kept.external_proof.exchange(Proof::refuted) != Proof::refuted)
+        log_line(LogLevel::info,
+                 "a datatype of %lld bytes stays with the library in external32: its bytes are not "
+                 "ours",
+                 static_cast<long long>(kept.plan.bytes()));
+}
+
 bool packs_to(const KeptPlan& kept, void* memory, MPI_Count count, MPI_Count first, MPI_Count bytes,
-              const char* expected) noexcept {
+              const char* expected, size_t width) noexcept {
     char packed[compared_at_once], values[compared_at_once];
     for (MPI_Count at = 0; at < bytes; at += compared_at_once) {
         const MPI_Count part = std::min(bytes - at, compared_at_once);
         kept.plan.copy(kernels::Direction::pack, packed, memory, count, first + at, part);
+        kept.plan.reverse(packed, packed, part, width);
         const char* theirs = expected + at;
         if (!kept.padding.blocks.empty()) {
             std::memcpy(values, theirs, static_cast<size_t>(part));
@@ -203,12 +227,44 @@ void PackPlan::copy(kernels::Direction direction, void* part, void* memory, MPI_
               address_at(memory, steps_->lowest), step.rounds * count, first, bytes);
 }
 
+void PackPlan::reverse(void* to, const void* from, MPI_Count bytes, size_t width) const noexcept {
+    if (width > 1) kernels::reverse_bytes(to, from, static_cast<size_t>(bytes), width, steps_->isa);
+}
+
 void PackPlan::copy_all(kernels::Direction direction, void* packed, void* memory,
                         MPI_Count count) const noexcept {
+    copy(direction, packed, memory, count, 0, count * bytes_);
+    count_moved(direction, count);
+}
+
+// Dense values in one pass, others in parts that stay in the caches between two.
+void PackPlan::copy_all_reversed(kernels::Direction direction, void* packed, void* memory,
+                                 MPI_Count count, size_t width) const noexcept {
+    if (width <= 1) return copy_all(direction, packed, memory, count);
+    const bool packs = direction == kernels::Direction::pack;
+    const MPI_Count all = count * bytes_;
+    if (const PackStep& step = steps_->of(count); step.kind == PackStep::Kind::dense) {
+        char* const memory_values = address_at(memory, steps_->lowest + step.offset);
+        reverse(packs ? packed : memory_values, packs ? memory_values : packed, all, width);
+        return count_moved(direction, count);
+    }
+    constexpr MPI_Count packed_at_once = 64 << 10, unpacked_at_once = 16 << 10;
+    const MPI_Count at_once = packs ? packed_at_once : unpacked_at_once;
+    alignas(64) char values[unpacked_at_once];
+    for (MPI_Count first = 0; first < all; first += at_once) {
+        const MPI_Count bytes = std::min(all - first, at_once);
+        char* const part = static_cast<char*>(packed) + first;
+        if (!packs) reverse(values, part, bytes, width);
+        copy(direction, packs ? part : values, memory, count, first, bytes);
+        if (packs) reverse(part, part, bytes, width);
+    }
+    count_moved(direction, count);
+}
+
+void PackPlan::count_moved(kernels::Direction direction, MPI_Count count) const noexcept {
     static constexpr Counter counters[] = {Counter::packed_by_blocks, Counter::packed_by_permutes,
                                            Counter::packed_by_gathers,
                                            Counter::packed_by_transposes};
-    copy(direction, packed, memory, count, 0, count * bytes_);
     if (counting.load(std::memory_order_relaxed) != 0) [[unlikely]] {
         vecmpi::count(counters[static_cast<size_t>(moved_by(steps_->of(count), direction))]);
     }

@@ -44,7 +44,8 @@ struct MadePlan {
     bool is_final = true;
 };
 // Asks the library what the datatype is. A dense one gets no plan: the library copies it as well.
-MadePlan make_plan(MPI_Datatype type, uint64_t spent_ns);
+// But in external32 it gets one, for calls of that form alone.
+MadePlan make_plan(MPI_Datatype type, uint64_t spent_ns, DataForm form = DataForm::native);
 // The plan that was made of another handle of such a type. Null: none. Reads no description where
 // none of its size is kept.
 PlanReference known_plan(MPI_Datatype type);
@@ -58,11 +59,13 @@ void tally_packed_later(MPI_Datatype type, uint64_t ns) noexcept;
 
 // What a comparison with the library's bytes has shown; a refutation is final.
 void prove(const KeptPlan& kept, bool is_right) noexcept;
+void prove_external(const KeptPlan& kept, bool is_right) noexcept;
 constexpr MPI_Count compared_at_once = 4 << 10;  // bytes
 // Does the plan pack the `expected` bytes [first, first + bytes) of the stream of `count` elements?
-// Padding is not compared.
+// Padding is not compared. `width`: so many bytes are reversed each time; `first` and `bytes` are
+// multiples of it.
 bool packs_to(const KeptPlan& kept, void* memory, MPI_Count count, MPI_Count first, MPI_Count bytes,
-              const char* expected) noexcept;
+              const char* expected, size_t width = 1) noexcept;
 
 // A plan is made once the library has spent this many times as long on a type: so it adds at most a
 // quarter, however soon the type is freed, and nothing once such a type comes again (PlanStore).

@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "decode.hpp"
+#include "library/api.hpp"
 
 namespace vecmpi::datatype {
 
@@ -23,7 +24,9 @@ void leave_row(MPI_Datatype type) noexcept;
 // The row of a type, found without a lock.
 RowNumber row_of_reported(MPI_Datatype type) noexcept;
 inline RowNumber row_of(MPI_Datatype type) noexcept {
-    return types_are_reported.load(std::memory_order_relaxed) ? row_of_reported(type) : no_row;
+    return types_are_reported.load(std::memory_order_relaxed) && !library::is_builtin_type(type)
+               ? row_of_reported(type)
+               : no_row;
 }
 
 // Why a type has no plan for MPI_Pack and MPI_Unpack, as decided; before that too_little.

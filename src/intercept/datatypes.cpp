@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hand-written handlers of datatypes: packing by plans of ours, and what makes a plan stale.
+#include <cstring>
+
 #include "datatype/api.hpp"
 #include "intercept/mpi_handlers.hpp"
 #include "offload/api.hpp"
@@ -29,8 +31,8 @@ int packing(Call name, const datatype::PackCall& call, Number* position,
 
 template <class Number>
 datatype::PackCall pack_call(const void* inbuf, MPI_Count incount, MPI_Datatype datatype,
-                             void* outbuf, MPI_Count outsize, const Number* position,
-                             MPI_Comm comm) noexcept {
+                             void* outbuf, MPI_Count outsize, const Number* position, MPI_Comm comm,
+                             datatype::DataForm form = datatype::DataForm::native) noexcept {
     return {.direction = kernels::Direction::pack,
             .memory = const_cast<void*>(inbuf),
             .count = incount,
@@ -38,13 +40,15 @@ datatype::PackCall pack_call(const void* inbuf, MPI_Count incount, MPI_Datatype 
             .packed = outbuf,
             .packed_bytes = outsize,
             .position = position != nullptr ? *position : -1,
-            .comm = comm};
+            .comm = comm,
+            .form = form};
 }
 
 template <class Number>
 datatype::PackCall unpack_call(const void* inbuf, MPI_Count insize, const Number* position,
                                void* outbuf, MPI_Count outcount, MPI_Datatype datatype,
-                               MPI_Comm comm) noexcept {
+                               MPI_Comm comm,
+                               datatype::DataForm form = datatype::DataForm::native) noexcept {
     return {.direction = kernels::Direction::unpack,
             .memory = outbuf,
             .count = outcount,
@@ -52,7 +56,13 @@ datatype::PackCall unpack_call(const void* inbuf, MPI_Count insize, const Number
             .packed = const_cast<void*>(inbuf),
             .packed_bytes = insize,
             .position = position != nullptr ? *position : -1,
-            .comm = comm};
+            .comm = comm,
+            .form = form};
+}
+
+// The only representation of the standard's. What others there are, the library knows.
+bool is_external32(const char* datarep) noexcept {
+    return datarep != nullptr && std::strcmp(datarep, "external32") == 0;
 }
 
 }  // namespace
@@ -100,6 +110,59 @@ int serve_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, voi
         position, [=]() noexcept {
             return real.Unpack_c(inbuf, insize, position, outbuf, outcount, datatype, comm);
         });
+}
+
+// The same in external32 (MPI 4.0, 5.3).
+
+int serve_Pack_external(const char* datarep, const void* inbuf, int incount, MPI_Datatype datatype,
+                        void* outbuf, MPI_Aint outsize, MPI_Aint* position) noexcept {
+    const auto by_library = [=]() noexcept {
+        return real.Pack_external(datarep, inbuf, incount, datatype, outbuf, outsize, position);
+    };
+    if (!is_external32(datarep)) return by_library();
+    return packing(Call::Pack_external,
+                   pack_call(inbuf, incount, datatype, outbuf, outsize, position, MPI_COMM_NULL,
+                             datatype::DataForm::external32),
+                   position, by_library);
+}
+
+int serve_Unpack_external(const char* datarep, const void* inbuf, MPI_Aint insize,
+                          MPI_Aint* position, void* outbuf, int outcount,
+                          MPI_Datatype datatype) noexcept {
+    const auto by_library = [=]() noexcept {
+        return real.Unpack_external(datarep, inbuf, insize, position, outbuf, outcount, datatype);
+    };
+    if (!is_external32(datarep)) return by_library();
+    return packing(Call::Unpack_external,
+                   unpack_call(inbuf, insize, position, outbuf, outcount, datatype, MPI_COMM_NULL,
+                               datatype::DataForm::external32),
+                   position, by_library);
+}
+
+int serve_Pack_external_c(const char* datarep, const void* inbuf, MPI_Count incount,
+                          MPI_Datatype datatype, void* outbuf, MPI_Count outsize,
+                          MPI_Count* position) noexcept {
+    const auto by_library = [=]() noexcept {
+        return real.Pack_external_c(datarep, inbuf, incount, datatype, outbuf, outsize, position);
+    };
+    if (!is_external32(datarep)) return by_library();
+    return packing(Call::Pack_external_c,
+                   pack_call(inbuf, incount, datatype, outbuf, outsize, position, MPI_COMM_NULL,
+                             datatype::DataForm::external32),
+                   position, by_library);
+}
+
+int serve_Unpack_external_c(const char* datarep, const void* inbuf, MPI_Count insize,
+                            MPI_Count* position, void* outbuf, MPI_Count outcount,
+                            MPI_Datatype datatype) noexcept {
+    const auto by_library = [=]() noexcept {
+        return real.Unpack_external_c(datarep, inbuf, insize, position, outbuf, outcount, datatype);
+    };
+    if (!is_external32(datarep)) return by_library();
+    return packing(Call::Unpack_external_c,
+                   unpack_call(inbuf, insize, position, outbuf, outcount, datatype, MPI_COMM_NULL,
+                               datatype::DataForm::external32),
+                   position, by_library);
 }
 
 // ---- handles that come and go ------------------------------------------------------------------
