@@ -8,6 +8,8 @@
 //   errors   what the library refuses, with a type that it packed often before
 //   handles  types that take the handle of one that is gone, or are committed again
 //   fortran  types that the library shares and nobody frees
+//   external types of one value each by MPI_Pack_external and MPI_Unpack_external
+//   refused  what these two refuse
 //   threads  several threads, each with types of its own and some that all have
 //   else     VECMPI_PACK for the types
 #include <sys/mman.h>
@@ -514,6 +516,261 @@ void fortran() {
     }
 }
 
+// ---- external32 ---------------------------------------------------------------------------------
+//
+// Left out: MPI_WCHAR, pairs, structs of several types and types of large-count constructors, which
+// end the program in MPICH; MPI_LONG, which takes 4 bytes there; MPI_LONG_DOUBLE, which is padded.
+
+constexpr MPI_Datatype external_values[] = {MPI_CHAR,
+                                            MPI_SIGNED_CHAR,
+                                            MPI_UNSIGNED_CHAR,
+                                            MPI_BYTE,
+                                            MPI_PACKED,
+                                            MPI_INT8_T,
+                                            MPI_UINT8_T,
+                                            MPI_C_BOOL,
+                                            MPI_CXX_BOOL,
+                                            MPI_CHARACTER,
+                                            MPI_INTEGER1,
+                                            MPI_SHORT,
+                                            MPI_UNSIGNED_SHORT,
+                                            MPI_INT16_T,
+                                            MPI_UINT16_T,
+                                            MPI_INTEGER2,
+                                            MPI_INT,
+                                            MPI_UNSIGNED,
+                                            MPI_INT32_T,
+                                            MPI_UINT32_T,
+                                            MPI_INTEGER,
+                                            MPI_INTEGER4,
+                                            MPI_LOGICAL,
+                                            MPI_LONG_LONG,
+                                            MPI_UNSIGNED_LONG_LONG,
+                                            MPI_INT64_T,
+                                            MPI_UINT64_T,
+                                            MPI_INTEGER8,
+                                            MPI_AINT,
+                                            MPI_OFFSET,
+                                            MPI_COUNT,
+                                            MPI_FLOAT,
+                                            MPI_REAL,
+                                            MPI_REAL4,
+                                            MPI_DOUBLE,
+                                            MPI_DOUBLE_PRECISION,
+                                            MPI_REAL8,
+                                            MPI_C_COMPLEX,
+                                            MPI_C_DOUBLE_COMPLEX,
+                                            MPI_CXX_FLOAT_COMPLEX,
+                                            MPI_CXX_DOUBLE_COMPLEX,
+                                            MPI_COMPLEX,
+                                            MPI_COMPLEX8,
+                                            MPI_DOUBLE_COMPLEX,
+                                            MPI_COMPLEX16};
+
+// As exercise(). Both forms of the calls, by turns.
+void exercise_external(Random& random, MPI_Datatype type, int count, Digest& digest) {
+    const Extent extent = extent_of(type, count);
+    MPI_Aint size = 0, position = 0;
+    MPI_Count bound = 0, position_c = 0;
+    MPI_Pack_external_size("external32", count, type, &size);
+    MPI_Pack_external_size_c("external32", count, type, &bound);
+    digest.add(static_cast<uint64_t>(size));
+    digest.add(static_cast<uint64_t>(bound));
+    const int start = random.below(9), rest = random.chance(50) ? 0 : random.below(9);
+    const MPI_Aint packed_bytes = start + size + rest;
+    const Fenced storage(static_cast<size_t>(extent.span), random.chance(50));
+    const Fenced packed(static_cast<size_t>(packed_bytes), random.chance(50));
+    unsigned char* const memory = storage.begin() - extent.low;
+    fill(storage, random.next());
+    for (int i = 0; i < calls; ++i) {
+        if (i + 2 >= calls) std::memset(packed.room(), 0xA5, packed.room_bytes());
+        position = start;
+        position_c = start;
+        if (i % 2 == 0)
+            MPI_Pack_external("external32", memory, count, type, packed.begin(), packed_bytes,
+                              &position);
+        else
+            MPI_Pack_external_c("external32", memory, count, type, packed.begin(), packed_bytes,
+                                &position_c);
+        digest.add(static_cast<uint64_t>(i % 2 == 0 ? position : position_c));
+        if (i < 3 || i + 2 >= calls) digest.add_bytes(packed.room(), packed.room_bytes());
+    }
+    digest.add_bytes(storage.room(), storage.room_bytes());
+    fill(packed, random.next());
+    for (int i = 0; i < calls; ++i) {
+        if (i < 3 || i + 2 >= calls) fill(storage, random.next());
+        position = start;
+        position_c = start;
+        if (i % 2 == 0)
+            MPI_Unpack_external("external32", packed.begin(), packed_bytes, &position, memory,
+                                count, type);
+        else
+            MPI_Unpack_external_c("external32", packed.begin(), packed_bytes, &position_c, memory,
+                                  count, type);
+        digest.add(static_cast<uint64_t>(i % 2 == 0 ? position : position_c));
+        if (i < 3 || i + 2 >= calls) digest.add_bytes(storage.room(), storage.room_bytes());
+    }
+    digest.add_bytes(packed.room(), packed.room_bytes());
+}
+
+// One way of making a type around another, without large counts and without types of two kinds.
+MPI_Datatype around(Random& random, MPI_Datatype inner, int most) {
+    MPI_Aint low = 0, extent = 0;
+    MPI_Type_get_extent(inner, &low, &extent);
+    const int count = random.between(1, most);
+    std::vector<int> lengths, displacements;
+    std::vector<MPI_Aint> addresses;
+    for (int i = 0, at = random.below(5); i < count; ++i) {
+        lengths.push_back(random.between(1, 4));
+        displacements.push_back(at);
+        addresses.push_back(at * extent);
+        at += lengths.back() + random.below(4);
+    }
+    const std::vector<MPI_Datatype> types(lengths.size(), inner);
+    MPI_Datatype type;
+    switch (random.below(9)) {
+        case 0:
+            MPI_Type_contiguous(count, inner, &type);
+            break;
+        case 1:
+            MPI_Type_vector(count, random.between(1, 3), random.between(3, 6), inner, &type);
+            break;
+        case 2:
+            MPI_Type_create_hvector(count, 1, (1 + random.below(4)) * extent, inner, &type);
+            break;
+        case 3:
+            MPI_Type_indexed(count, lengths.data(), displacements.data(), inner, &type);
+            break;
+        case 4:
+            MPI_Type_create_indexed_block(count, 1, displacements.data(), inner, &type);
+            break;
+        case 5:
+            MPI_Type_create_hindexed(count, lengths.data(), addresses.data(), inner, &type);
+            break;
+        case 6:
+            MPI_Type_create_struct(count, lengths.data(), addresses.data(), types.data(), &type);
+            break;
+        case 7: {
+            const int sizes[] = {random.between(2, 9), random.between(2, 9)};
+            const int parts[] = {random.between(1, sizes[0]), random.between(1, sizes[1])};
+            const int starts[] = {random.below(sizes[0] - parts[0] + 1),
+                                  random.below(sizes[1] - parts[1] + 1)};
+            MPI_Type_create_subarray(2, sizes, parts, starts,
+                                     random.chance(50) ? MPI_ORDER_C : MPI_ORDER_FORTRAN, inner,
+                                     &type);
+            break;
+        }
+        default:
+            MPI_Type_create_resized(inner, 0, extent * random.between(1, 3), &type);
+    }
+    return type;
+}
+
+void external() {
+    Random random = own_random(98);
+    Digest& digest = topic("external");
+    for (const MPI_Datatype value : external_values) {
+        if (value == MPI_DATATYPE_NULL) continue;
+        int bytes = 0;
+        MPI_Type_size(value, &bytes);
+        for (const int count : {1, 3, 64, 65, 511, 3000})
+            exercise_external(random, value, count, digest);
+        MPI_Datatype every_second, whole;
+        MPI_Type_vector(70000 / bytes, 1, 2, value, &every_second);
+        MPI_Type_contiguous(1000, value, &whole);
+        for (MPI_Datatype* const type : {&every_second, &whole}) {
+            MPI_Type_commit(type);
+            exercise_external(random, *type, 1, digest);
+            exercise_external(random, *type, 3, digest);
+            MPI_Type_free(type);
+        }
+        for (int i = 0; i < 8; ++i) {
+            MPI_Datatype type;
+            MPI_Type_dup(value, &type);
+            for (int depth = random.between(1, 3); depth > 0; --depth) {
+                MPI_Datatype outer = around(random, type, depth == 1 ? 200 : 6);
+                MPI_Type_free(&type);
+                type = outer;
+            }
+            MPI_Type_commit(&type);
+            const int count = random.chance(50) ? 1 : random.between(1, 40);
+            if (is_small(type, count)) exercise_external(random, type, count, digest);
+            if (is_small(type, count)) exercise(random, type, count, digest);
+            MPI_Type_free(&type);
+        }
+    }
+}
+
+void refused() {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    Digest& digest = topic("refused");
+    Random random = own_random(99);
+    MPI_Datatype type, uncommitted;
+    MPI_Type_vector(300, 1, 2, MPI_INT, &type);
+    MPI_Type_vector(300, 1, 3, MPI_INT, &uncommitted);
+    MPI_Type_commit(&type);
+    for (int i = 0; i < 3; ++i) exercise_external(random, type, 3, digest);
+    exercise_external(random, MPI_INT, 900, digest);
+    std::vector<unsigned char> memory(8000), packed(8000);
+    fill(memory.data(), memory.size(), 1);
+    const struct {
+        const char* form;
+        void* memory;
+        int count;
+        MPI_Datatype type;
+        void* packed;
+        MPI_Aint size, position;
+    } cases[] = {{"native", memory.data(), 3, type, packed.data(), 8000, 0},
+                 {"internal", memory.data(), 3, type, packed.data(), 8000, 0},
+                 {"External32", memory.data(), 3, type, packed.data(), 8000, 0},
+                 {"external32 ", memory.data(), 900, MPI_INT, packed.data(), 8000, 0},
+                 {"", memory.data(), 900, MPI_INT, packed.data(), 8000, 0},
+                 {"external32", memory.data(), -1, type, packed.data(), 8000, 0},
+                 {"external32", memory.data(), 0, type, packed.data(), 8000, 5},
+                 {"external32", memory.data(), 3, uncommitted, packed.data(), 8000, 0},
+                 {"external32", memory.data(), 3, MPI_DATATYPE_NULL, packed.data(), 8000, 0},
+                 {"external32", memory.data(), -1, MPI_INT, packed.data(), 8000, 0},
+                 {"external32", nullptr, 3, type, packed.data(), 8000, 0},
+                 {"external32", nullptr, 900, MPI_INT, packed.data(), 8000, 0},
+                 {"external32", memory.data(), 3, type, nullptr, 8000, 0},
+                 {"external32", memory.data(), 2, type, packed.data(), 8000, 7}};
+    for (const auto& c : cases) {
+        MPI_Aint position = c.position;
+        std::fill(packed.begin(), packed.end(), 0x5A);
+        int rc = MPI_Pack_external(c.form, c.memory, c.count, c.type, c.packed, c.size, &position);
+        digest.add(static_cast<uint64_t>(error_class(rc)));
+        digest.add(static_cast<uint64_t>(position));
+        digest.add_bytes(packed.data(), packed.size());
+        position = c.position;
+        rc = MPI_Unpack_external(c.form, c.packed, c.size, &position, c.memory, c.count, c.type);
+        digest.add(static_cast<uint64_t>(error_class(rc)));
+        digest.add(static_cast<uint64_t>(position));
+        digest.add_bytes(memory.data(), memory.size());
+    }
+    // Buffers that are too small, and positions behind their ends.
+    for (const MPI_Datatype of : {type, MPI_Datatype{MPI_INT}})
+        for (const MPI_Aint bytes : {3599, 3600, 1000, 0})
+            for (const MPI_Aint start : {0, 1, 1001}) {
+                std::fill(packed.begin(), packed.end(), 0x5A);
+                MPI_Aint position = start;
+                const int count = of == type ? 3 : 900;
+                int rc = MPI_Pack_external("external32", memory.data(), count, of, packed.data(),
+                                           bytes, &position);
+                digest.add(static_cast<uint64_t>(error_class(rc)));
+                digest.add(static_cast<uint64_t>(position));
+                digest.add_bytes(packed.data(), packed.size());
+                position = start;
+                rc = MPI_Unpack_external("external32", packed.data(), bytes, &position,
+                                         memory.data(), count, of);
+                digest.add(static_cast<uint64_t>(error_class(rc)));
+                digest.add(static_cast<uint64_t>(position));
+                digest.add_bytes(memory.data(), memory.size());
+            }
+    MPI_Type_free(&type);
+    MPI_Type_free(&uncommitted);
+}
+
 // Two types that all threads use: one that stays, and one that each takes out of another one and
 // gives back, while others are within it.
 void threads() {
@@ -532,6 +789,8 @@ void threads() {
                 MPI_Type_commit(&own);
                 exercise(random, own, 3, digests[t]);
                 exercise(random, common, 5, digests[t]);
+                exercise_external(random, common, 5, digests[t]);
+                exercise_external(random, MPI_INT, 200, digests[t]);
                 MPI_Type_free(&own);
                 MPI_Datatype taken = inner_of(outer);
                 exercise(random, taken, 2, digests[t]);
@@ -558,6 +817,8 @@ int main(int argc, char** argv) {
                  {"errors", errors},
                  {"handles", handles},
                  {"fortran", fortran},
+                 {"external", external},
+                 {"refused", refused},
                  {"threads", threads}};
     const auto* const mode = std::find_if(std::begin(modes), std::end(modes),
                                           [&](const auto& m) { return argument == m.word; });
