@@ -262,11 +262,17 @@ class Side {
             begin = end + 1;
         }
     }
+    // The last one used stays longest: one exchange may use as many as there are slots.
     MPI_Datatype absolute(char* memory) {
         MPI_Aint address = 0;
         MPI_Get_address(memory, &address);
-        for (const Absolute& known : absolutes_)
-            if (known.address == address && known.count == count_) return known.type.handle;
+        const auto known = std::find_if(
+            absolutes_.begin(), absolutes_.end(),
+            [&](const Absolute& one) { return one.address == address && one.count == count_; });
+        if (known != absolutes_.end()) {
+            std::rotate(known, known + 1, absolutes_.end());
+            return absolutes_.back().type.handle;
+        }
         if (absolutes_.size() == 4) absolutes_.erase(absolutes_.begin());
         Builder builder(static_cast<uint64_t>(count_), true);
         Built made = builder.at_address(type, static_cast<int>(count_), address);
