@@ -9,12 +9,13 @@ namespace vecmpi::base {
 namespace {
 
 constinit std::mutex changing;
-// Stored with the lock, after the entries are bound. So whoever finds a need here need not wait.
-constinit std::atomic<unsigned> bound_needs{0};
 using Bind = void (*)(unsigned needs) noexcept;
 constinit Bind bind_again = nullptr;  // with the lock
 
 }  // namespace
+
+// Stored with the lock, after the entries are bound. So whoever finds a need here need not wait.
+constinit std::atomic<unsigned> bound_needs{0};
 
 void set_need(unsigned need, bool exists) noexcept {
     if (((bound_needs.load(std::memory_order_acquire) & need) != 0) == exists) return;

@@ -4,6 +4,7 @@
 // Glossary
 //   operation       one nonblocking call with its arguments, ready to be issued
 //   slot            storage of one queued operation: arguments, status, completion flag
+//   ending          what is left to do of a message when the library has completed it
 //   virtual request the MPI_Request that the program gets for a slot; a value MPICH never produces
 //   engine          queue, window of active requests and the loop over them; one owner at a time
 //   owner           the thread that has the engine: the offload thread, or a program thread in a

@@ -192,8 +192,37 @@ void Engine::reset() noexcept {
 }
 
 void Engine::complete(Slot* slot, int error) noexcept {
+    end(slot, error);
     slot->error = error;
     slot->state.store(SlotState::done, std::memory_order_release);
+}
+
+void Engine::end(Slot* slot, int error) noexcept {
+    if (!slot->has_ending) return;
+    slot->has_ending = false;
+    const std::unique_ptr<Ending> ending(slot->ending);
+    ending->complete(slot->status, error);
+}
+
+void Engine::adopt(Slot* slot) noexcept {
+    const auto add = [this, slot]() noexcept {
+        const IssueScope right(*this);
+        window_.add(slot, pool.index(slot));
+    };
+    if (this_thread.is(Inside::engine) || !own()) return add();
+    as_owner(add);
+}
+
+// Where callers complete, nobody asks for a request that the program has freed.
+void Engine::ask_forgotten() noexcept {
+    if (!try_issue()) return;
+    const Within library(Inside::library | Inside::issuing);
+    for (uint32_t i = window_.size(); i-- > 0;)
+        if (Slot* const slot = pool.at(window_.slot_index(i)); slot->forgotten) {
+            const AskScope scope(*slot);
+            if (scope.is_ours_while(SlotState::active)) test(slot);
+        }
+    issuing_.store(0, std::memory_order_release);
 }
 
 // Takes a complete slot out of the window and stores its result.
@@ -202,6 +231,8 @@ void Engine::finish(Slot* slot, const MPI_Status& status, int error) noexcept {
     slot->status = status;
     if (!slot->persistent) slot->mpi_request = MPI_REQUEST_NULL;
     if (!slot->forgotten) return complete(slot, error);
+    if (slot->has_ending) freed_endings.fetch_sub(1, std::memory_order_relaxed);
+    end(slot, error);
     if (slot->persistent) real.Request_free(&slot->mpi_request);
     pool.give(slot);
 }
@@ -228,10 +259,14 @@ bool Engine::is_complete(Slot* slot) noexcept {
     const SlotState state = state_of(slot);
     if (state == SlotState::done || state == SlotState::inactive) return true;
     if (state != SlotState::active || slot->is_job) return false;
+    // The data are there when the ending has run. In a poll function of the program no message can
+    // be completed: it may trust them after a Test or Wait.
+    const bool ends_here = !is_reentrant() && !has_seen(RequestKind::generalized);
     // The library's request stays what it is while no other thread may complete it.
-    const auto library_says = [slot]() noexcept {
+    const auto library_says = [this, slot, ends_here]() noexcept {
         const AskScope scope(*slot);
         if (!scope.is_ours_while(SlotState::active)) return state_of(slot) == SlotState::done;
+        if (slot->has_ending && ends_here) return test(slot);
         return real.X_Request_is_complete(slot->mpi_request) != 0;
     };
     if (this_thread.is(Inside::engine) || callers_complete()) return library_says();

@@ -124,6 +124,9 @@ class Engine {
     bool is_polling() const noexcept { return owner_at_ == OwnerAt::testsome; }
     void reset() noexcept;  // nothing of an earlier life stays
 
+    // A slot whose request the library has already: it completes in the window. Any thread.
+    void adopt(Slot* slot) noexcept;
+
     // --- one look, of any thread
     // At all that is under way; where callers complete, at this slot too. True if something moved.
     bool look(Slot* slot = nullptr) noexcept;
@@ -217,6 +220,8 @@ class Engine {
     void issue(Slot* slot) noexcept;
     bool poll() noexcept;
     void complete(Slot* slot, int error) noexcept;
+    void end(Slot* slot, int error) noexcept;
+    void ask_forgotten() noexcept;
 
     alignas(64) std::atomic<uint32_t> owned_{0};
     std::atomic<const ThreadState*> last_caller_{nullptr};
@@ -287,6 +292,8 @@ auto Engine::as_owner(Work work) noexcept {
 template <class Attempt>
 bool Engine::unowned(Attempt attempt) noexcept {
     if (!queue_.empty()) drain_unowned();
+    if (freed_endings.load(std::memory_order_acquire) != 0) [[unlikely]]
+        ask_forgotten();
     const Within library(Inside::library);
     advance_jobs();
     return attempt(true);

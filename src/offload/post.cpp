@@ -51,21 +51,20 @@ MPI_Comm comm_of(const CallFacts& facts) noexcept {
 }
 
 // Why an operation cannot be queued, or number_of_counters if it can.
-Counter reason_not_to_queue(const Operation& operation) noexcept {
-    const CallFacts& facts = operation.facts;
+Counter reason_not_to_queue(Call call, const CallFacts& facts) noexcept {
     if (session_was_opened()) return Counter::decline_session;
     if (facts.type_arrays) return Counter::decline_arrays;
     const MPI_Comm comm = comm_of(facts);
     if (!library::is_comm_handle(comm)) return Counter::decline_arguments;
     const CommTraits traits = comm_traits(comm);
     if (!window_serves(traits.handler)) return Counter::decline_error_handler;
-    if (!surely_taken(operation.call, facts, traits, engine->facts.tag_upper_bound))
+    if (!surely_taken(call, facts, traits, engine->facts.tag_upper_bound))
         return Counter::decline_arguments;
     return Counter::number_of_counters;
 }
 
 bool queue_operation(const Operation& operation, MPI_Request* app_request) noexcept {
-    const Counter reason = reason_not_to_queue(operation);
+    const Counter reason = reason_not_to_queue(operation.call, operation.facts);
     if (reason != Counter::number_of_counters) {
         count(reason);
         return false;
@@ -74,8 +73,10 @@ bool queue_operation(const Operation& operation, MPI_Request* app_request) noexc
     if (!slot) return false;
     slot->issue = operation.issue;
     slot->call = operation.call;
+    slot->has_ending = operation.ending != nullptr;
+    if (slot->has_ending) slot->ending = operation.ending;
     slot->takes_floats = operation.facts.reduces;
-    if (slot->takes_floats) slot->floats = float_environment();
+    if (slot->takes_floats) slot->floats = float_environment();  // never with an ending
     std::memcpy(slot->arguments, operation.arguments, operation.argument_bytes);
     *app_request = engine->pool.handle(slot);
     count_call(call_index(operation.call), Path::queued, payload_bytes(operation.facts));
@@ -137,6 +138,42 @@ int post(const Operation& operation, MPI_Request* app_request) noexcept {
     if (!engine->thread.exists() && engine->try_own()) engine->leave();
     if (engine->thread.stands_back()) engine->wait_until_issued();  // nobody else would
     return MPI_SUCCESS;
+}
+
+// A poll function of the program may ask for a request, where no ending may run.
+bool may_have_ending(Call call, const CallFacts& facts) noexcept {
+    return engine_runs() && !is_reentrant() && !engine->has_seen(RequestKind::generalized) &&
+           reason_not_to_queue(call, facts) == Counter::number_of_counters;
+}
+
+// A slot is taken before anything is posted: what the library has begun must get one.
+std::optional<int> post_with_ending(Operation operation, std::unique_ptr<Ending> ending,
+                                    MPI_Request* app_request) noexcept {
+    Slot* const slot = engine->pool.take();
+    if (slot == nullptr) return std::nullopt;
+    engine->jobs.note_posted();
+    operation.ending = ending.get();
+    const int error = post(operation, app_request);
+    if (error == MPI_SUCCESS && is_virtual(*app_request)) {  // its slot owns the ending
+        ending.release();  // NOLINT(bugprone-unused-return-value): the slot has the pointer
+        engine->pool.give(slot);
+        return error;
+    }
+    const auto is_sent = [&]() noexcept {
+        return !is_receive(operation.call) && real.X_Request_is_complete != nullptr &&
+               real.X_Request_is_complete(*app_request) != 0;
+    };
+    if (error != MPI_SUCCESS || *app_request == MPI_REQUEST_NULL || is_sent()) {
+        engine->pool.give(slot);
+        return error;
+    }
+    slot->mpi_request = *app_request;
+    slot->call = operation.call;
+    slot->ending = ending.release();
+    slot->has_ending = true;
+    *app_request = engine->pool.handle(slot);
+    engine->adopt(slot);
+    return error;
 }
 
 int run_twin(const Operation& operation, MPI_Status* status) noexcept {

@@ -37,6 +37,7 @@ class RequestWindow {
         size_.store(last, std::memory_order_relaxed);
     }
     bool has_persistent() const noexcept { return persistent_ != 0; }
+    uint16_t slot_index(uint32_t place) const noexcept { return slots_[place]; }
     void reset() noexcept {
         size_.store(0, std::memory_order_relaxed);
         persistent_ = 0;

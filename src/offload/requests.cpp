@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a program may do with a request besides completing it: start, free, cancel, ask, mark
 // partitions ready.
+#include "base/api/needs.hpp"
 #include "engine.hpp"
 #include "job_requests.hpp"
 #include "statuses.hpp"
@@ -110,6 +111,22 @@ int start_all(int count, MPI_Request requests[]) noexcept {
     return MPI_SUCCESS;
 }
 
+namespace {
+
+// Release: pairs with the load in Engine::unowned().
+void note_freed_ending() noexcept {
+    freed_endings.fetch_add(1, std::memory_order_release);
+    set_need(Need::freed_requests, true);
+}
+
+}  // namespace
+
+std::atomic<uint32_t> freed_endings{0};
+
+void look_after_freed() noexcept {
+    if (engine_runs() && !is_reentrant()) engine->look();
+}
+
 // The real request goes too; an active operation still completes (MPI 4.0, 3.7.3).
 int request_free(MPI_Request* request) noexcept {
     Slot* slot = request ? slot_of(*request) : nullptr;
@@ -122,8 +139,10 @@ int request_free(MPI_Request* request) noexcept {
     }
     return with_library([&]() noexcept {
         const bool active = state_of(slot) == SlotState::active;
-        if (active && engine->is_polling()) {  // the library walks the window right now
+        // The library walks the window right now, or the memory of a message is still in use.
+        if (active && (slot->has_ending || engine->is_polling())) {
             slot->forgotten = true;
+            if (slot->has_ending) note_freed_ending();
             *request = MPI_REQUEST_NULL;
             return int{MPI_SUCCESS};
         }

@@ -46,7 +46,8 @@ Slot* SlotPool::take() noexcept {
     }
     slot->error = MPI_SUCCESS;
     slot->mpi_request = MPI_REQUEST_NULL;
-    slot->persistent = slot->forgotten = slot->is_job = slot->takes_floats = false;
+    slot->persistent = slot->forgotten = slot->is_job = slot->takes_floats = slot->has_ending =
+        false;
     return slot;
 }
 

@@ -39,8 +39,12 @@ struct alignas(64) Slot {
                         // back
     bool is_job;        // completes with a job, not in the window
     bool takes_floats;  // may do arithmetic: the offload thread computes as the poster would
+    bool has_ending;    // a message: it never takes floats
     std::atomic<bool> is_asked;  // by AskScope; kept when the slot changes hands
-    FloatEnvironment floats;     // the poster's, with takes_floats
+    union {
+        FloatEnvironment floats;  // the poster's, with takes_floats
+        Ending* ending;           // owned, until it is complete
+    };
     alignas(64) std::byte arguments[max_argument_bytes];
 };
 static_assert(offsetof(Slot, arguments) == 64);

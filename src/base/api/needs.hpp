@@ -4,6 +4,8 @@
 // src/intercept/handler_classes.hpp says which function needs what. A door of src/base.
 #pragma once
 
+#include <atomic>
+
 namespace vecmpi::base {
 
 struct Need {
@@ -16,12 +18,21 @@ struct Need {
     static constexpr unsigned sleepers = 1u << 7;  // blocked calls sleep: they say that they block
     static constexpr unsigned message_plans = 1u << 6;   // some are to be made
     static constexpr unsigned typed_messages = 1u << 8;  // may be sent and received as bytes
+    static constexpr unsigned typed_requests = 1u << 9;  // nonblocking ones too
+    static constexpr unsigned freed_requests = 1u
+                                               << 10;  // something is left to do of their messages
 };
 
 // Returns after the entries are bound for it. Only then may the caller hand the program something
 // that needs them, such as a virtual request. Any thread; those that change the same need must not
 // do so at once. Calls nothing but the bound function.
 void set_need(unsigned need, bool exists) noexcept;
+
+// Relaxed: a call that comes for one need asks whether there is another reason to look at it.
+extern std::atomic<unsigned> bound_needs;
+inline bool has_need(unsigned need) noexcept {
+    return (bound_needs.load(std::memory_order_relaxed) & need) != 0;
+}
 
 // Calls bind(needs) now, and whenever a need comes or goes; one call at a time.
 void bind_by_needs(void (*bind)(unsigned needs) noexcept) noexcept;

@@ -4,8 +4,11 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <type_traits>
 
 #include "library/api.hpp"
@@ -41,12 +44,28 @@ struct CallFacts {
     bool type_arrays = false;
 };
 
+// What is left to do when the library has completed an operation, before the program sees it
+// complete.
+class Ending {
+  public:
+    virtual ~Ending() = default;
+    // Called once, inside the library, by the thread that found it complete, with the library's
+    // status. It makes no call that waits or calls back.
+    virtual void complete(const MPI_Status& status, int error) noexcept = 0;
+
+  protected:
+    Ending() = default;
+    Ending(const Ending&) = delete;
+    Ending& operator=(const Ending&) = delete;
+};
+
 struct Operation {
     Call call;
     IssueFunction issue;
     const void* arguments;  // copied; trivially copyable
     uint16_t argument_bytes;
     CallFacts facts;
+    Ending* ending = nullptr;  // by post_with_ending()
 };
 
 template <class Arguments>
@@ -54,12 +73,30 @@ Operation make_operation(Call call, IssueFunction issue, const Arguments& argume
                          const CallFacts& facts) noexcept {
     static_assert(std::is_trivially_copyable_v<Arguments>);
     static_assert(sizeof(Arguments) <= max_argument_bytes);
-    return {call, issue, &arguments, sizeof(Arguments), facts};
+    return {call, issue, &arguments, sizeof(Arguments), facts, nullptr};
 }
 
 // Nonblocking call: issues it or queues it. *app_request is real or virtual (MPI 4.0, 3.7
 // and 6.12).
 int post(const Operation& operation, MPI_Request* app_request) noexcept;
+
+// The same for a message of which something is left to do when it is complete. *app_request is
+// virtual, or real where a send was complete at once. Nothing where no slot is left: nothing was
+// done.
+std::optional<int> post_with_ending(Operation operation, std::unique_ptr<Ending> ending,
+                                    MPI_Request* app_request) noexcept;
+// False: the library may refuse the message, or completes it in a way of its own, so that
+// post_with_ending() must not be called. (Of the buffer it looks at nothing but `facts`.)
+bool may_have_ending(Call call, const CallFacts& facts) noexcept;
+
+// The program has freed requests whose ending is still to come: one look at them. In a call that
+// may show the program that such a message is complete.
+extern std::atomic<uint32_t> freed_endings;
+void look_after_freed() noexcept;
+inline void look_after_freed_requests() noexcept {
+    if (freed_endings.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        look_after_freed();
+}
 
 // Blocking call as its nonblocking twin: returns when it is complete. Waits on the ladder.
 int run_twin(const Operation& operation, MPI_Status* status) noexcept;
