@@ -13,11 +13,14 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 
+#include "base/api/datatype_rows.hpp"
 #include "base/api/memory.hpp"
 #include "kernels/api.hpp"
 #include "library/api.hpp"
+#include "offload/api/operations.hpp"
 
 namespace vecmpi::datatype {
 
@@ -341,6 +344,42 @@ class PackedCopy {
     bool is_packed_ = false;
     MPI_Count bytes_ = 0;
     PackMemory memory_;
+};
+
+// The same of a nonblocking message, where the library packs it itself: without UCX. Its bytes are
+// in memory of VECMPI_PACK_MEMORY until it is complete. It keeps its plan, so that the program may
+// free the type meanwhile.
+class PackedRequest final : public offload::Ending {
+  public:
+    // Packs at once. Null: the library moves the message by its type. Then what its packing takes
+    // may have been measured.
+    static std::unique_ptr<PackedRequest> of(kernels::Direction direction, Call call,
+                                             const offload::CallFacts& message,
+                                             MPI_Count most_bytes) noexcept;
+    void* place() const noexcept { return packed_.place(); }
+    // What the library sends or receives: so many of these.
+    MPI_Datatype sent_type() const noexcept { return sent_as_.type; }
+    MPI_Count sent_count() const noexcept { return bytes_ / sent_as_.bytes; }
+
+    void complete(const MPI_Status& status, int error) noexcept override;  // unpacks
+
+  private:
+    struct SentAs {
+        MPI_Datatype type = MPI_BYTE;
+        MPI_Count bytes = 1;
+    };
+    PackedRequest(kernels::Direction direction, const void* memory, MPI_Count count,
+                  MPI_Count bytes, const KeptPlan& kept, RowNumber row) noexcept;
+    bool begin(MPI_Datatype type, MPI_Comm comm) noexcept;
+
+    const kernels::Direction direction_;
+    void* const memory_;
+    const MPI_Count count_, bytes_;
+    const RowNumber row_;
+    const PlanReference plan_;
+    std::optional<TypeReference> tried_;  // of a receive whose unpacking is a turn of the trial
+    SentAs sent_as_;
+    PackMemory packed_;
 };
 
 // ---- handles -----------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ struct KeptPlan : std::enable_shared_from_this<KeptPlan> {
     MPI_Datatype value_type = MPI_DATATYPE_NULL;
     // Of all values, where "external32" may be a reversal of their bytes; else null.
     const ExternalValue* external_value = nullptr;
+    int64_t mean_block_bytes = 1;  // of what is dense in memory
     // A piece of a message may end at its multiples; 0: not known. MPICH 4.0.2 ends each piece
     // after a whole value. It fails or hangs where a piece that we packed ends within one.
     int64_t cut_bytes = 0;

@@ -1,34 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages of derived datatypes that go as bytes, and which do.
+// Blocking messages of derived datatypes that go as bytes, and which do.
 #include <algorithm>
 
 #include "base/api.hpp"
 #include "datatype/api.hpp"
+#include "message_rules.hpp"
 #include "offload/api.hpp"
-#include "pack_memory.hpp"
-#include "plan_making.hpp"
 #include "plans_by_handle.hpp"
 #include "type_rows.hpp"
 
 namespace vecmpi::datatype {
-
-namespace {
-
-bool ucx_packs() noexcept { return library::has_trait(library::Trait::message_types); }
-
-// A message whose sender has bytes may reach the receiver in pieces that end within a value, where
-// MPICH 4.0.2 over UCX and MPICH 5.0.2 fail to unpack it by a type. So only what surely comes in
-// one piece is sent as bytes: the receiver may not have us, or no plan. On a node UCX sends 8256
-// bytes at once, headers included; an old InfiniBand link 2 KiB. Values of one predefined type are
-// sent as such, of any length: that is what a program does that packs by hand.
-MPI_Count most_sent(MPI_Comm comm) noexcept {
-    constexpr MPI_Count on_node = 8000, over_network = 1024;
-    const auto& agreed = offload::agreement();
-    return agreed.valid && agreed.one_node && offload::comm_traits(comm).world_only ? on_node
-                                                                                    : over_network;
-}
-
-}  // namespace
 
 // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): near_ is written before it is read
 MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory, MPI_Count count,
@@ -45,11 +26,8 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
     const MPI_Count size = kept != nullptr ? kept->plan.bytes() : offload::size_of(type);
     if (__builtin_mul_overflow(size, count, &bytes_) || bytes_ > most_bytes) bytes_ = 0;
     if (bytes_ <= 0 || !is_chosen()) return;
-    const auto begins_at_null = [&]() noexcept {
-        return kept != nullptr ? kept->plan.lowest() == 0 : offload::is_null_refused(type);
-    };
-    if (memory == nullptr && begins_at_null()) return;
-    if (!take_place() || direction == kernels::Direction::unpack) return;
+    if (is_refused(memory, type, kept) || !take_place() || direction == kernels::Direction::unpack)
+        return;
     if (kept != nullptr && kept->value_type != MPI_DATATYPE_NULL) {
         sent_type_ = kept->value_type;
         sent_type_bytes_ = offload::size_of(sent_type_);
@@ -75,7 +53,7 @@ bool MessageAsBytes::is_chosen() const noexcept {
     const bool packs = direction_ == kernels::Direction::pack;
     const bool has_one_value_type =
         kept != nullptr && !ucx_packs() && kept->value_type != MPI_DATATYPE_NULL;
-    if (packs && !has_one_value_type && bytes_ > most_sent(comm_)) return false;
+    if (packs && !has_one_value_type && bytes_ > most_sent_as_bytes(comm_)) return false;
     if (kept == nullptr) return packs;
     if (!packs && count_ > kept->plan.most_to_unpack()) return false;
     const bool is_proved = kept->proof.load(std::memory_order_acquire) == KeptPlan::Proof::shown;
@@ -86,26 +64,21 @@ bool MessageAsBytes::is_chosen() const noexcept {
         return has_won(trial, Packer::plan) || pays_as_bytes(trial.least(), bytes_);
     }
     const Trial& trial = kept->trial(PackedIn::call, direction_, bytes_);
-    if (!packs) return is_proved && !has_won(trial, Packer::library);
+    const auto pays = [&]() noexcept {
+        const auto times = times_of_plan_that_wins(*kept, direction_, bytes_, comm_);
+        return times && pays_for_copy(*times, bytes_);
+    };
+    if (!packs) return is_proved && (!has_won(trial, Packer::library) || pays());
     if (bytes_ <= near_bytes || trial.winner() == Trial::open)
         return !has_won(trial, Packer::library);
-    return has_won(trial, Packer::plan) && pays_for_copy(trial.least(), bytes_);
+    return pays();
 }
 
-// In the report, a message that the library has moved by its type. Where UCX packs it was counted
-// there.
+// Where UCX packs, it was counted there.
 void MessageAsBytes::count_by_type() const noexcept {
-    const RowNumber row = row_of(type_);
-    if (row == no_row || count_ <= 0 || ucx_packs() || settings().pack == PackMode::off) return;
-    const MPI_Count bytes = count_ * offload::size_of(type_);
-    if (bytes <= 0) return;
-    const KeptPlan* const kept = used_.get();
-    WhyLibrary why = is_counted(type_) ? WhyLibrary::too_little : verdict_of(type_);
-    if (kept != nullptr) {
-        const Trial& trial = kept->trial(PackedIn::call, direction_, bytes);
-        why = has_won(trial, Packer::library) ? WhyLibrary::slower : WhyLibrary::not_served;
-    }
-    count_by_library(row, static_cast<uint64_t>(bytes), why);
+    if (count_ <= 0 || ucx_packs() || settings().pack == PackMode::off) return;
+    if (row_of(type_) == no_row) return;
+    count_left(used_.get(), direction_, count_ * offload::size_of(type_), type_);
 }
 
 bool MessageAsBytes::take_place() noexcept {

@@ -304,6 +304,7 @@ PlanReference plan_to_keep(MPI_Datatype type, Uses uses) noexcept {
 
 void forget_plans() noexcept {
     set_need(Need::typed_messages, false);
+    set_need(Need::typed_requests, false);
     empty_table();
     forget_external_values();
     plan_store().clear();
@@ -344,6 +345,7 @@ void meet_type(MPI_Datatype type, uint64_t ucx_type) noexcept {
         offload::engine_runs()) {  // messages show what the library's packing takes
         note_committed(type);
         set_need(Need::typed_messages, true);
+        set_need(Need::typed_requests, true);
     }
     if (known == nullptr) return;
     if (ucx_type != 0) message_types().give_plan(ucx_type, known);

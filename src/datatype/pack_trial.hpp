@@ -3,6 +3,7 @@
 // src/datatype and its tests only.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -41,6 +42,26 @@ constexpr bool pays_for_copy(const Trial::Times& times, int64_t bytes) noexcept 
     const uint64_t by_plan = times[static_cast<size_t>(Packer::plan)];
     if (by_library == Trial::untried || by_plan == Trial::untried) return true;
     return by_plan + copy_ps < by_library;
+}
+
+// What the library takes where it packs a message in pieces: for each block at least 8 ns, whatever
+// it takes for the same bytes as a whole (docs/datatypes.md).
+constexpr Trial::Times in_pieces_of(Trial::Times times, int64_t mean_block_bytes) noexcept {
+    constexpr uint64_t block_ps = 8'000;
+    uint64_t& by_library = times[static_cast<size_t>(Packer::library)];
+    if (by_library != Trial::untried)
+        by_library = std::max(by_library, block_ps / static_cast<uint64_t>(mean_block_bytes));
+    return times;
+}
+
+// The same as pays_for_copy() of a nonblocking message: its request is one of ours, which takes
+// some 400 ns more, and MPI_Pack of a short message more than packing one.
+constexpr bool pays_as_request(const Trial::Times& times, int64_t bytes) noexcept {
+    constexpr uint64_t request_ps = 600'000;
+    Trial::Times with_request = times;
+    uint64_t& by_plan = with_request[static_cast<size_t>(Packer::plan)];
+    if (by_plan != Trial::untried) by_plan += request_ps / static_cast<uint64_t>(bytes);
+    return pays_for_copy(with_request, bytes);
 }
 
 // A short message saves UCX's six calls where it goes as bytes, some 200 ns a side: half of that is

@@ -91,6 +91,7 @@ PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, DataForm form, Co
     if (!steps) return nullptr;
     auto plan = std::make_unique<KeptPlan>(std::move(steps), digest);
     plan->padding = std::move(*padding);
+    plan->mean_block_bytes = map->bytes / number_of_blocks(*map);
     plan->cut_bytes = cut_bytes(tree);
     constexpr int64_t in_pieces = 8;  // pieces that the library sends end at multiples of it
     plan->value_type = only_value_type(tree, in_pieces);

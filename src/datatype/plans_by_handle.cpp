@@ -260,7 +260,10 @@ void give_plan(MPI_Datatype type, PlanReference plan) noexcept {
 
 // A type that is made, used a little and freed takes no lock. It may have two places, where two
 // threads counted it at once.
+constinit std::atomic<uint64_t> handles_gone{0};
+
 void drop_place(MPI_Datatype type) noexcept {
+    handles_gone.fetch_add(1, std::memory_order_relaxed);
     for (Place& place : set_of(type)) {
         uint64_t word = place.word.load(std::memory_order_relaxed);
         if (!is_of(word, type)) continue;
@@ -274,6 +277,7 @@ void drop_place(MPI_Datatype type) noexcept {
 }
 
 void empty_table() noexcept {
+    handles_gone.fetch_add(1, std::memory_order_relaxed);
     Unused unused;
     const std::lock_guard lock(mutex);
     for (auto& set : table)

@@ -332,4 +332,21 @@ size_t memory_bytes(const TypeMap& map) noexcept {
     return bytes;
 }
 
+int64_t number_of_blocks(const TypeMap& map) noexcept {
+    int64_t of_parts = 0;
+    for (const TypeMap& part : map.parts) of_parts += number_of_blocks(part);
+    switch (map.kind) {
+        case TypeMap::Kind::strided:
+            return map.count * of_parts;
+        case TypeMap::Kind::places:
+            return static_cast<int64_t>(map.offsets.size()) * of_parts;
+        case TypeMap::Kind::blocks:
+            return static_cast<int64_t>(map.blocks.size());
+        case TypeMap::Kind::sequence:
+            return of_parts;
+        default:
+            return 1;
+    }
+}
+
 }  // namespace vecmpi::datatype

@@ -58,4 +58,7 @@ int64_t disjoint_copies(const TypeMap& map, int64_t extent);
 
 size_t memory_bytes(const TypeMap& map) noexcept;
 
+// Dense blocks of one copy; 1 at least.
+int64_t number_of_blocks(const TypeMap& map) noexcept;
+
 }  // namespace vecmpi::datatype

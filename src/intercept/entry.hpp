@@ -29,6 +29,7 @@ static int enter(A... a) {
         [[maybe_unused]] const WaitScope<Class> waits;
         rc = Class::serve(a...);
     }
+    if constexpr (Class::plans || Class::blocks) offload::look_after_freed_requests();
     return finish(rc);
 }
 
@@ -42,6 +43,7 @@ template <class Class, class... A>
         [[maybe_unused]] const WaitScope<Class> waits;
         if constexpr (Class::plans) datatype::make_wanted_message_plans();
         rc = Class::serve(a...);
+        if constexpr (Class::plans || Class::blocks) offload::look_after_freed_requests();
     }
     return finish(rc);
 }
@@ -60,9 +62,11 @@ requires(Class::when == When::always) constexpr SignatureOf<Class> timed_functio
 
 // One of these must exist for a call to come to us that comes when needed.
 template <class Class>
-constexpr unsigned needs_of = Class::when != When::needed
-                                  ? 0
-                                  : Class::needs | (Class::plans ? Need::message_plans : 0) |
-                                        (Class::blocks ? Need::sleepers : 0) | Need::error_handlers;
+constexpr unsigned needs_of =
+    Class::when != When::needed
+        ? 0
+        : Class::needs | (Class::plans ? Need::message_plans : 0) |
+              (Class::blocks ? Need::sleepers : 0) |
+              (Class::plans || Class::blocks ? Need::freed_requests : 0) | Need::error_handlers;
 
 }  // namespace vecmpi::intercept

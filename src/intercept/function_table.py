@@ -13,7 +13,7 @@ CLASSES = {
     "pass": (0, 0, ()),
     "direct": (0, 1, ("blocks",)),
     "ordered": (0, 0, ("blocks", "plans")),
-    "post": (0, 2, ("for_each", "scatters", "neighbors")),
+    "post": (0, 2, ("typed", "for_each", "scatters", "neighbors")),
     "twin": (1, 1, ("typed",)),
     "collective": (1, 3, ("for_each", "scatters", "neighbors")),
     "persistent": (0, 2, ()),

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocking messages of derived datatypes, where they go as bytes. Not a door: src/intercept only.
+// Messages of derived datatypes, where they go as bytes. Not a door: src/intercept only.
 #pragma once
 
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "datatype/api.hpp"
 #include "handler_classes.hpp"
@@ -82,6 +84,41 @@ struct Typed : Class {
             [=](void* to, Count number, MPI_Datatype of, MPI_Status* filled) noexcept {
                 return Class::serve(to, number, of, source, tag, comm, filled);
             });
+    }
+};
+
+// Of a row of class post: MPI_Isend, MPI_Irecv and their sisters. Their bytes are kept until the
+// message is complete.
+template <class F>
+struct Typed<Post<F>> : Post<F> {
+    static constexpr unsigned needs = Post<F>::needs | Need::typed_requests;
+
+    template <class... A>
+    [[gnu::always_inline]] static int serve(A... a) noexcept {
+        const Parameters<F> parameters = Parameters<F>::of(a...);
+        if (!library::is_builtin_type(parameters.datatype)) [[unlikely]]
+            if (const auto served = serve_derived(parameters, last_argument(a...))) return *served;
+        if (!has_need(Post<F>::needs)) [[likely]]  // it came for its type alone
+            return (real.*F::real_function)(a...);
+        return Post<F>::serve(a...);
+    }
+
+  private:
+    // Nothing where the library is to move the message by its type.
+    [[gnu::noinline]] static std::optional<int> serve_derived(Parameters<F> p,
+                                                              MPI_Request* request) noexcept {
+        constexpr bool receives = requires { p.source; };
+        using Count = decltype(p.count);
+        if (request == nullptr) return std::nullopt;
+        auto message = datatype::PackedRequest::of(
+            receives ? kernels::Direction::unpack : kernels::Direction::pack, F::call,
+            offload::facts_of(p), most_of<Count>);
+        if (message == nullptr) return std::nullopt;
+        p.buf = message->place();
+        p.count = static_cast<Count>(message->sent_count());
+        p.datatype = message->sent_type();
+        return offload::post_with_ending(offload::operation_of<F>(F::call, p), std::move(message),
+                                         request);
     }
 };
 

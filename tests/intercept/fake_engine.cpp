@@ -63,6 +63,15 @@ int run_twin(const offload::Operation& operation, MPI_Status* status) noexcept {
     return fake.result;
 }
 
+std::optional<int> post_with_ending(Operation operation, std::unique_ptr<Ending> ending,
+                                    MPI_Request* app_request) noexcept {
+    if (!fake.has_slot) return std::nullopt;
+    fake.has_ending = ending != nullptr;
+    return post(operation, app_request);
+}
+std::atomic<uint32_t> freed_endings{0};
+void look_after_freed() noexcept { ++fake.looks_after_freed; }
+
 bool twin_serves(MPI_Comm) noexcept { return fake.twins; }
 bool collective_twin_serves(MPI_Comm) noexcept { return fake.collective_twins; }
 bool is_reentrant() noexcept { return fake.reentrant; }
@@ -333,6 +342,25 @@ void MessageAsBytes::note_moved_by_library() noexcept {
     ++(direction_ == kernels::Direction::pack ? fake.sent_by_library : fake.received_by_library);
 }
 PackMemory::~PackMemory() { std::free(place_); }
+
+PackedRequest::PackedRequest(kernels::Direction direction, const void* memory, MPI_Count count,
+                             MPI_Count bytes, const KeptPlan&, RowNumber row) noexcept
+    : direction_(direction),
+      memory_(const_cast<void*>(memory)),
+      count_(count),
+      bytes_(bytes),
+      row_(row) {}
+std::unique_ptr<PackedRequest> PackedRequest::of(kernels::Direction direction, Call,
+                                                 const offload::CallFacts& message,
+                                                 MPI_Count) noexcept {
+    if (fake.bytes_of_message == 0) return nullptr;
+    alignas(void*) static const char no_plan[1] = {};
+    return std::unique_ptr<PackedRequest>(
+        new PackedRequest(direction, message.sendbuf, message.count, fake.bytes_of_message,
+                          reinterpret_cast<const KeptPlan&>(no_plan), RowNumber{}));
+}
+void PackedRequest::complete(const MPI_Status&, int) noexcept {}
+TypeReference::~TypeReference() = default;
 
 }  // namespace datatype
 }  // namespace vecmpi

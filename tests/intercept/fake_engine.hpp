@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/api/needs.hpp"
 #include "offload/api.hpp"
 #include "pipeline/api.hpp"
 #include "pipeline/api/turn.hpp"
@@ -42,6 +43,7 @@ struct FakeEngine {
     std::vector<Call> asked_on_node;
     std::optional<int> pipeline;     // what the pipeline returns; nothing: it declines
     MPI_Count bytes_of_message = 0;  // packed, of a derived datatype; 0: it goes by its type
+    bool has_slot = true;            // for a message whose bytes are kept
 
     // records
     std::optional<Recorded> posted;
@@ -50,6 +52,8 @@ struct FakeEngine {
     int open_direct_calls = 0;
     std::optional<Collective> ended_turn_of;  // in a trial
     MPI_Count unpacked = -1;                  // bytes of a message
+    bool has_ending = false;                  // what was posted
+    int looks_after_freed = 0;
     int received_by_library = 0, sent_by_library = 0;
     std::string request_function;  // the last function of offload.hpp that took requests
     std::vector<std::pair<MPI_Comm, MPI_Request>> adopted;
@@ -61,6 +65,7 @@ extern FakeEngine fake;
 inline void reset() {
     fake = FakeEngine{};
     real = library::RealFunctions{};
+    set_need(Need::messages, true);
 }
 
 }  // namespace vecmpi::test

@@ -305,6 +305,55 @@ TEST_CASE("typed: a message of a derived datatype goes as its type, or as bytes"
     }
 }
 
+TEST_CASE("typed: a nonblocking message of a derived datatype goes as its type, or as bytes",
+          "[handlers]") {
+    begin();
+    constexpr auto derived = static_cast<MPI_Datatype>(0xcc000001u);
+    int data;
+    MPI_Request request = MPI_REQUEST_NULL;
+    const auto goes_by_type = [&]() {
+        fake.posted.reset();
+        REQUIRE(enter<calls::Irecv>(&data, 6, derived, 1, 2, comm, &request) == MPI_SUCCESS);
+        const offload::CallFacts& facts = fake.posted->facts;
+        return !fake.has_ending && facts.type == derived && facts.count == 6 &&
+               facts.sendbuf == &data;
+    };
+    CHECK(goes_by_type());
+    fake.bytes_of_message = 48;
+    SECTION("as bytes") {
+        REQUIRE(enter<calls::Isend_c>(&data, 6, derived, 1, 2, comm, &request) == MPI_SUCCESS);
+        CHECK(fake.has_ending);
+        CHECK((fake.posted->facts.type == MPI_BYTE && fake.posted->facts.count == 48));
+        CHECK((fake.posted->facts.peer == 1 && fake.posted->facts.tag == 2));
+        CHECK(fake.posted->facts.sendbuf != &data);
+    }
+    SECTION("one that came for its type alone, and goes by it") {
+        set_need(Need::messages, false);
+        real.Isend = real_isend;
+        fake.posted.reset();
+        CHECK(enter<calls::Isend>(&data, 6, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
+        fake.bytes_of_message = 0;
+        CHECK(enter<calls::Isend>(&data, 6, derived, 1, 2, comm, &request) == MPI_SUCCESS);
+        CHECK((seen.times == 2 && seen.type == derived && seen.buffer == &data));
+        CHECK_FALSE(fake.posted);
+    }
+    SECTION("no slot is left") {
+        fake.has_slot = false;
+        CHECK(goes_by_type());
+    }
+}
+
+TEST_CASE("after a call that completes messages those are looked at that the program has freed",
+          "[handlers]") {
+    begin();
+    CHECK(enter<calls::Barrier>(comm) == MPI_SUCCESS);
+    CHECK(fake.looks_after_freed == 0);
+    offload::freed_endings = 1;
+    CHECK(enter<calls::Barrier>(comm) == MPI_SUCCESS);
+    CHECK(fake.looks_after_freed == 1);
+    offload::freed_endings = 0;
+}
+
 TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") {
     begin();
     int data;

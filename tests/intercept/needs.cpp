@@ -17,14 +17,16 @@ constexpr unsigned needs = intercept::needs_of<ClassOf<F>>;
 template <class F>
 constexpr bool comes_for_sleepers = (needs<F> & Need::sleepers) != 0;
 
-constexpr unsigned of_message =
-    Need::messages | Need::counting | Need::message_plans | Need::error_handlers;
+constexpr unsigned of_message = Need::messages | Need::counting | Need::message_plans |
+                                Need::freed_requests | Need::error_handlers;
 
 }  // namespace
 
 TEST_CASE("needs: a message comes where we wait better or something is to be seen", "[handlers]") {
     STATIC_REQUIRE(when<calls::Isend> == When::needed);
-    STATIC_REQUIRE(needs<calls::Isend> == of_message);
+    STATIC_REQUIRE(needs<calls::Ibsend> == of_message);
+    STATIC_REQUIRE(needs<calls::Isend> == (of_message | Need::typed_requests));
+    STATIC_REQUIRE(needs<calls::Irecv_c> == (of_message | Need::typed_requests));
     constexpr unsigned of_typed = of_message | Need::sleepers | Need::typed_messages;
     STATIC_REQUIRE(needs<calls::Send> == of_typed);
     STATIC_REQUIRE(needs<calls::Recv> == of_typed);
@@ -32,7 +34,8 @@ TEST_CASE("needs: a message comes where we wait better or something is to be see
     STATIC_REQUIRE(needs<calls::Sendrecv_replace> == of_typed);
     STATIC_REQUIRE(needs<calls::Bsend> == (of_message | Need::sleepers));
     STATIC_REQUIRE(when<calls::Iprobe> == When::needed);
-    STATIC_REQUIRE(needs<calls::Iprobe> == (of_message & ~Need::message_plans));
+    STATIC_REQUIRE(needs<calls::Iprobe> ==
+                   (of_message & ~(Need::message_plans | Need::freed_requests)));
 }
 
 TEST_CASE("needs: a wait comes from the first virtual request on", "[handlers]") {

@@ -491,3 +491,26 @@ TEST_CASE("a long message is packed where that pays for a copy more", "[datatype
         CHECK(pays_for_copy({row.library_ps, row.plan_ps, untried}, row.bytes) == row.pays);
     }
 }
+
+TEST_CASE("a nonblocking message is packed where that pays for a request of ours", "[datatype]") {
+    struct Row {
+        uint64_t library_ps, plan_ps;
+        int64_t bytes;
+        bool pays;
+    };
+    constexpr uint64_t untried = Trial::untried;
+    for (const Row& row :
+         {Row{1000, 10, 64, false}, Row{20'000, 10, 64, true}, Row{1000, 400, 1000, false},
+          Row{1014, 400, 1000, true}, Row{100, 40, 32 << 10, true}, Row{100, 50, 32 << 10, false},
+          Row{untried, 500, 64, true}, Row{50, untried, 64, true}}) {
+        CAPTURE(row.library_ps, row.plan_ps, row.bytes);
+        CHECK(pays_as_request({row.library_ps, row.plan_ps, untried}, row.bytes) == row.pays);
+    }
+}
+
+TEST_CASE("in pieces the library takes a time for each block", "[datatype]") {
+    constexpr uint64_t untried = Trial::untried;
+    CHECK(in_pieces_of({100, 50, untried}, 8) == Trial::Times{1000, 50, untried});
+    CHECK(in_pieces_of({100, 50, untried}, 100) == Trial::Times{100, 50, untried});
+    CHECK(in_pieces_of({untried, 50, untried}, 8) == Trial::Times{untried, 50, untried});
+}

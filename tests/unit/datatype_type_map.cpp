@@ -276,6 +276,17 @@ TEST_CASE("how many copies share no byte", "[datatype]") {
     }
 }
 
+TEST_CASE("how many blocks a copy has", "[datatype]") {
+    const TypeMap row = repeated(dense(4), 10, 100);
+    CHECK(number_of_blocks(TypeMap{}) == 1);
+    CHECK(number_of_blocks(dense(8)) == 1);
+    CHECK(number_of_blocks(row) == 10);
+    CHECK(number_of_blocks(repeated(row, 5, 1000)) == 50);
+    CHECK(number_of_blocks(of_blocks({{0, 8}, {20, 4}, {10, 6}})) == 3);
+    CHECK(number_of_blocks(at_places(row, {0, 5000, 7000})) == 30);
+    CHECK(number_of_blocks(joined({row, moved(dense(16), 5000)})) == 11);
+}
+
 TEST_CASE("where a piece of a message may end", "[datatype]") {
     const auto sized = [](int64_t size, TypeTree tree) {
         tree.size = size;
