@@ -327,30 +327,15 @@ class MessageAsBytes {
     alignas(64) unsigned char near_[near_bytes];
 };
 
-// What a call sends that replaces its buffer (MPI 4.0, 3.10): packed before, as the library does it
-// too, by a plan or by the library, in memory of VECMPI_PACK_MEMORY.
-class PackedCopy {
-  public:
-    // Packs at once. most_bytes: that the call's count can say.
-    PackedCopy(const void* memory, MPI_Count count, MPI_Datatype type, MPI_Comm comm,
-               MPI_Count most_bytes) noexcept;
-
-    // False: the call is the library's.
-    explicit operator bool() const noexcept { return is_packed_; }
-    const void* place() const noexcept { return memory_.place(); }
-    MPI_Count bytes() const noexcept { return bytes_; }
-
-  private:
-    bool is_packed_ = false;
-    MPI_Count bytes_ = 0;
-    PackMemory memory_;
-};
-
 // The same of a nonblocking message, where the library packs it itself: without UCX. Its bytes are
 // in memory of VECMPI_PACK_MEMORY until it is complete. It keeps its plan, so that the program may
 // free the type meanwhile.
 class PackedRequest final : public offload::Ending {
   public:
+    // A message as this thread's last ones that the library has moved, and would move again: to find
+    // that out anew takes 50 ns.
+    static bool is_left(kernels::Direction direction, MPI_Count count, MPI_Datatype type,
+                        MPI_Comm comm) noexcept;
     // Packs at once. Null: the library moves the message by its type. Then what its packing takes
     // may have been measured.
     static std::unique_ptr<PackedRequest> of(kernels::Direction direction, Call call,
@@ -380,6 +365,25 @@ class PackedRequest final : public offload::Ending {
     std::optional<TypeReference> tried_;  // of a receive whose unpacking is a turn of the trial
     SentAs sent_as_;
     PackMemory packed_;
+};
+
+// What a call sends that replaces its buffer (MPI 4.0, 3.10): packed before, as the library does it
+// too, by a plan or by the library, in memory of VECMPI_PACK_MEMORY.
+class PackedCopy {
+  public:
+    // Packs at once. most_bytes: that the call's count can say.
+    PackedCopy(const void* memory, MPI_Count count, MPI_Datatype type, MPI_Comm comm,
+               MPI_Count most_bytes) noexcept;
+
+    // False: the call is the library's.
+    explicit operator bool() const noexcept { return is_packed_; }
+    const void* place() const noexcept { return memory_.place(); }
+    MPI_Count bytes() const noexcept { return bytes_; }
+
+  private:
+    bool is_packed_ = false;
+    MPI_Count bytes_ = 0;
+    PackMemory memory_;
 };
 
 // ---- handles -----------------------------------------------------------------------------------

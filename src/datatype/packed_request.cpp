@@ -52,8 +52,7 @@ bool is_worth_packing(const KeptPlan& kept, kernels::Direction direction, MPI_Co
     return times && pays_as_request(*times, bytes);
 }
 
-// The last messages of a thread that the library has moved, and would move again: to find that out
-// anew takes 50 ns a message. Not where a report counts them.
+// Not where a report counts them.
 class LeftMessages {
   public:
     struct Message {
@@ -128,12 +127,16 @@ PackedRequest::PackedRequest(kernels::Direction direction, const void* memory, M
       row_(row),
       plan_(kept.weak_from_this().lock()) {}
 
+bool PackedRequest::is_left(kernels::Direction direction, MPI_Count count, MPI_Datatype type,
+                            MPI_Comm comm) noexcept {
+    return left_messages.holds({type, comm, count, direction});
+}
+
 std::unique_ptr<PackedRequest> PackedRequest::of(kernels::Direction direction, Call call,
                                                  const offload::CallFacts& message,
                                                  MPI_Count most_bytes) noexcept {
     const MPI_Datatype type = message.type;
-    const LeftMessages::Message key{type, message.comm, message.count, direction};
-    if (left_messages.holds(key) || !may_be_packed(message)) return nullptr;
+    if (!may_be_packed(message)) return nullptr;
     const uint64_t gone_before = handles_gone.load(std::memory_order_relaxed);
     const PlanInUse used(type);
     const KeptPlan* const kept = used.get();
@@ -147,7 +150,7 @@ std::unique_ptr<PackedRequest> PackedRequest::of(kernels::Direction direction, C
         if (request != nullptr && request->begin(type, message.comm)) return request;
     }
     if (!is_worth && is_settled(kept, direction, bytes, type))
-        left_messages.note(key, gone_before);
+        left_messages.note({type, message.comm, message.count, direction}, gone_before);
     else if (kept == nullptr ||
              kept->proof.load(std::memory_order_relaxed) == KeptPlan::Proof::open)
         sample_packing(message.sendbuf, message.count, bytes, type, message.comm);

@@ -96,7 +96,9 @@ struct Typed<Post<F>> : Post<F> {
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) noexcept {
         const Parameters<F> parameters = Parameters<F>::of(a...);
-        if (!library::is_builtin_type(parameters.datatype)) [[unlikely]]
+        if (!library::is_builtin_type(parameters.datatype) &&
+            !datatype::PackedRequest::is_left(direction, parameters.count, parameters.datatype,
+                                              parameters.comm)) [[unlikely]]
             if (const auto served = serve_derived(parameters, last_argument(a...))) return *served;
         if (!has_need(Post<F>::needs)) [[likely]]  // it came for its type alone
             return (real.*F::real_function)(a...);
@@ -104,15 +106,17 @@ struct Typed<Post<F>> : Post<F> {
     }
 
   private:
+    static constexpr bool receives = requires(Parameters<F> p) { p.source; };
+    static constexpr auto direction =
+        receives ? kernels::Direction::unpack : kernels::Direction::pack;
+
     // Nothing where the library is to move the message by its type.
     [[gnu::noinline]] static std::optional<int> serve_derived(Parameters<F> p,
                                                               MPI_Request* request) noexcept {
-        constexpr bool receives = requires { p.source; };
         using Count = decltype(p.count);
         if (request == nullptr) return std::nullopt;
-        auto message = datatype::PackedRequest::of(
-            receives ? kernels::Direction::unpack : kernels::Direction::pack, F::call,
-            offload::facts_of(p), most_of<Count>);
+        auto message = datatype::PackedRequest::of(direction, F::call, offload::facts_of(p),
+                                                   most_of<Count>);
         if (message == nullptr) return std::nullopt;
         p.buf = message->place();
         p.count = static_cast<Count>(message->sent_count());
