@@ -18,6 +18,7 @@
 
 #include "base/api/datatype_rows.hpp"
 #include "base/api/memory.hpp"
+#include "base/api/trial.hpp"
 #include "kernels/api.hpp"
 #include "library/api.hpp"
 #include "offload/api/operations.hpp"
@@ -384,6 +385,63 @@ class PackedCopy {
     bool is_packed_ = false;
     MPI_Count bytes_ = 0;
     PackMemory memory_;
+};
+
+// ---- files -------------------------------------------------------------------------------------
+
+enum class FileAccess : uint8_t { independent, collective };
+
+// A buffer of a derived datatype in a blocking call of MPI-IO. ROMIO copies its blocks one by one.
+// A plan packs it before it is written, or unpacks it after it was read, and the library moves one
+// block. To ROMIO that block still is memory with gaps: so locks, the file pointer, the status at
+// the end of a file and what ranks must agree on are those of the call as the program made it.
+// Where is_chosen() or begin() is false, the library moves the buffer by its type.
+class FileData {
+  public:
+    FileData(kernels::Direction direction, FileAccess access, const void* memory, MPI_Count count,
+             MPI_Datatype type) noexcept;
+    ~FileData();
+    FileData(const FileData&) = delete;
+    FileData& operator=(const FileData&) = delete;
+
+    bool is_chosen() const noexcept { return state_ == State::chosen; }
+    // Takes memory, and a turn in the trial. Packs what is to be written.
+    bool begin() noexcept;
+    // What the library moves then: one element of this type, from this address.
+    void* packed() const noexcept;
+    MPI_Datatype packed_type() const noexcept { return packed_type_; }
+    MPI_Count bytes() const noexcept { return bytes_; }
+    // It has moved so many bytes. Unpacks what was read.
+    void end(MPI_Count moved) noexcept;
+    // It has moved the buffer by its type without an error, and may show what that takes.
+    void note_moved_by_library() noexcept;
+
+  private:
+    // library: there is nothing to find out. without_plan: its time is counted. unproved: a plan is
+    // there, which must be compared.
+    enum class State : uint8_t { library, without_plan, unproved, chosen, in_turn_of_library };
+
+    State first_state() noexcept;
+    bool is_in_order() const noexcept;
+    MPI_Datatype value_type() const noexcept;
+    MPI_Count values() const noexcept;
+    bool make_packed_type() noexcept;
+    base::Trial& trial() const noexcept;
+    void tally() const noexcept;
+    void compare() const noexcept;
+    void count_by_type() const noexcept;  // for the report
+
+    const kernels::Direction direction_;
+    const FileAccess access_;
+    void* const memory_;
+    const MPI_Count count_;
+    const MPI_Datatype type_;
+    const PlanInUse used_;
+    MPI_Count bytes_ = 0;  // 0: without a plan
+    State state_;
+    uint64_t timed_since_ns_ = 0;  // 0: nobody wants to know
+    PackMemory place_;
+    MPI_Datatype packed_type_ = MPI_DATATYPE_NULL;
 };
 
 // ---- handles -----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 // From the description of a datatype to its type map: a function for each kind of combiner.
 #include "decode.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <numeric>
 
@@ -319,6 +320,51 @@ MPI_Datatype only_value_type(const TypeTree& tree, int64_t most_bytes) noexcept 
     for (const TypeTree& type : tree.types)
         if (only_value_type(type, most_bytes) != first) return MPI_DATATYPE_NULL;
     return first;
+}
+
+namespace {
+
+bool is_run_of_values(const TypeTree& tree) noexcept {
+    switch (tree.combiner) {
+        case MPI_COMBINER_NAMED:  // a pair may have a gap
+            return tree.extent == tree.size;
+        case MPI_COMBINER_DUP:
+        case MPI_COMBINER_CONTIGUOUS:
+            return tree.counts.empty() && is_run_of_values(tree.types.front());
+        default:
+            return false;
+    }
+}
+
+bool is_constructor(int combiner) noexcept {
+    switch (combiner) {
+        case MPI_COMBINER_CONTIGUOUS:
+        case MPI_COMBINER_VECTOR:
+        case MPI_COMBINER_HVECTOR:
+        case MPI_COMBINER_INDEXED:
+        case MPI_COMBINER_HINDEXED:
+        case MPI_COMBINER_INDEXED_BLOCK:
+        case MPI_COMBINER_HINDEXED_BLOCK:
+        case MPI_COMBINER_STRUCT:
+        case MPI_COMBINER_SUBARRAY:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+bool has_one_level(const TypeTree& tree) noexcept {
+    const TypeTree* of = &tree;
+    while (of->combiner == MPI_COMBINER_DUP) of = &of->types.front();
+    if (of->combiner == MPI_COMBINER_RESIZED && of->counts.empty()) {
+        if (of->addresses.front() != 0) return false;  // the lower bound
+        of = &of->types.front();
+        if (is_run_of_values(*of)) return true;
+    }
+    return of->counts.empty() && is_constructor(of->combiner) &&
+           std::all_of(of->types.begin(), of->types.end(), is_run_of_values);
 }
 
 MaybeMap decode(const TypeTree& tree, Described* how) {

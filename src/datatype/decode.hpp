@@ -43,6 +43,11 @@ int64_t cut_bytes(const TypeTree& tree) noexcept;
 // bytes. Else MPI_DATATYPE_NULL.
 MPI_Datatype only_value_type(const TypeTree& tree, int64_t most_bytes) noexcept;
 
+// Pure. Is it one constructor over predefined types without gaps, duplicated or with another extent
+// at most? ROMIO of MPICH 4.0.2 takes deeper types for others than they are, and moves by it what
+// has another lower bound (flatten.c). What it writes so, it must go on to read.
+bool has_one_level(const TypeTree& tree) noexcept;
+
 // Bytes of the stream that are no part of a value: of a long double's 16 bytes on x86-64 the
 // last 6. The library leaves them alone or copies them, and so do we: two streams are equal without
 // them.

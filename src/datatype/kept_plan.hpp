@@ -16,10 +16,10 @@
 
 namespace vecmpi::datatype {
 
-// Who packs: our steps in MPI_Pack and MPI_Unpack, in MPI_Pack_external and MPI_Unpack_external, or
-// in the functions that UCX calls.
-enum class PackedIn : uint8_t { call, external_call, message };
-constexpr size_t number_of_uses = 3;
+// Where our steps pack: in MPI_Pack and MPI_Unpack, in their external forms, in the functions that
+// UCX calls, or around a call of MPI-IO.
+enum class PackedIn : uint8_t { call, external_call, message, file, file_of_all };
+constexpr size_t number_of_uses = 5;
 
 struct ExternalValue;
 
@@ -35,6 +35,8 @@ struct KeptPlan : std::enable_shared_from_this<KeptPlan> {
     // Of all values, where "external32" may be a reversal of their bytes; else null.
     const ExternalValue* external_value = nullptr;
     int64_t mean_block_bytes = 1;  // of what is dense in memory
+    // ROMIO takes such a type for what it is.
+    bool serves_files = false;
     // A piece of a message may end at its multiples; 0: not known. MPICH 4.0.2 ends each piece
     // after a whole value. It fails or hangs where a piece that we packed ends within one.
     int64_t cut_bytes = 0;

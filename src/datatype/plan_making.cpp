@@ -96,6 +96,7 @@ PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, DataForm form, Co
     constexpr int64_t in_pieces = 8;  // pieces that the library sends end at multiples of it
     plan->value_type = only_value_type(tree, in_pieces);
     plan->external_value = value;
+    plan->serves_files = has_one_level(tree);
     if (!is_weighed()) plan->award_all(Packer::plan);
     if (is_plain_copy)
         for (const PackedIn use : {PackedIn::call, PackedIn::message})

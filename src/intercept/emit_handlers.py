@@ -10,6 +10,8 @@ AROUND = {
     "always": "Always<{}>",
     "messages": "ForMessages<{}>",
     "typed": "Typed<{}>",
+    "file_data": "MovingFileData<{}, datatype::FileAccess::independent>",
+    "file_data_of_all": "MovingFileData<{}, datatype::FileAccess::collective>",
     "for_each": "Moving<{}, DataShape::block_for_each>",
     "scatters": "Moving<{}, DataShape::from_root>",
     "neighbors": "Moving<{}, DataShape::to_neighbors>",

@@ -8,6 +8,7 @@
 
 #include "datatype/api.hpp"
 #include "error_handlers.hpp"
+#include "file_data.hpp"
 #include "handler_classes.hpp"
 #include "moved_bytes.hpp"
 #include "timed_call.hpp"

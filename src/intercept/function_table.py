@@ -11,7 +11,7 @@ CLASSES = {
     "leave": (0, 0, ()),
     "real": (0, 0, ()),
     "pass": (0, 0, ()),
-    "direct": (0, 1, ("blocks",)),
+    "direct": (0, 1, ("blocks", "file_data", "file_data_of_all")),
     "ordered": (0, 0, ("blocks", "plans")),
     "post": (0, 2, ("typed", "for_each", "scatters", "neighbors")),
     "twin": (1, 1, ("typed",)),
