@@ -160,6 +160,9 @@ CASES = [
     Case("locks"),
     Case("rma"),
     Case("files"),
+    Case("file_types", ranks=(1, 2, 4), counts=("plan_buffers",)),
+    Case("file_types", "often", ranks=(1, 2)),
+    Case("file_types", "errors", ranks=(1, 2), counts=("plan_buffers",)),
     Case("levels", ranks=(1, 4)),
     Case("levels", "single", ranks=(1, 4)),
     Case("levels", "funneled", ranks=(1, 4)),
@@ -201,6 +204,7 @@ AREAS = {
     "threads_messages": MESSAGES, "threads_one_request": MESSAGES, "threads_comms": ("offload", *COLLECTIVES),
     "callbacks": ("offload", *COLLECTIVES),
     "locks": ("offload", "pipeline"), "rma": ("offload", "datatype"), "files": ("intercept",),
+    "file_types": ("datatype", "intercept"),
     "levels": ("intercept", "offload"), "sessions": ("intercept", "offload"), "dynamic": ("intercept", *COLLECTIVES),
     "forks": ("offload", "node"), "tools": ("intercept", "base"), "finalize_active": ("offload", "pipeline"),
 }
