@@ -33,8 +33,7 @@ void KeptPlan::award_use(PackedIn use, Packer who) const noexcept {
 }
 
 void KeptPlan::award_all(Packer who) const noexcept {
-    for (const PackedIn use : {PackedIn::call, PackedIn::external_call, PackedIn::message})
-        award_use(use, who);
+    for (size_t use = 0; use < number_of_uses; ++use) award_use(static_cast<PackedIn>(use), who);
 }
 
 bool PlanStore::may_have(MPI_Count size, MPI_Count extent) noexcept {

@@ -98,8 +98,9 @@ PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, DataForm form, Co
     plan->external_value = value;
     plan->serves_files = has_one_level(tree);
     if (!is_weighed()) plan->award_all(Packer::plan);
-    if (is_plain_copy)
-        for (const PackedIn use : {PackedIn::call, PackedIn::message})
+    if (is_plain_copy)  // but in external32
+        for (const PackedIn use :
+             {PackedIn::call, PackedIn::message, PackedIn::file, PackedIn::file_of_all})
             plan->award_use(use, Packer::library);
     *why = Counter::decline_table;
     return plan_store().keep(std::move(plan), tree);
