@@ -359,7 +359,8 @@ bool has_one_level(const TypeTree& tree) noexcept {
     const TypeTree* of = &tree;
     while (of->combiner == MPI_COMBINER_DUP) of = &of->types.front();
     if (of->combiner == MPI_COMBINER_RESIZED && of->counts.empty()) {
-        if (of->addresses.front() != 0) return false;  // the lower bound
+        const int64_t lower_bound = of->addresses.front(), extent = of->addresses.back();
+        if (lower_bound != 0 || extent < 0) return false;
         of = &of->types.front();
         if (is_run_of_values(*of)) return true;
     }

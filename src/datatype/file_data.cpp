@@ -48,12 +48,13 @@ FileData::State FileData::first_state() noexcept {
     return State::library;
 }
 
-// The library serves all that it may refuse. It may have to unpack into blocks that overlap.
+// The library serves all that it may refuse. It may have to unpack into blocks that overlap. How
+// ROMIO takes blocks before the buffer's address was not shown.
 bool FileData::is_in_order() const noexcept {
     const PackPlan& plan = used_.get()->plan;
     const bool unpacks = direction_ == kernels::Direction::unpack;
     return bytes_ > 0 && values() <= INT_MAX && memory_ != MPI_IN_PLACE &&
-           (memory_ != nullptr || plan.lowest() != 0) &&
+           plan.lowest() >= 0 && (memory_ != nullptr || plan.lowest() != 0) &&
            (!unpacks || count_ <= plan.most_to_unpack());
 }
 

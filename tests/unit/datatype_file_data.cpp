@@ -96,6 +96,7 @@ TEST_CASE("ROMIO takes types of one level for what they are", "[datatype]") {
     CHECK(has_one_level(made(MPI_COMBINER_INDEXED, {made(MPI_COMBINER_CONTIGUOUS, {number})})));
     CHECK_FALSE(has_one_level(number));
     CHECK_FALSE(has_one_level(made(MPI_COMBINER_RESIZED, {vector}, {-8, 64})));
+    CHECK_FALSE(has_one_level(made(MPI_COMBINER_RESIZED, {vector}, {0, -64})));
     CHECK_FALSE(has_one_level(made(MPI_COMBINER_VECTOR, {vector})));
     CHECK_FALSE(has_one_level(made(MPI_COMBINER_VECTOR, {pair})));
     CHECK_FALSE(has_one_level(made(MPI_COMBINER_DARRAY, {number})));
