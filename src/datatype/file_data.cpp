@@ -53,8 +53,8 @@ FileData::State FileData::first_state() noexcept {
 bool FileData::is_in_order() const noexcept {
     const PackPlan& plan = used_.get()->plan;
     const bool unpacks = direction_ == kernels::Direction::unpack;
-    return bytes_ > 0 && values() <= INT_MAX && memory_ != MPI_IN_PLACE &&
-           plan.lowest() >= 0 && (memory_ != nullptr || plan.lowest() != 0) &&
+    return bytes_ > 0 && values() <= INT_MAX && memory_ != MPI_IN_PLACE && plan.lowest() >= 0 &&
+           (memory_ != nullptr || plan.lowest() != 0) &&
            (!unpacks || count_ <= plan.most_to_unpack());
 }
 
