@@ -350,6 +350,9 @@ PackedRequest::PackedRequest(kernels::Direction direction, const void* memory, M
       count_(count),
       bytes_(bytes),
       row_(row) {}
+bool PackedRequest::is_left(kernels::Direction, MPI_Count, MPI_Datatype, MPI_Comm) noexcept {
+    return false;
+}
 std::unique_ptr<PackedRequest> PackedRequest::of(kernels::Direction direction, Call,
                                                  const offload::CallFacts& message,
                                                  MPI_Count) noexcept {
