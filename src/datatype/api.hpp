@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <list>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -28,6 +29,8 @@ namespace vecmpi::datatype {
 struct PlanSteps;
 struct KeptPlan;
 struct HeldPlan;
+struct HeldTransfer;
+class WindowTransfers;
 using PlanReference = std::shared_ptr<const KeptPlan>;
 
 // The plan of one datatype; knows no handle. Any thread may use it.
@@ -443,6 +446,85 @@ class FileData {
     PackMemory place_;
     MPI_Datatype packed_type_ = MPI_DATATYPE_NULL;
 };
+
+};
+
+// ---- one-sided transfers ------------------------------------------------------------------------
+
+enum class TransferWay : uint8_t { put, accumulate, get };
+
+// The arguments of MPI_Put, MPI_Get or MPI_Accumulate (MPI 4.0, 12.3) that matter here.
+struct TransferCall {
+    TransferWay way;
+    void* origin;  // only a get writes it
+    MPI_Count count;
+    MPI_Datatype type;     // derived
+    MPI_Count most_count;  // that the call's count can say
+    int target;            // not MPI_PROC_NULL
+    bool has_dense_target;
+    MPI_Win win;
+};
+
+// A one-sided transfer whose origin is a derived datatype. The library may be given packed bytes in
+// its place: packed at once, or unpacked when a call of the program completes the transfer. Target
+// and its datatype stay. The program may free the type after the call.
+class Transfer {
+  public:
+    explicit Transfer(const TransferCall& call) noexcept;
+    ~Transfer();
+    Transfer(const Transfer&) = delete;
+    Transfer& operator=(const Transfer&) = delete;
+
+    // False: the library serves it by the origin's type.
+    explicit operator bool() const noexcept { return !transfer_.empty(); }
+    void* place() const noexcept;
+    MPI_Datatype sent_type() const noexcept { return sent_type_; }
+    MPI_Count sent_count() const noexcept { return sent_count_; }
+    // After the library's call, which has returned `error`.
+    void end(int error) noexcept;
+
+  private:
+    bool is_served() noexcept;
+    void take_turn();
+
+    const TransferCall call_;
+    PlanReference plan_;
+    std::shared_ptr<WindowTransfers> window_;
+    std::list<HeldTransfer> transfer_;  // at most one
+    MPI_Count bytes_ = 0, sent_count_ = 0;
+    MPI_Datatype sent_type_ = MPI_BYTE;
+    uint64_t since_ns_ = 0;  // 0: not timed
+};
+
+// Lives during a call that completes transfers of the window at their origin.
+constexpr int all_targets = -1;
+class TransferCompletion {
+  public:
+    explicit TransferCompletion(MPI_Win win) noexcept;
+    ~TransferCompletion();
+    TransferCompletion(const TransferCompletion&) = delete;
+    TransferCompletion& operator=(const TransferCompletion&) = delete;
+    // After the library's call. Where that has failed nothing is complete.
+    void end(int error, int target, bool waits_for_others) noexcept;
+
+  private:
+    std::shared_ptr<WindowTransfers> window_;
+    uint64_t last_ = 0, since_ns_ = 0;
+};
+
+// Lives during MPI_Win_free: another thread may get the handle before that returns.
+class FreedWindow {
+  public:
+    explicit FreedWindow(MPI_Win win) noexcept;
+    void was_refused() noexcept;
+
+  private:
+    const MPI_Win win_;
+    std::shared_ptr<WindowTransfers> transfers_;
+};
+
+// After MPI_Finalize.
+void forget_transfers() noexcept;
 
 // ---- handles -----------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@
 #include "offload/api.hpp"
 #include "pack_memory.hpp"
 #include "plans_by_handle.hpp"
+#include "transfers.hpp"
 
 namespace vecmpi::datatype {
 
@@ -302,7 +303,64 @@ PlanReference plan_to_keep(MPI_Datatype type, Uses uses) noexcept {
     return nullptr;
 }
 
+namespace {
+
+// The library packs the buffer, which shows it and the plan of the type are alike.
+bool is_packed_by_library(const PackCall& call) noexcept {
+    MPI_Count end = 0;
+    return real.Pack_c != nullptr &&
+           real.Pack_c(call.memory, call.count, call.type, call.packed, call.packed_bytes, &end,
+                       call.comm) == MPI_SUCCESS &&
+           end == call.packed_bytes;
+}
+
+// To be settled, or put off.
+Verdict decide_by_transfer(const void* origin, MPI_Count count, MPI_Datatype type,
+                           uint64_t spent_ns) {
+    MPI_Count bytes = 0;
+    PackMemory packed;
+    if (__builtin_mul_overflow(count, offload::size_of(type), &bytes) || bytes <= 0 ||
+        !packed.take(static_cast<size_t>(bytes)))
+        return std::nullopt;
+    const PackCall call{.direction = kernels::Direction::pack,
+                        .memory = const_cast<void*>(origin),
+                        .count = count,
+                        .type = type,
+                        .packed = packed.place(),
+                        .packed_bytes = bytes,
+                        .position = 0,
+                        .comm = MPI_COMM_SELF,
+                        .is_ours = true};
+    if (!is_packed_by_library(call)) return std::nullopt;
+    return decide(call, bytes, spent_ns);
+}
+
+}  // namespace
+
+PlanReference plan_for_transfer(const void* origin, MPI_Count count, MPI_Datatype type) noexcept {
+    {
+        const PlanInUse used(type);
+        if (const KeptPlan* const kept = used.get()) {
+            if (kept->proof.load(std::memory_order_acquire) == KeptPlan::Proof::shown)
+                return kept->weak_from_this().lock();
+            return nullptr;
+        }
+    }
+    const uint64_t spent_ns = tally_library_time(type, 0, first_worth_ns());
+    if (spent_ns == 0) return nullptr;
+    try {
+        if (Verdict verdict = decide_by_transfer(origin, count, type, spent_ns)) {
+            settle(type, *verdict);
+            return std::move(*verdict);
+        }
+    } catch (const std::exception&) {  // no memory, or no vector of that length
+    }
+    put_off(type);
+    return nullptr;
+}
+
 void forget_plans() noexcept {
+    forget_transfers();
     set_need(Need::typed_messages, false);
     set_need(Need::typed_requests, false);
     empty_table();
@@ -341,6 +399,8 @@ void meet_type(MPI_Datatype type, uint64_t ucx_type) noexcept {
         return plan != nullptr && plan != known.get();
     };
     if (is_another(PlanInUse(type).get())) drop_place(type);
+    if (is_served(type) && offload::engine_runs())
+        offload::note_transfer_part(offload::TransferPart::derived_type);
     if (!library::has_trait(library::Trait::message_types) && is_served(type) &&
         offload::engine_runs()) {  // messages show what the library's packing takes
         note_committed(type);

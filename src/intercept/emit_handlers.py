@@ -12,6 +12,7 @@ AROUND = {
     "typed": "Typed<{}>",
     "file_data": "MovingFileData<{}, datatype::FileAccess::independent>",
     "file_data_of_all": "MovingFileData<{}, datatype::FileAccess::collective>",
+    "completes": "Completing<{}>",
     "for_each": "Moving<{}, DataShape::block_for_each>",
     "scatters": "Moving<{}, DataShape::from_root>",
     "neighbors": "Moving<{}, DataShape::to_neighbors>",

@@ -13,6 +13,7 @@
 #include "moved_bytes.hpp"
 #include "timed_call.hpp"
 #include "typed_messages.hpp"
+#include "typed_transfers.hpp"
 
 namespace vecmpi::intercept {
 

@@ -12,7 +12,7 @@ CLASSES = {
     "real": (0, 0, ()),
     "pass": (0, 0, ()),
     "direct": (0, 1, ("blocks", "file_data", "file_data_of_all")),
-    "ordered": (0, 0, ("blocks", "plans")),
+    "ordered": (0, 0, ("blocks", "plans", "typed", "completes")),
     "post": (0, 2, ("typed", "for_each", "scatters", "neighbors")),
     "twin": (1, 1, ("typed",)),
     "collective": (1, 3, ("for_each", "scatters", "neighbors")),

@@ -22,4 +22,5 @@
 #include "offload/api/life.hpp"
 #include "offload/api/operations.hpp"
 #include "offload/api/requests.hpp"
+#include "offload/api/transfers.hpp"
 #include "offload/api/waiting.hpp"

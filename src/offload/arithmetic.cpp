@@ -299,7 +299,10 @@ int reduce_elements(const void* left, const void* right, void* to, MPI_Count cou
     return reduce_elements_by_library(left, right, to, count, type, extent, op);
 }
 
-void note_window_made() noexcept { library::note_windows(1); }
+void note_window_made() noexcept {
+    library::note_windows(1);
+    note_transfer_part(TransferPart::window);
+}
 void note_window_freed() noexcept { library::note_windows(-1); }
 
 void note_reduced_by_library(MPI_Op op, MPI_Datatype type) noexcept {

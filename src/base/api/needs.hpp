@@ -19,8 +19,10 @@ struct Need {
     static constexpr unsigned message_plans = 1u << 6;   // some are to be made
     static constexpr unsigned typed_messages = 1u << 8;  // may be sent and received as bytes
     static constexpr unsigned typed_requests = 1u << 9;  // nonblocking ones too
-    static constexpr unsigned freed_requests = 1u
-                                               << 10;  // something is left to do of their messages
+    // something is left to do of their messages
+    static constexpr unsigned freed_requests = 1u << 10;
+    static constexpr unsigned typed_transfers = 1u << 11;  // a window and a derived type exist
+    static constexpr unsigned held_transfers = 1u << 12;   // what completes them says so
 };
 
 // Returns after the entries are bound for it. Only then may the caller hand the program something
