@@ -365,5 +365,23 @@ std::unique_ptr<PackedRequest> PackedRequest::of(kernels::Direction direction, C
 void PackedRequest::complete(const MPI_Status&, int) noexcept {}
 TypeReference::~TypeReference() = default;
 
+struct HeldTransfer {
+    double packed[8]{};
+};
+Transfer::Transfer(const TransferCall& call) noexcept
+    : call_(call), sent_count_(fake.doubles_of_transfer), sent_type_(MPI_DOUBLE) {
+    fake.transfer = call.way;
+    if (fake.doubles_of_transfer != 0) transfer_.emplace_back();
+}
+Transfer::~Transfer() = default;
+void* Transfer::place() const noexcept { return const_cast<double*>(transfer_.front().packed); }
+void Transfer::end(int error) noexcept { fake.transfer_error = error; }
+
+TransferCompletion::TransferCompletion(MPI_Win) noexcept {}
+TransferCompletion::~TransferCompletion() = default;
+void TransferCompletion::end(int error, int target, bool waits_for_others) noexcept {
+    fake.completed = {error, target, waits_for_others};
+}
+
 }  // namespace datatype
 }  // namespace vecmpi

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/api/needs.hpp"
+#include "datatype/api.hpp"
 #include "offload/api.hpp"
 #include "pipeline/api.hpp"
 #include "pipeline/api/turn.hpp"
@@ -44,6 +45,7 @@ struct FakeEngine {
     std::optional<int> pipeline;     // what the pipeline returns; nothing: it declines
     MPI_Count bytes_of_message = 0;  // packed, of a derived datatype; 0: it goes by its type
     bool has_slot = true;            // for a message whose bytes are kept
+    MPI_Count doubles_of_transfer = 0;  // the same of a one-sided transfer
 
     // records
     std::optional<Recorded> posted;
@@ -54,6 +56,13 @@ struct FakeEngine {
     MPI_Count unpacked = -1;                  // bytes of a message
     bool has_ending = false;                  // what was posted
     int looks_after_freed = 0;
+    std::optional<datatype::TransferWay> transfer;
+    int transfer_error = -1;
+    struct Completed {
+        int error, target;
+        bool waits_for_others;
+    };
+    std::optional<Completed> completed;  // one-sided transfers
     int received_by_library = 0, sent_by_library = 0;
     std::string request_function;  // the last function of offload.hpp that took requests
     std::vector<std::pair<MPI_Comm, MPI_Request>> adopted;

@@ -354,6 +354,63 @@ TEST_CASE("after a call that completes messages those are looked at that the pro
     offload::freed_endings = 0;
 }
 
+TEST_CASE("typed transfers: the library may be given packed values", "[handlers]") {
+    begin();
+    double data;
+    constexpr auto derived = static_cast<MPI_Datatype>(0x8c000123u);
+    constexpr auto win = static_cast<MPI_Win>(0xa0000001u);
+    real.Put = [](const void* origin, int count, MPI_Datatype type, int target, MPI_Aint place, int,
+                  MPI_Datatype, MPI_Win) {
+        seen.buffer = const_cast<void*>(origin);
+        seen.count = count;
+        seen.type = type;
+        seen.peer = target;
+        return place == 40 ? 91 : MPI_SUCCESS;
+    };
+    SECTION("a predefined type, or no target, is the library's") {
+        enter<calls::Put>(&data, 6, MPI_DOUBLE, 1, 40, 6, MPI_DOUBLE, win);
+        enter<calls::Put>(&data, 6, derived, MPI_PROC_NULL, 40, 6, MPI_DOUBLE, win);
+        CHECK((seen.count == 6 && seen.type == derived && seen.buffer == &data));
+        CHECK_FALSE(fake.transfer);
+    }
+    SECTION("by its type") {
+        CHECK(enter<calls::Put>(&data, 6, derived, 1, 40, 6, MPI_DOUBLE, win) == 91);
+        CHECK((seen.count == 6 && seen.type == derived && seen.buffer == &data));
+        CHECK((fake.transfer == datatype::TransferWay::put && fake.transfer_error == 91));
+    }
+    SECTION("packed") {
+        fake.doubles_of_transfer = 7;
+        CHECK(enter<calls::Put>(&data, 6, derived, 1, 48, 6, MPI_DOUBLE, win) == MPI_SUCCESS);
+        CHECK((seen.count == 7 && seen.type == MPI_DOUBLE && seen.buffer != &data));
+        CHECK((seen.peer == 1 && fake.transfer_error == MPI_SUCCESS));
+    }
+    SECTION("get and accumulate") {
+        real.Get = [](void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win) {
+            return MPI_SUCCESS;
+        };
+        real.Accumulate = [](const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype,
+                             MPI_Op, MPI_Win) { return MPI_SUCCESS; };
+        enter<calls::Get>(&data, 6, derived, 1, 48, 6, MPI_DOUBLE, win);
+        CHECK(fake.transfer == datatype::TransferWay::get);
+        enter<calls::Accumulate>(&data, 6, derived, 1, 48, 6, MPI_DOUBLE, MPI_SUM, win);
+        CHECK(fake.transfer == datatype::TransferWay::accumulate);
+    }
+    SECTION("completed at one target, or at all") {
+        real.Win_flush_local = [](int, MPI_Win) { return 92; };
+        real.Win_fence = [](int, MPI_Win) { return MPI_SUCCESS; };
+        real.Win_unlock_all = [](MPI_Win) { return MPI_SUCCESS; };
+        CHECK(enter<calls::Win_flush_local>(3, win) == 92);
+        CHECK((fake.completed->error == 92 && fake.completed->target == 3));
+        CHECK_FALSE(fake.completed->waits_for_others);
+        CHECK(enter<calls::Win_fence>(5, win) == MPI_SUCCESS);
+        CHECK((fake.completed->target == datatype::all_targets));
+        CHECK(fake.completed->waits_for_others);
+        CHECK(enter<calls::Win_unlock_all>(win) == MPI_SUCCESS);
+        CHECK((fake.completed->target == datatype::all_targets));
+        CHECK_FALSE(fake.completed->waits_for_others);
+    }
+}
+
 TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") {
     begin();
     int data;

@@ -67,7 +67,11 @@ TEST_CASE("needs: what has a path of ours, or is executed by the library, always
 
 TEST_CASE("needs: what has none comes where calls are queued or twins run", "[handlers]") {
     constexpr unsigned seen = Need::counting | Need::error_handlers;
-    STATIC_REQUIRE(needs<calls::Put> == (seen | Need::queue));
+    STATIC_REQUIRE(needs<calls::Rput> == (seen | Need::queue));
+    STATIC_REQUIRE(needs<calls::Put> == (seen | Need::queue | Need::typed_transfers));
+    STATIC_REQUIRE(needs<calls::Get_c> == needs<calls::Put>);
+    STATIC_REQUIRE(needs<calls::Win_flush_all> ==
+                   (seen | Need::queue | Need::held_transfers | Need::sleepers));
     STATIC_REQUIRE(needs<calls::Comm_rank> == Need::error_handlers);
 }
 
