@@ -32,12 +32,14 @@ void fill(char* memory, MPI_Aint bytes, uint64_t seed) {
 
 // ---- windows -----------------------------------------------------------------------------------
 
-enum class WindowKind { create, allocate, shared, dynamic };
+// Not dynamic ones: MPICH 4.0.2 fails in transfers of some types there (an assertion in
+// MPIR_Typerep_to_iov).
+enum class WindowKind { create, allocate, shared };
 
 class Window {
   public:
     Window(WindowKind kind, int most_units)
-        : most_units_(most_units), place_bytes_(8192 + MPI_Aint{104} * most_units), kind_(kind) {
+        : most_units_(most_units), place_bytes_(8192 + MPI_Aint{104} * most_units) {
         switch (kind) {
             case WindowKind::create:
                 own_.resize(static_cast<size_t>(bytes()));
@@ -50,36 +52,18 @@ class Window {
             case WindowKind::shared:
                 MPI_Win_allocate_shared(bytes(), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base_, &win_);
                 break;
-            case WindowKind::dynamic:
-                own_.resize(static_cast<size_t>(bytes()));
-                base_ = own_.data();
-                MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win_);
-                MPI_Win_attach(win_, base_, bytes());
-                break;
         }
-        MPI_Aint at = 0;
-        if (kind == WindowKind::dynamic) MPI_Get_address(base_, &at);
-        begins_.resize(static_cast<size_t>(world.size));
-        MPI_Allgather(&at, 1, MPI_AINT, begins_.data(), 1, MPI_AINT, MPI_COMM_WORLD);
         fill(base_, bytes(), mix(world.seed) + static_cast<uint64_t>(world.rank));
         MPI_Barrier(MPI_COMM_WORLD);
     }
     Window(const Window&) = delete;
-    ~Window() {
-        if (kind_ == WindowKind::dynamic) {
-            MPI_Barrier(MPI_COMM_WORLD);
-            MPI_Win_detach(win_, base_);
-        }
-        MPI_Win_free(&win_);
-    }
+    ~Window() { MPI_Win_free(&win_); }
     MPI_Win get() const { return win_; }
     int most_units() const { return most_units_; }  // of a transfer
     MPI_Aint place_bytes() const { return place_bytes_; }
-    // Displacement of a place in the window of `rank`. The first is left out, so that none is
-    // negative: types begin before their place.
-    MPI_Aint place(int rank, int number) const {
-        return begins_[static_cast<size_t>(rank)] + (number + 1) * place_bytes_;
-    }
+    // Displacement of a place. The first is left out, so that none is negative: types begin before
+    // their place.
+    MPI_Aint place(int number) const { return (number + 1) * place_bytes_; }
     static int own_place(int thread, int transfer) {
         return (world.rank * threads + thread) * most_transfers + transfer;
     }
@@ -92,11 +76,9 @@ class Window {
 
     const int most_units_;
     const MPI_Aint place_bytes_;
-    const WindowKind kind_;
     MPI_Win win_ = MPI_WIN_NULL;
     char* base_ = nullptr;
     std::vector<char> own_;
-    std::vector<MPI_Aint> begins_;
 };
 
 // ---- synchronisation ---------------------------------------------------------------------------
@@ -268,7 +250,7 @@ class Transfer {
     char* at(std::vector<char>& memory) const { return memory.data() + guard - origin_.low(); }
     MPI_Aint to(int place) const {
         if (p_.target == MPI_PROC_NULL) return 0;
-        return window_.place(p_.target, place) - target_.low();
+        return window_.place(place) - target_.low();
     }
     void add_to_digest() {
         for (const auto* memory : {&memory_, &again_})
@@ -366,7 +348,7 @@ int main(int argc, char** argv) {
     Random own = own_random(72);
     const int windows = is_threaded ? 3 : 4;
     for (int i = 0; i < windows; ++i) {
-        const auto kind = static_cast<WindowKind>(common.below(4));
+        const auto kind = static_cast<WindowKind>(common.below(3));
         constexpr int sizes[] = {60, 60, 300, 3000};
         const Window window(kind, sizes[common.below(4)]);
         if (is_threaded)
