@@ -447,8 +447,6 @@ class FileData {
     MPI_Datatype packed_type_ = MPI_DATATYPE_NULL;
 };
 
-};
-
 // ---- one-sided transfers ------------------------------------------------------------------------
 
 enum class TransferWay : uint8_t { put, accumulate, get };
