@@ -331,15 +331,24 @@ class MessageAsBytes {
     alignas(64) unsigned char near_[near_bytes];
 };
 
+// A call whose memory is of a derived datatype.
+struct TypedCall {
+    enum class Way : uint8_t { send, receive, put, accumulate, get, write, read, write_all, read_all };
+    Way way{};
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    int object = 0;  // communicator or window; 0: of a file
+    MPI_Count count = 0;
+    bool operator==(const TypedCall&) const = default;
+};
+// It is like one of this thread's last that the library has served, and would serve again: to find
+// that out anew takes 50 ns and more.
+bool is_left(const TypedCall& call) noexcept;
+
 // The same of a nonblocking message, where the library packs it itself: without UCX. Its bytes are
 // in memory of VECMPI_PACK_MEMORY until it is complete. It keeps its plan, so that the program may
 // free the type meanwhile.
 class PackedRequest final : public offload::Ending {
   public:
-    // A message as this thread's last ones that the library has moved, and would move again: to find
-    // that out anew takes 50 ns.
-    static bool is_left(kernels::Direction direction, MPI_Count count, MPI_Datatype type,
-                        MPI_Comm comm) noexcept;
     // Packs at once. Null: the library moves the message by its type. Then what its packing takes
     // may have been measured.
     static std::unique_ptr<PackedRequest> of(kernels::Direction direction, Call call,
@@ -407,6 +416,16 @@ class FileData {
     FileData(const FileData&) = delete;
     FileData& operator=(const FileData&) = delete;
 
+    static TypedCall as_typed(kernels::Direction direction, FileAccess access, MPI_Count count,
+                              MPI_Datatype type) noexcept {
+        using Way = TypedCall::Way;
+        const bool writes = direction == kernels::Direction::pack;
+        const Way way = access == FileAccess::collective ? (writes ? Way::write_all : Way::read_all)
+                        : writes                         ? Way::write
+                                                         : Way::read;
+        return {.way = way, .type = type, .object = 0, .count = count};
+    }
+
     bool is_chosen() const noexcept { return state_ == State::chosen; }
     // Takes memory, and a turn in the trial. Packs what is to be written.
     bool begin() noexcept;
@@ -420,9 +439,16 @@ class FileData {
     void note_moved_by_library() noexcept;
 
   private:
-    // library: there is nothing to find out. without_plan: its time is counted. unproved: a plan is
-    // there, which must be compared.
-    enum class State : uint8_t { library, without_plan, unproved, chosen, in_turn_of_library };
+    // library: there is nothing to find out. left: and it would be the library's again.
+    // without_plan: its time is counted. unproved: a plan is there, which must be compared.
+    enum class State : uint8_t {
+        library,
+        left,
+        without_plan,
+        unproved,
+        chosen,
+        in_turn_of_library
+    };
 
     State first_state() noexcept;
     bool is_in_order() const noexcept;
@@ -439,6 +465,7 @@ class FileData {
     void* const memory_;
     const MPI_Count count_;
     const MPI_Datatype type_;
+    const uint64_t gone_before_;
     const PlanInUse used_;
     MPI_Count bytes_ = 0;  // 0: without a plan
     State state_;
@@ -449,11 +476,9 @@ class FileData {
 
 // ---- one-sided transfers ------------------------------------------------------------------------
 
-enum class TransferWay : uint8_t { put, accumulate, get };
-
 // The arguments of MPI_Put, MPI_Get or MPI_Accumulate (MPI 4.0, 12.3) that matter here.
 struct TransferCall {
-    TransferWay way;
+    TypedCall::Way way;
     void* origin;  // only a get writes it
     MPI_Count count;
     MPI_Datatype type;     // derived
@@ -461,6 +486,9 @@ struct TransferCall {
     int target;            // not MPI_PROC_NULL
     bool has_dense_target;
     MPI_Win win;
+    TypedCall as_typed() const noexcept {
+        return {.way = way, .type = type, .object = win, .count = count};
+    }
 };
 
 // A one-sided transfer whose origin is a derived datatype. The library may be given packed bytes in
@@ -483,7 +511,8 @@ class Transfer {
 
   private:
     bool is_served() noexcept;
-    void take_turn();
+    enum class Turn : uint8_t { tried, over };  // over: the library has won, for this window
+    Turn take_turn();
 
     const TransferCall call_;
     PlanReference plan_;

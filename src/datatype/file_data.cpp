@@ -5,6 +5,7 @@
 
 #include "base/api.hpp"
 #include "datatype/api.hpp"
+#include "left_calls.hpp"
 #include "offload/api.hpp"
 #include "plan_making.hpp"
 #include "plans_by_handle.hpp"
@@ -26,8 +27,10 @@ FileData::FileData(kernels::Direction direction, FileAccess access, const void* 
       memory_(const_cast<void*>(memory)),
       count_(count),
       type_(type),
+      gone_before_(handles_gone.load(std::memory_order_relaxed)),
       used_(type),
       state_(first_state()) {
+    if (state_ == State::left) leave(as_typed(direction, access, count, type), gone_before_);
     if (state_ == State::without_plan ||
         (state_ == State::chosen && trial().winner() == Trial::open))
         timed_since_ns_ = monotonic_ns();
@@ -38,14 +41,17 @@ FileData::State FileData::first_state() noexcept {
     if (count_ <= 0 || settings().pack == PackMode::off || offload::is_reentrant())
         return State::library;
     const KeptPlan* const kept = used_.get();
-    if (kept == nullptr) return is_counted(type_) ? State::without_plan : State::library;
+    if (kept == nullptr) return is_counted(type_) ? State::without_plan : State::left;
     if (__builtin_mul_overflow(kept->plan.bytes(), count_, &bytes_)) bytes_ = 0;
     const Proof proof = kept->proof.load(std::memory_order_acquire);
-    if (!kept->serves_files || proof == Proof::refuted || !is_in_order()) return State::library;
+    const bool is_short =
+        settings().pack == PackMode::automatic && bytes_ > 0 && bytes_ < least_packed_bytes;
+    if (!kept->serves_files || proof == Proof::refuted || is_short) return State::left;
+    if (!is_in_order()) return State::library;
     if (proof == Proof::open) return State::unproved;
     if (!has_won(trial(), Packer::library)) return State::chosen;
     count(Counter::decline_slower);
-    return State::library;
+    return State::left;
 }
 
 // The library serves all that it may refuse. It may have to unpack into blocks that overlap. How
@@ -125,6 +131,7 @@ void FileData::note_moved_by_library() noexcept {
             note_turn(trial(), Packer::library, monotonic_ns() - timed_since_ns_, bytes_);
             break;
         case State::library:
+        case State::left:
         case State::chosen:
             break;
     }

@@ -6,6 +6,7 @@
 
 #include "base/api.hpp"
 #include "datatype/api.hpp"
+#include "left_calls.hpp"
 #include "message_rules.hpp"
 #include "offload/api.hpp"
 #include "plans_by_handle.hpp"
@@ -52,44 +53,6 @@ bool is_worth_packing(const KeptPlan& kept, kernels::Direction direction, MPI_Co
     return times && pays_as_request(*times, bytes);
 }
 
-// Not where a report counts them.
-class LeftMessages {
-  public:
-    struct Message {
-        MPI_Datatype type = MPI_DATATYPE_NULL;
-        MPI_Comm comm = MPI_COMM_NULL;
-        MPI_Count count = 0;
-        kernels::Direction direction{};
-        bool operator==(const Message&) const = default;
-    };
-    bool holds(const Message& message) const noexcept {
-        const Left& left = place_of(message);
-        return left.message == message &&
-               left.gone_before == handles_gone.load(std::memory_order_relaxed);
-    }
-    // gone_before: handles_gone before the type was looked at.
-    void note(const Message& message, uint64_t gone_before) noexcept {
-        if (!types_are_reported.load(std::memory_order_relaxed))
-            place_of(message) = {message, gone_before};
-    }
-
-  private:
-    struct Left {
-        Message message;
-        uint64_t gone_before = 0;
-    };
-    static constexpr unsigned places = 8;
-    const Left& place_of(const Message& message) const noexcept {
-        const auto direction = static_cast<unsigned>(message.direction);
-        return left_[(2 * static_cast<unsigned>(message.type) + direction) % places];
-    }
-    Left& place_of(const Message& message) noexcept {
-        return const_cast<Left&>(std::as_const(*this).place_of(message));
-    }
-    Left left_[places];
-};
-constinit thread_local LeftMessages left_messages __attribute__((tls_model("initial-exec")));
-
 // It stays so while the handle lives.
 bool is_settled(const KeptPlan* kept, kernels::Direction direction, MPI_Count bytes,
                 MPI_Datatype type) noexcept {
@@ -127,11 +90,6 @@ PackedRequest::PackedRequest(kernels::Direction direction, const void* memory, M
       row_(row),
       plan_(kept.weak_from_this().lock()) {}
 
-bool PackedRequest::is_left(kernels::Direction direction, MPI_Count count, MPI_Datatype type,
-                            MPI_Comm comm) noexcept {
-    return left_messages.holds({type, comm, count, direction});
-}
-
 std::unique_ptr<PackedRequest> PackedRequest::of(kernels::Direction direction, Call call,
                                                  const offload::CallFacts& message,
                                                  MPI_Count most_bytes) noexcept {
@@ -150,7 +108,12 @@ std::unique_ptr<PackedRequest> PackedRequest::of(kernels::Direction direction, C
         if (request != nullptr && request->begin(type, message.comm)) return request;
     }
     if (!is_worth && is_settled(kept, direction, bytes, type))
-        left_messages.note({type, message.comm, message.count, direction}, gone_before);
+        leave({.way = direction == kernels::Direction::pack ? TypedCall::Way::send
+                                                            : TypedCall::Way::receive,
+               .type = type,
+               .object = message.comm,
+               .count = message.count},
+              gone_before);
     else if (kept == nullptr ||
              kept->proof.load(std::memory_order_relaxed) == KeptPlan::Proof::open)
         sample_packing(message.sendbuf, message.count, bytes, type, message.comm);

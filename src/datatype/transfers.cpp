@@ -10,6 +10,7 @@
 #include <exception>
 
 #include "base/api/needs.hpp"
+#include "left_calls.hpp"
 #include "offload/api.hpp"
 #include "plan_making.hpp"
 #include "plans_by_handle.hpp"
@@ -153,6 +154,7 @@ uint64_t kind_of(const TransferCall& call, const KeptPlan& kept, MPI_Count bytes
 FreedWindow::FreedWindow(MPI_Win win) noexcept : win_(win) {
     WindowTable& table = window_table();
     const std::lock_guard lock(table.mutex);
+    handles_gone.fetch_add(1, std::memory_order_relaxed);
     if (auto node = table.windows.extract(win)) transfers_ = std::move(node.mapped());
 }
 
@@ -177,19 +179,26 @@ void forget_transfers() noexcept {
 // ---- a transfer ---------------------------------------------------------------------------------
 
 Transfer::Transfer(const TransferCall& call) noexcept : call_(call) {
+    const uint64_t gone_before = handles_gone.load(std::memory_order_relaxed);
     if (call.count <= 0 || call.origin == nullptr || offload::is_reentrant() ||
         settings().pack == PackMode::off || !offload::engine_runs())
         return;
     plan_ = plan_for_transfer(call.origin, call.count, call.type);
     if (!plan_) {
-        if (is_counted(call.type)) since_ns_ = monotonic_ns();
+        if (is_counted(call.type))
+            since_ns_ = monotonic_ns();
+        else
+            leave(call_.as_typed(), gone_before);
         return;
     }
-    if (!is_served()) return;
+    if (!is_served()) {
+        leave(call_.as_typed(), gone_before);
+        return;
+    }
     window_ = find_window(call.win);
     if (!window_ || call.target >= window_->ranks()) return;
     try {
-        take_turn();
+        if (take_turn() == Turn::over) leave(call_.as_typed(), gone_before);
     } catch (const std::exception&) {  // no memory
         transfer_.clear();
     }
@@ -201,8 +210,10 @@ Transfer::~Transfer() = default;
 // mixed values the target could get pieces that end within one, and MPICH 4.0.2 hangs there; but
 // it may send what it has packed itself to an origin of bytes.
 bool Transfer::is_served() noexcept {
-    const bool packs = call_.way != TransferWay::get;
-    if (__builtin_mul_overflow(plan_->plan.bytes(), call_.count, &bytes_) || bytes_ <= 0)
+    const bool packs = call_.way != TypedCall::Way::get;
+    const bool is_tried = settings().pack == PackMode::automatic;
+    if (__builtin_mul_overflow(plan_->plan.bytes(), call_.count, &bytes_) || bytes_ <= 0 ||
+        (is_tried && bytes_ < least_packed_bytes))
         return false;
     if (plan_->value_type != MPI_DATATYPE_NULL) {
         sent_type_ = plan_->value_type;
@@ -215,26 +226,27 @@ bool Transfer::is_served() noexcept {
            (packs || call_.count <= plan_->plan.most_to_unpack());
 }
 
-void Transfer::take_turn() {
+Transfer::Turn Transfer::take_turn() {
     const bool is_tried = settings().pack == PackMode::automatic;
     const auto [by, is_timed] = window_->choose(call_.target, kind_of(call_, *plan_, bytes_),
                                                 bytes_, is_tried, plan_->memory_of_turn());
     if (is_timed) since_ns_ = monotonic_ns();
-    if (by == Packer::library) return;
+    if (by == Packer::library) return is_timed ? Turn::tried : Turn::over;
     transfer_.emplace_back();
     HeldTransfer& held = transfer_.front();
     if (!held.packed.take(static_cast<size_t>(bytes_))) {
         transfer_.clear();
         if (is_timed) window_->take_back();
-        return;
+        return Turn::tried;
     }
     held.origin = call_.origin;
     held.count = call_.count;
-    if (call_.way == TransferWay::get)
+    if (call_.way == TypedCall::Way::get)
         held.plan = plan_;
     else
         plan_->plan.copy_all(kernels::Direction::pack, held.packed.place(), call_.origin,
                              call_.count);
+    return Turn::tried;
 }
 
 void* Transfer::place() const noexcept { return transfer_.front().packed.place(); }

@@ -19,8 +19,10 @@ template <datatype::FileAccess access, class Memory, class Count, class ByLibrar
     if (library::is_builtin_type(type)) [[likely]]
         return by_library(memory, count, type, status);
     constexpr bool writes = std::is_const_v<Memory>;
-    datatype::FileData data(writes ? kernels::Direction::pack : kernels::Direction::unpack, access,
-                            memory, count, type);
+    constexpr auto direction = writes ? kernels::Direction::pack : kernels::Direction::unpack;
+    if (datatype::is_left(datatype::FileData::as_typed(direction, access, count, type)))
+        return by_library(memory, count, type, status);
+    datatype::FileData data(direction, access, memory, count, type);
     if (!data.is_chosen() || !has_native_view(file) || !data.begin()) {
         const int error = by_library(memory, count, type, status);
         if (error == MPI_SUCCESS) data.note_moved_by_library();

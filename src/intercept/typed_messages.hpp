@@ -97,8 +97,10 @@ struct Typed<Post<F>> : Post<F> {
     [[gnu::always_inline]] static int serve(A... a) noexcept {
         const Parameters<F> parameters = Parameters<F>::of(a...);
         if (!library::is_builtin_type(parameters.datatype) &&
-            !datatype::PackedRequest::is_left(direction, parameters.count, parameters.datatype,
-                                              parameters.comm)) [[unlikely]]
+            !datatype::is_left({.way = way,
+                                .type = parameters.datatype,
+                                .object = parameters.comm,
+                                .count = parameters.count})) [[unlikely]]
             if (const auto served = serve_derived(parameters, last_argument(a...))) return *served;
         if (!has_need(Post<F>::needs)) [[likely]]  // it came for its type alone
             return (real.*F::real_function)(a...);
@@ -109,6 +111,8 @@ struct Typed<Post<F>> : Post<F> {
     static constexpr bool receives = requires(Parameters<F> p) { p.source; };
     static constexpr auto direction =
         receives ? kernels::Direction::unpack : kernels::Direction::pack;
+    static constexpr auto way =
+        receives ? datatype::TypedCall::Way::receive : datatype::TypedCall::Way::send;
 
     // Nothing where the library is to move the message by its type.
     [[gnu::noinline]] static std::optional<int> serve_derived(Parameters<F> p,

@@ -25,14 +25,16 @@ struct Typed<Ordered<F>> : Ordered<F> {
         };
         if (library::is_builtin_type(type) || target < 0) [[likely]]
             return by_library(origin, count, type);
-        datatype::Transfer transfer({.way = way<Origin, Rest...>,
-                                     .origin = const_cast<void*>(origin),
-                                     .count = count,
-                                     .type = type,
-                                     .most_count = most_of<Count>,
-                                     .target = target,
-                                     .has_dense_target = library::is_builtin_type(target_type),
-                                     .win = last_argument(rest...)});
+        const datatype::TransferCall call{.way = way<Origin, Rest...>,
+                                          .origin = const_cast<void*>(origin),
+                                          .count = count,
+                                          .type = type,
+                                          .most_count = most_of<Count>,
+                                          .target = target,
+                                          .has_dense_target = library::is_builtin_type(target_type),
+                                          .win = last_argument(rest...)};
+        if (datatype::is_left(call.as_typed())) return by_library(origin, count, type);
+        datatype::Transfer transfer(call);
         const int error =
             transfer ? by_library(transfer.place(), static_cast<Count>(transfer.sent_count()),
                                   transfer.sent_type())
@@ -43,9 +45,9 @@ struct Typed<Ordered<F>> : Ordered<F> {
 
   private:
     template <class Origin, class... Rest>
-    static constexpr auto way = !std::is_const_v<Origin> ? datatype::TransferWay::get
-                                : sizeof...(Rest) == 1   ? datatype::TransferWay::put
-                                                         : datatype::TransferWay::accumulate;
+    static constexpr auto way = !std::is_const_v<Origin> ? datatype::TypedCall::Way::get
+                                : sizeof...(Rest) == 1   ? datatype::TypedCall::Way::put
+                                                         : datatype::TypedCall::Way::accumulate;
 };
 
 // Word `completes`.

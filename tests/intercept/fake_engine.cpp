@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "datatype/api.hpp"
+#include "datatype/transfers.hpp"
 
 #include "library/api.hpp"
 
@@ -350,9 +351,7 @@ PackedRequest::PackedRequest(kernels::Direction direction, const void* memory, M
       count_(count),
       bytes_(bytes),
       row_(row) {}
-bool PackedRequest::is_left(kernels::Direction, MPI_Count, MPI_Datatype, MPI_Comm) noexcept {
-    return false;
-}
+bool is_left(const TypedCall&) noexcept { return false; }
 std::unique_ptr<PackedRequest> PackedRequest::of(kernels::Direction direction, Call,
                                                  const offload::CallFacts& message,
                                                  MPI_Count) noexcept {
@@ -365,16 +364,16 @@ std::unique_ptr<PackedRequest> PackedRequest::of(kernels::Direction direction, C
 void PackedRequest::complete(const MPI_Status&, int) noexcept {}
 TypeReference::~TypeReference() = default;
 
-struct HeldTransfer {
-    double packed[8]{};
-};
 Transfer::Transfer(const TransferCall& call) noexcept
     : call_(call), sent_count_(fake.doubles_of_transfer), sent_type_(MPI_DOUBLE) {
     fake.transfer = call.way;
     if (fake.doubles_of_transfer != 0) transfer_.emplace_back();
 }
 Transfer::~Transfer() = default;
-void* Transfer::place() const noexcept { return const_cast<double*>(transfer_.front().packed); }
+void* Transfer::place() const noexcept {
+    static double packed[8];
+    return packed;
+}
 void Transfer::end(int error) noexcept { fake.transfer_error = error; }
 
 TransferCompletion::TransferCompletion(MPI_Win) noexcept {}

@@ -56,7 +56,7 @@ struct FakeEngine {
     MPI_Count unpacked = -1;                  // bytes of a message
     bool has_ending = false;                  // what was posted
     int looks_after_freed = 0;
-    std::optional<datatype::TransferWay> transfer;
+    std::optional<datatype::TypedCall::Way> transfer;
     int transfer_error = -1;
     struct Completed {
         int error, target;

@@ -376,7 +376,7 @@ TEST_CASE("typed transfers: the library may be given packed values", "[handlers]
     SECTION("by its type") {
         CHECK(enter<calls::Put>(&data, 6, derived, 1, 40, 6, MPI_DOUBLE, win) == 91);
         CHECK((seen.count == 6 && seen.type == derived && seen.buffer == &data));
-        CHECK((fake.transfer == datatype::TransferWay::put && fake.transfer_error == 91));
+        CHECK((fake.transfer == datatype::TypedCall::Way::put && fake.transfer_error == 91));
     }
     SECTION("packed") {
         fake.doubles_of_transfer = 7;
@@ -391,9 +391,9 @@ TEST_CASE("typed transfers: the library may be given packed values", "[handlers]
         real.Accumulate = [](const void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype,
                              MPI_Op, MPI_Win) { return MPI_SUCCESS; };
         enter<calls::Get>(&data, 6, derived, 1, 48, 6, MPI_DOUBLE, win);
-        CHECK(fake.transfer == datatype::TransferWay::get);
+        CHECK(fake.transfer == datatype::TypedCall::Way::get);
         enter<calls::Accumulate>(&data, 6, derived, 1, 48, 6, MPI_DOUBLE, MPI_SUM, win);
-        CHECK(fake.transfer == datatype::TransferWay::accumulate);
+        CHECK(fake.transfer == datatype::TypedCall::Way::accumulate);
     }
     SECTION("completed at one target, or at all") {
         real.Win_flush_local = [](int, MPI_Win) { return 92; };
