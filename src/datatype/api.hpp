@@ -333,7 +333,17 @@ class MessageAsBytes {
 
 // A call whose memory is of a derived datatype.
 struct TypedCall {
-    enum class Way : uint8_t { send, receive, put, accumulate, get, write, read, write_all, read_all };
+    enum class Way : uint8_t {
+        send,
+        receive,
+        put,
+        accumulate,
+        get,
+        write,
+        read,
+        write_all,
+        read_all
+    };
     Way way{};
     MPI_Datatype type = MPI_DATATYPE_NULL;
     int object = 0;  // communicator or window; 0: of a file

@@ -80,11 +80,10 @@ PackStep table_step(const TypeMap& map, const kernels::PackLimits& limits, PlanR
     PackStep step = step_of(PackStep::Kind::table, map.bytes);
     step.offset = map.offset;
     // Asked before it is made, since a table may be as large as the description of a type.
-    room.take(sizeof(kernels::TableCopier) +
-              (sizeof(int64_t) + sizeof(uint16_t)) * map.offsets.size() +
-              2 * sizeof(int64_t) * (map.blocks.size() + 1) +
-              sizeof(kernels::LengthTile) *
-                  (map.blocks.size() / kernels::LengthTile::most_blocks + 1));
+    room.take(
+        sizeof(kernels::TableCopier) + (sizeof(int64_t) + sizeof(uint16_t)) * map.offsets.size() +
+        2 * sizeof(int64_t) * (map.blocks.size() + 1) +
+        sizeof(kernels::LengthTile) * (map.blocks.size() / kernels::LengthTile::most_blocks + 1));
     if (room.is_exceeded) return step;
     if (map.kind == TypeMap::Kind::blocks)
         step.table = std::make_unique<kernels::TableCopier>(map.blocks, limits);

@@ -117,8 +117,9 @@ PackedCopy::PackedCopy(const void* memory, MPI_Count count, MPI_Datatype type, M
         return;
     const PlanInUse used(type);
     const KeptPlan* const kept = used.get();
-    if (kept != nullptr ? memory == nullptr && kept->plan.lowest() == 0
-                        : !is_counted_and_committed(type) || offload::is_refused(memory, count, type))
+    if (kept != nullptr
+            ? memory == nullptr && kept->plan.lowest() == 0
+            : !is_counted_and_committed(type) || offload::is_refused(memory, count, type))
         return;
     const PackedBuffer buffer(memory, count, type, comm);
     bytes_ = buffer.bytes();

@@ -119,8 +119,8 @@ struct Typed<Post<F>> : Post<F> {
                                                               MPI_Request* request) noexcept {
         using Count = decltype(p.count);
         if (request == nullptr) return std::nullopt;
-        auto message = datatype::PackedRequest::of(direction, F::call, offload::facts_of(p),
-                                                   most_of<Count>);
+        auto message =
+            datatype::PackedRequest::of(direction, F::call, offload::facts_of(p), most_of<Count>);
         if (message == nullptr) return std::nullopt;
         p.buf = message->place();
         p.count = static_cast<Count>(message->sent_count());

@@ -282,10 +282,10 @@ class TableCopier {
         return block_bytes_ != 0 ? block * block_bytes_ : static_cast<size_t>(starts_[block]);
     }
 
-    std::vector<int64_t> offsets_;   // where a block lies
-    std::vector<int64_t> starts_;    // where it stands in the stream, and its end; without
-    size_t block_bytes_ = 0;         // ... where all are this long
-    std::vector<LengthTile> tiles_;  // of blocks of different lengths, unless moved under masks
+    std::vector<int64_t> offsets_;     // where a block lies
+    std::vector<int64_t> starts_;      // where it stands in the stream, and its end; without
+    size_t block_bytes_ = 0;           // ... where all are this long
+    std::vector<LengthTile> tiles_;    // of blocks of different lengths, unless moved under masks
     std::vector<uint16_t> ascending_;  // of each window, its blocks in the order of memory; or none
     size_t packed_bytes_ = 0;
     PackWay ways_[2] = {PackWay::block, PackWay::block};  // by direction

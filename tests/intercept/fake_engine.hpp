@@ -42,9 +42,9 @@ struct FakeEngine {
     int result = MPI_SUCCESS;
     std::optional<int> intranode;  // what src/pipeline/node returns
     std::vector<Call> asked_on_node;
-    std::optional<int> pipeline;     // what the pipeline returns; nothing: it declines
-    MPI_Count bytes_of_message = 0;  // packed, of a derived datatype; 0: it goes by its type
-    bool has_slot = true;            // for a message whose bytes are kept
+    std::optional<int> pipeline;        // what the pipeline returns; nothing: it declines
+    MPI_Count bytes_of_message = 0;     // packed, of a derived datatype; 0: it goes by its type
+    bool has_slot = true;               // for a message whose bytes are kept
     MPI_Count doubles_of_transfer = 0;  // the same of a one-sided transfer
 
     // records

@@ -70,9 +70,8 @@ TEST_CASE("needs: what has none comes where calls are queued or twins run", "[ha
     STATIC_REQUIRE(needs<calls::Rput> == (seen | Need::queue));
     STATIC_REQUIRE(needs<calls::Put> == (seen | Need::queue | Need::typed_transfers));
     STATIC_REQUIRE(needs<calls::Get_c> == needs<calls::Put>);
-    STATIC_REQUIRE(needs<calls::Win_flush_all> ==
-                   (seen | Need::queue | Need::held_transfers | Need::sleepers |
-                    Need::freed_requests));
+    STATIC_REQUIRE(needs<calls::Win_flush_all> == (seen | Need::queue | Need::held_transfers |
+                                                   Need::sleepers | Need::freed_requests));
     STATIC_REQUIRE(needs<calls::Comm_rank> == Need::error_handlers);
 }
 

@@ -284,13 +284,15 @@ void check_tables(Checks& checks, Isa isa) {
 // In no order, over so much memory that windows of the table are sorted.
 void check_scattered_tables(Checks& checks, Isa isa) {
     using vecmpi::kernels::TableCopier;
-    for (const size_t count : {TableCopier::blocks_of_window - 3, 2 * TableCopier::blocks_of_window + 5})
+    for (const size_t count :
+         {TableCopier::blocks_of_window - 3, 2 * TableCopier::blocks_of_window + 5})
         for (const int64_t bytes : {4, 8, 16, 24}) {
             std::vector<Block> blocks;
             std::vector<int64_t> offsets;
             const auto apart = static_cast<int64_t>((20 << 20) / count);
             for (size_t i = 0; i < count; ++i)
-                blocks.push_back({static_cast<int64_t>(i) * apart + checks.draw(0, apart - bytes), bytes});
+                blocks.push_back(
+                    {static_cast<int64_t>(i) * apart + checks.draw(0, apart - bytes), bytes});
             std::shuffle(blocks.begin(), blocks.end(), checks.random());
             for (const Block& block : blocks) offsets.push_back(block.offset);
             const TableCopier copier(offsets, static_cast<size_t>(bytes), all_limits(isa, -1));

@@ -682,10 +682,9 @@ class Episode {
         in.place(count_, 1, id_ + static_cast<uint64_t>(world.rank));
         const Side::Buffer buffer = in.buffer(0);
         MPI_Status status;
-        MPI_Sendrecv_replace(buffer.address, buffer.count, buffer.type,
-                             (world.rank + 1) % world.size, 7,
-                             (world.rank + world.size - 1) % world.size, 7, MPI_COMM_WORLD,
-                             &status);
+        MPI_Sendrecv_replace(
+            buffer.address, buffer.count, buffer.type, (world.rank + 1) % world.size, 7,
+            (world.rank + world.size - 1) % world.size, 7, MPI_COMM_WORLD, &status);
         note(status, buffer.type, pair);
         finish(pair, count_);
     }
