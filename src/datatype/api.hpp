@@ -314,6 +314,9 @@ class MessageAsBytes {
     static constexpr MPI_Count near_bytes = 8 << 10;
 
     bool is_chosen() const noexcept;
+    bool is_chosen_with_ucx() const noexcept;
+    bool is_chosen_without_ucx() const noexcept;
+    bool can_unpack(const KeptPlan& kept) const noexcept;
     bool take_place() noexcept;
     void count_by_type() const noexcept;  // for the report
 

@@ -43,35 +43,46 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
 
 MessageAsBytes::~MessageAsBytes() = default;
 
-// Where UCX packs, the trial of its messages must have ended. That six calls a message take longer
-// than a copy in the first-level cache holds for short ones.
-// Elsewhere the library packs a message as MPI_Pack does, and sends that. So the trial of such
-// calls decides; until then their turns are taken in messages. A receive needs a plan, since only a
-// plan can unpack a message that ends within an element.
 bool MessageAsBytes::is_chosen() const noexcept {
+    return ucx_packs() ? is_chosen_with_ucx() : is_chosen_without_ucx();
+}
+
+bool MessageAsBytes::can_unpack(const KeptPlan& kept) const noexcept {
+    return count_ <= kept.plan.most_to_unpack() &&
+           kept.proof.load(std::memory_order_acquire) == KeptPlan::Proof::shown;
+}
+
+// There is a plan. The trial of UCX's messages must have ended. That six calls a message take
+// longer than a copy in the first-level cache holds for short ones.
+bool MessageAsBytes::is_chosen_with_ucx() const noexcept {
+    const KeptPlan& kept = *used_.get();
+    const bool packs = direction_ == kernels::Direction::pack;
+    if (bytes_ > (packs ? most_sent_as_bytes(comm_) : near_bytes)) return false;
+    if (packs ? kept.proof.load(std::memory_order_acquire) != KeptPlan::Proof::shown
+              : !can_unpack(kept))
+        return false;
+    const Trial& trial = kept.trial(PackedIn::message, direction_, bytes_);
+    if (trial.winner() == Trial::open) return false;
+    return has_won(trial, Packer::plan) || pays_as_bytes(trial.least(), bytes_);
+}
+
+// The library packs a message as MPI_Pack does, and sends that. So the trial of such calls decides;
+// until then their turns are taken in messages. A receive needs a plan, since only a plan can
+// unpack a message that ends within an element.
+bool MessageAsBytes::is_chosen_without_ucx() const noexcept {
     const KeptPlan* const kept = used_.get();
     const bool packs = direction_ == kernels::Direction::pack;
-    const bool has_one_value_type =
-        kept != nullptr && !ucx_packs() && kept->value_type != MPI_DATATYPE_NULL;
+    const bool has_one_value_type = kept != nullptr && kept->value_type != MPI_DATATYPE_NULL;
     if (packs && !has_one_value_type && bytes_ > most_sent_as_bytes(comm_)) return false;
     if (kept == nullptr) return packs;
-    if (!packs && count_ > kept->plan.most_to_unpack()) return false;
-    const bool is_proved = kept->proof.load(std::memory_order_acquire) == KeptPlan::Proof::shown;
-    if (ucx_packs()) {
-        if (bytes_ > near_bytes || !is_proved) return false;
-        const Trial& trial = kept->trial(PackedIn::message, direction_, bytes_);
-        if (trial.winner() == Trial::open) return false;
-        return has_won(trial, Packer::plan) || pays_as_bytes(trial.least(), bytes_);
-    }
-    const Trial& trial = kept->trial(PackedIn::call, direction_, bytes_);
     const auto pays = [&]() noexcept {
         const auto times = times_of_plan_that_wins(*kept, direction_, bytes_, comm_);
         return times && pays_for_copy(*times, bytes_);
     };
-    if (!packs) return is_proved && (!has_won(trial, Packer::library) || pays());
-    if (bytes_ <= near_bytes || trial.winner() == Trial::open)
-        return !has_won(trial, Packer::library);
-    return pays();
+    const Trial& trial = kept->trial(PackedIn::call, direction_, bytes_);
+    const bool library_has_won = has_won(trial, Packer::library);
+    if (!packs) return can_unpack(*kept) && (!library_has_won || pays());
+    return bytes_ <= near_bytes || trial.winner() == Trial::open ? !library_has_won : pays();
 }
 
 // Where UCX packs, it was counted there.
