@@ -85,8 +85,9 @@ bool FileData::begin() noexcept {
         state_ = State::library;
         return false;
     }
-    if (direction_ == kernels::Direction::pack)
-        used_.get()->plan.copy_all(direction_, place_.place(), memory_, count_);
+    // Of a read as well: what lies behind the end of the file keeps its value where ROMIO reads
+    // block by block (romio_ds_read=disable), and the status says that all has come.
+    used_.get()->plan.copy_all(kernels::Direction::pack, place_.place(), memory_, count_);
     return true;
 }
 

@@ -31,6 +31,9 @@ std::optional<Trial::Times> times_of_plan_that_wins(const KeptPlan& kept,
                                                     kernels::Direction direction, MPI_Count bytes,
                                                     MPI_Comm comm) noexcept {
     const Trial& trial = kept.trial(PackedIn::call, direction, bytes);
+    const auto library = static_cast<size_t>(Packer::library);
+    const bool is_awarded = trial.least()[library] == Trial::untried;
+    if (is_awarded && has_won(trial, Packer::library)) return std::nullopt;  // it has no gaps
     if (bytes > sent_on_node && is_on_node(comm))
         return in_pieces_of(trial.least(), kept.mean_block_bytes);
     if (!has_won(trial, Packer::plan)) return std::nullopt;

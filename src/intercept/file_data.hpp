@@ -28,7 +28,7 @@ template <datatype::FileAccess access, class Memory, class Count, class ByLibrar
         if (error == MPI_SUCCESS) data.note_moved_by_library();
         return error;
     }
-    MPI_Status own;
+    MPI_Status own{};
     MPI_Status* const filled = !writes && status == MPI_STATUS_IGNORE ? &own : status;
     const int error = by_library(data.packed(), 1, data.packed_type(), filled);
     if (error == MPI_SUCCESS) data.end(writes ? data.bytes() : bytes_received(*filled));

@@ -9,6 +9,7 @@
 #include <bit>
 
 #include "blocks.hpp"
+#include "cpu.hpp"
 #include "loop-inl.hpp"
 
 #if VECMPI_VECTOR_TARGET
@@ -73,7 +74,7 @@ namespace vecmpi::kernels {
 
 void reverse_bytes(void* to, const void* from, size_t bytes, size_t width, Isa cap) noexcept {
     constexpr const ReverseBytes* by_isa[number_of_isas] = VECMPI_BY_ISA(reversals);
-    const ReverseBytes* const found = by_isa[static_cast<size_t>(cap)];
+    const ReverseBytes* const found = by_isa[static_cast<size_t>(capped_isa(best_isa(), cap))];
     if (found == nullptr) return reverse_plainly(to, from, bytes, width);
     found[std::countr_zero(width) - 1](to, from, bytes);
 }

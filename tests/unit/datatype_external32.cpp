@@ -137,6 +137,15 @@ TEST_CASE("the width of a reversal is what the library shows", "[datatype]") {
     CHECK(reversed_width(*external_value(MPI_DOUBLE)) == 0);
 }
 
+TEST_CASE("a setting beyond this CPU is a limit, no more", "[datatype]") {
+    for (unsigned isa = 0; isa <= static_cast<unsigned>(kernels::Isa::sve); ++isa) {
+        unsigned char bytes[64], reversed[64];
+        for (unsigned char i = 0; i < 64; ++i) bytes[i] = i;
+        kernels::reverse_bytes(reversed, bytes, 64, 4, static_cast<kernels::Isa>(isa));
+        CHECK((reversed[0] == 3 && reversed[3] == 0 && reversed[63] == 60));
+    }
+}
+
 TEST_CASE("a stream is reversed by values", "[datatype]") {
     const unsigned char memory[] = {1, 2, 3, 4, 5, 6, 7, 8}, by_two[] = {2, 1, 4, 3, 6, 5, 8, 7},
                         by_four[] = {4, 3, 2, 1, 8, 7, 6, 5};

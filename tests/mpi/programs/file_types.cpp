@@ -420,6 +420,30 @@ void read_beyond(const File& file, Buffer& buffer, MPI_Offset etypes, int etype_
     }
 }
 
+// Read block by block, memory keeps what lies behind the end of the file.
+void read_what_is_kept(const std::string& name, Random& own) {
+    constexpr int there = 1000;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "romio_ds_read", "disable");
+    MPI_File file;
+    MPI_File_open(MPI_COMM_SELF, (name + std::to_string(world.rank)).c_str(),
+                  MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, info, &file);
+    const std::vector<int> numbers(there, 7);
+    MPI_File_write_at(file, 0, numbers.data(), there, MPI_INT, MPI_STATUS_IGNORE);
+    MPI_Datatype type;
+    MPI_Type_vector(2 * there, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    for (int i = 0; i < 60; ++i) {
+        std::vector<int> memory(4 * there, own.below(1000));
+        MPI_File_read_at(file, 0, memory.data(), 1, type, MPI_STATUS_IGNORE);
+        topic("kept").add_bytes(memory.data(), memory.size() * sizeof(int));
+    }
+    MPI_Type_free(&type);
+    MPI_File_close(&file);
+    MPI_Info_free(&info);
+}
+
 void one_file(const std::string& name, Random& common, Random& own, int most_units, int calls) {
     const auto view = static_cast<View>(common.below(4));
     const bool is_simple = view == View::external32;
@@ -512,6 +536,7 @@ int main(int argc, char** argv) {
     const std::string name = file_name();
     if (world.argument == "errors") {
         errors(name, own);
+        read_what_is_kept(name, own);
     } else if (world.argument == "often") {
         for (int i = 0; i < 4; ++i) one_file(name, common, own, 5000, 60);
     } else {
