@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <memory>
+#include <utility>
 
 #include "library/api.hpp"
 #include "offload/api.hpp"
@@ -26,53 +28,57 @@ namespace {
 
 // Left out: what takes another size than in memory (MPI_LONG), what is padded (MPI_LONG_DOUBLE),
 // and what ends the program (MPI_WCHAR, pairs). A type that a library lacks is MPI_DATATYPE_NULL.
-constinit const ExternalValue values[] = {
-    {MPI_CHAR},
-    {MPI_SIGNED_CHAR},
-    {MPI_UNSIGNED_CHAR},
-    {MPI_BYTE},
-    {MPI_PACKED},
-    {MPI_INT8_T},
-    {MPI_UINT8_T},
-    {MPI_C_BOOL},
-    {MPI_CXX_BOOL},
-    {MPI_CHARACTER},
-    {MPI_INTEGER1},
-    {MPI_SHORT},
-    {MPI_UNSIGNED_SHORT},
-    {MPI_INT16_T},
-    {MPI_UINT16_T},
-    {MPI_INTEGER2},
-    {MPI_INT},
-    {MPI_UNSIGNED},
-    {MPI_INT32_T},
-    {MPI_UINT32_T},
-    {MPI_INTEGER},
-    {MPI_INTEGER4},
-    {MPI_LOGICAL},
-    {MPI_LONG_LONG},
-    {MPI_UNSIGNED_LONG_LONG},
-    {MPI_INT64_T},
-    {MPI_UINT64_T},
-    {MPI_INTEGER8},
-    {MPI_AINT},
-    {MPI_OFFSET},
-    {MPI_COUNT},
-    {MPI_FLOAT},
-    {MPI_REAL},
-    {MPI_REAL4},
-    {MPI_DOUBLE},
-    {MPI_DOUBLE_PRECISION},
-    {MPI_REAL8},
-    {MPI_C_COMPLEX},
-    {MPI_C_DOUBLE_COMPLEX},
-    {MPI_CXX_FLOAT_COMPLEX},
-    {MPI_CXX_DOUBLE_COMPLEX},
-    {MPI_COMPLEX},
-    {MPI_COMPLEX8},
-    {MPI_DOUBLE_COMPLEX},
-    {MPI_COMPLEX16},
-};
+constexpr MPI_Datatype types[] = {MPI_CHAR,
+                                  MPI_SIGNED_CHAR,
+                                  MPI_UNSIGNED_CHAR,
+                                  MPI_BYTE,
+                                  MPI_PACKED,
+                                  MPI_INT8_T,
+                                  MPI_UINT8_T,
+                                  MPI_C_BOOL,
+                                  MPI_CXX_BOOL,
+                                  MPI_CHARACTER,
+                                  MPI_INTEGER1,
+                                  MPI_SHORT,
+                                  MPI_UNSIGNED_SHORT,
+                                  MPI_INT16_T,
+                                  MPI_UINT16_T,
+                                  MPI_INTEGER2,
+                                  MPI_INT,
+                                  MPI_UNSIGNED,
+                                  MPI_INT32_T,
+                                  MPI_UINT32_T,
+                                  MPI_INTEGER,
+                                  MPI_INTEGER4,
+                                  MPI_LOGICAL,
+                                  MPI_LONG_LONG,
+                                  MPI_UNSIGNED_LONG_LONG,
+                                  MPI_INT64_T,
+                                  MPI_UINT64_T,
+                                  MPI_INTEGER8,
+                                  MPI_AINT,
+                                  MPI_OFFSET,
+                                  MPI_COUNT,
+                                  MPI_FLOAT,
+                                  MPI_REAL,
+                                  MPI_REAL4,
+                                  MPI_DOUBLE,
+                                  MPI_DOUBLE_PRECISION,
+                                  MPI_REAL8,
+                                  MPI_C_COMPLEX,
+                                  MPI_C_DOUBLE_COMPLEX,
+                                  MPI_CXX_FLOAT_COMPLEX,
+                                  MPI_CXX_DOUBLE_COMPLEX,
+                                  MPI_COMPLEX,
+                                  MPI_COMPLEX8,
+                                  MPI_DOUBLE_COMPLEX,
+                                  MPI_COMPLEX16};
+
+template <size_t... i>
+constexpr std::array<ExternalValue, sizeof...(i)> values_of(std::index_sequence<i...>) {
+    return {{{types[i]}...}};
+}
+constinit const auto values = values_of(std::make_index_sequence<std::size(types)>());
 constexpr size_t widest = 16;
 
 // The lowest byte of the handle of a predefined type is its own: where its row is, counted from 1.
@@ -80,8 +86,8 @@ constexpr size_t number_of_handles = 256;
 constexpr auto rows = [] {
     std::array<uint8_t, number_of_handles> by_handle{};
     uint8_t row = 0;
-    for (const ExternalValue& value : values)
-        by_handle[static_cast<unsigned>(value.type) % number_of_handles] = ++row;
+    for (const MPI_Datatype type : types)
+        by_handle[static_cast<unsigned>(type) % number_of_handles] = ++row;
     return by_handle;
 }();
 
@@ -147,7 +153,7 @@ void make_plan_of_value(const ExternalValue& value) noexcept {
         const KeptPlan* none = nullptr;
         if (plan != nullptr &&
             value.plan.compare_exchange_strong(none, plan.get(), std::memory_order_acq_rel)) {
-            plan.release();
+            plan.release();  // NOLINT(bugprone-unused-return-value): the value has the pointer
             count(Counter::plans);
         }
     } catch (const std::exception&) {  // no memory
