@@ -11,6 +11,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <climits>
 #include <cstring>
 #include <list>
 #include <memory>
@@ -499,6 +500,8 @@ struct TransferCall {
     int target;            // not MPI_PROC_NULL
     bool has_dense_target;
     MPI_Win win;
+    MPI_Count target_count;
+    MPI_Datatype target_type;
     TypedCall as_typed() const noexcept {
         return {.way = way, .type = type, .object = win, .count = count};
     }
@@ -537,7 +540,7 @@ class Transfer {
 };
 
 // Lives during a call that completes transfers of the window at their origin.
-constexpr int all_targets = -1;
+constexpr int all_targets = INT_MIN;  // no rank, nor MPI_PROC_NULL, which completes nothing
 class TransferCompletion {
   public:
     explicit TransferCompletion(MPI_Win win) noexcept;

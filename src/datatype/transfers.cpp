@@ -178,6 +178,18 @@ void forget_transfers() noexcept {
 
 // ---- a transfer ---------------------------------------------------------------------------------
 
+namespace {
+
+// The target may have less than the origin, whose rest a get then leaves alone (MPI 4.0, 12.3.2).
+bool fills_origin(const TransferCall& call, MPI_Count bytes) noexcept {
+    MPI_Count come = 0;
+    return library::is_type_handle(call.target_type) &&
+           !__builtin_mul_overflow(call.target_count, offload::size_of(call.target_type), &come) &&
+           come == bytes;
+}
+
+}  // namespace
+
 Transfer::Transfer(const TransferCall& call) noexcept : call_(call) {
     const uint64_t gone_before = handles_gone.load(std::memory_order_relaxed);
     if (call.count <= 0 || call.origin == nullptr || offload::is_reentrant() ||
@@ -195,6 +207,7 @@ Transfer::Transfer(const TransferCall& call) noexcept : call_(call) {
         leave(call_.as_typed(), gone_before);
         return;
     }
+    if (call.way == TypedCall::Way::get && !fills_origin(call, bytes_)) return;
     window_ = find_window(call.win);
     if (!window_ || call.target >= window_->ranks()) return;
     try {

@@ -32,7 +32,9 @@ struct Typed<Ordered<F>> : Ordered<F> {
                                           .most_count = most_of<Count>,
                                           .target = target,
                                           .has_dense_target = library::is_builtin_type(target_type),
-                                          .win = last_argument(rest...)};
+                                          .win = last_argument(rest...),
+                                          .target_count = target_count,
+                                          .target_type = target_type};
         if (datatype::is_left(call.as_typed())) return by_library(origin, count, type);
         datatype::Transfer transfer(call);
         const int error =
