@@ -128,9 +128,7 @@ PackedCopy::PackedCopy(const void* memory, MPI_Count count, MPI_Datatype type, M
         return;
     const PlanInUse used(type);
     const KeptPlan* const kept = used.get();
-    if (kept != nullptr
-            ? memory == nullptr && kept->plan.lowest() == 0
-            : !is_counted_and_committed(type) || offload::is_refused(memory, count, type))
+    if ((kept == nullptr && !is_counted_and_committed(type)) || is_refused(memory, type, kept))
         return;
     const PackedBuffer buffer(memory, count, type, comm);
     bytes_ = buffer.bytes();
