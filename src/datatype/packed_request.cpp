@@ -142,10 +142,10 @@ void PackedRequest::complete(const MPI_Status& status, int error) noexcept {
     MPI_Count received = 0;
     real.Get_count_c(&status, MPI_BYTE, &received);
     count(Counter::plan_messages);
-    if (tried_ && received == bytes_) {
-        PackedBuffer(memory_, count_, *tried_, MPI_COMM_SELF).unpack_from(packed_.place());
+    if (tried_ && received == bytes_ &&
+        PackedBuffer(memory_, count_, *tried_, MPI_COMM_SELF).unpack_from(packed_.place()) ==
+            MPI_SUCCESS)
         return;
-    }
     plan_->plan.copy(direction_, packed_.place(), memory_, count_, 0, std::min(received, bytes_));
     count_by_plan(row_, static_cast<uint64_t>(bytes_));
 }

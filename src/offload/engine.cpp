@@ -72,7 +72,7 @@ bool Engine::own() noexcept {
 }
 
 void Engine::let_callers_complete() noexcept {
-    if (!facts.queues || is_reentrant() || !own()) return;
+    if (is_reentrant() || !own()) return;
     as_owner([this]() noexcept {
         pending_for_ever();
         completer_.store(Completer::callers, std::memory_order_release);  // see callers_complete()
@@ -218,7 +218,8 @@ void Engine::ask_forgotten() noexcept {
     if (!try_issue()) return;
     const Within library(Inside::library | Inside::issuing);
     for (uint32_t i = window_.size(); i-- > 0;)
-        if (Slot* const slot = pool.at(window_.slot_index(i)); slot->forgotten) {
+        if (Slot* const slot = pool.at(window_.slot_index(i));
+            slot->forgotten.load(std::memory_order_acquire)) {
             const AskScope scope(*slot);
             if (scope.is_ours_while(SlotState::active)) test(slot);
         }
@@ -230,9 +231,10 @@ void Engine::finish(Slot* slot, const MPI_Status& status, int error) noexcept {
     forget(slot);
     slot->status = status;
     if (!slot->persistent) slot->mpi_request = MPI_REQUEST_NULL;
-    if (!slot->forgotten) return complete(slot, error);
-    if (slot->has_ending) freed_endings.fetch_sub(1, std::memory_order_relaxed);
+    if (!slot->forgotten.load(std::memory_order_relaxed)) return complete(slot, error);
+    const uint32_t freed = slot->has_ending ? 1 : 0;
     end(slot, error);
+    freed_endings.fetch_sub(freed, std::memory_order_release);
     if (slot->persistent) real.Request_free(&slot->mpi_request);
     pool.give(slot);
 }

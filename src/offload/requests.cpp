@@ -55,7 +55,7 @@ void start_slot(Slot* slot) noexcept {
 void note_generalized_requests() noexcept {
     if (!engine) return;
     engine->note(RequestKind::generalized);
-    if (engine_runs())
+    if (engine_runs() && engine->facts.queues)
         engine->let_callers_complete();  // not for files: their functions wait for nobody
 }
 
@@ -66,7 +66,7 @@ void note_poll_functions() noexcept {
 
 void note_op(MPI_Op op) noexcept {
     if (!library::is_op_handle(op) || library::is_builtin_op(op)) return;
-    engine->let_callers_complete();
+    if (engine->facts.queues) engine->let_callers_complete();
     if (engine->facts.operators_lock_library) engine->thread.let_stand_back();
 }
 
@@ -141,8 +141,9 @@ int request_free(MPI_Request* request) noexcept {
         const bool active = state_of(slot) == SlotState::active;
         // The library walks the window right now, or the memory of a message is still in use.
         if (active && (slot->has_ending || engine->is_polling())) {
-            slot->forgotten = true;
             if (slot->has_ending) note_freed_ending();
+            // The last thing: now another thread may end it. Pairs with ask_forgotten().
+            slot->forgotten.store(true, std::memory_order_release);
             *request = MPI_REQUEST_NULL;
             return int{MPI_SUCCESS};
         }

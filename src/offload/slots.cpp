@@ -46,8 +46,8 @@ Slot* SlotPool::take() noexcept {
     }
     slot->error = MPI_SUCCESS;
     slot->mpi_request = MPI_REQUEST_NULL;
-    slot->persistent = slot->forgotten = slot->is_job = slot->takes_floats = slot->has_ending =
-        false;
+    slot->persistent = slot->is_job = slot->takes_floats = slot->has_ending = false;
+    slot->forgotten.store(false, std::memory_order_relaxed);
     return slot;
 }
 

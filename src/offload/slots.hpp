@@ -35,9 +35,8 @@ struct alignas(64) Slot {
     };
     Call call;
     bool persistent;
-    bool forgotten;     // freed in a callback of the Testsome that looks at it; the engine gives it
-                        // back
-    bool is_job;        // completes with a job, not in the window
+    std::atomic<bool> forgotten;  // by the program; the engine gives it back when it is complete
+    bool is_job;                  // completes with a job, not in the window
     bool takes_floats;  // may do arithmetic: the offload thread computes as the poster would
     bool has_ending;    // a message: it never takes floats
     std::atomic<bool> is_asked;  // by AskScope; kept when the slot changes hands

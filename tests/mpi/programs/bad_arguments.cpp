@@ -200,6 +200,28 @@ void types_not_committed() {
     MPI_Type_free(&type);
 }
 
+void types_not_committed_of_transfers() {
+    constexpr int count = 2000;
+    std::vector<double> there(count, 1), here(2 * count, 1);
+    MPI_Win win;
+    MPI_Win_create(there.data(), count * sizeof(double), sizeof(double), MPI_INFO_NULL, comm, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, win);
+    MPI_Datatype type;
+    MPI_Type_vector(count, 1, 2, MPI_DOUBLE, &type);
+    for (int use = 0; use < 3; ++use) {
+        note(MPI_Put(here.data(), 1, type, world.rank, 0, count, MPI_DOUBLE, win), MPI_ERR_TYPE,
+             "uncommitted type of Put");
+        note(MPI_Get(here.data(), 1, type, world.rank, 0, count, MPI_DOUBLE, win), MPI_ERR_TYPE,
+             "uncommitted type of Get");
+    }
+    MPI_Type_commit(&type);
+    MPI_Put(here.data(), 1, type, world.rank, 0, count, MPI_DOUBLE, win);
+    MPI_Win_unlock_all(win);
+    MPI_Type_free(&type);
+    MPI_Win_free(&win);
+}
+
 void bad_local_reductions() {
     int in[4] = {1, 2, 3, 4}, inout[4] = {};
     for (int use = 0; use < 3; ++use) MPI_Reduce_local(in, inout, 4, MPI_INT, MPI_SUM);
@@ -266,6 +288,7 @@ int main(int argc, char** argv) {
     null_buffers();
     outputs_in_place();
     types_not_committed();
+    types_not_committed_of_transfers();
     bad_local_reductions();
     bad_requests();
     stale_request();

@@ -98,8 +98,7 @@ class Epoch {
         }
         if (sync == Sync::lock_all) MPI_Win_lock_all(0, win_);
         if (sync == Sync::lock)
-            for (int rank = 0; rank < world.size; ++rank)
-                MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win_);
+            for (const int rank : locked()) MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win_);
         MPI_Group_free(&all);
     }
     Epoch(const Epoch&) = delete;
@@ -118,10 +117,17 @@ class Epoch {
         }
         if (sync_ == Sync::lock_all) MPI_Win_unlock_all(win_);
         if (sync_ == Sync::lock)
-            for (int rank = 0; rank < world.size; ++rank) MPI_Win_unlock(rank, win_);
+            for (const int rank : locked()) MPI_Win_unlock(rank, win_);
     }
 
   private:
+    // MPI_PROC_NULL too, whose flush and unlock complete nothing of the others.
+    static std::vector<int> locked() {
+        std::vector<int> ranks{MPI_PROC_NULL};
+        for (int rank = 0; rank < world.size; ++rank) ranks.push_back(rank);
+        return ranks;
+    }
+
     const MPI_Win win_;
     const Sync sync_;
 };
@@ -137,7 +143,8 @@ struct Pattern {
     int units;
     uint64_t origin_seed, target_seed;
     int target;
-    bool has_dense_target, frees_at_once;
+    int gotten;  // units of a get: those of its origin, or fewer
+    bool has_dense_target, frees_at_once, flushes_nobody;
     Flush flush;
 };
 
@@ -153,7 +160,9 @@ Pattern random_pattern(Random& random, int most_units) {
     p.target_seed = random.next();
     p.target = random.chance(5) ? MPI_PROC_NULL : random.below(world.size);
     p.has_dense_target = random.chance(40);
+    p.gotten = random.chance(30) ? p.units / 2 : p.units;
     p.frees_at_once = random.chance(50);
+    p.flushes_nobody = random.chance(30);
     p.flush = static_cast<Flush>(random.below(5));
     return p;
 }
@@ -173,7 +182,8 @@ class Transfer {
           p_(pattern),
           place_(Window::own_place(thread, number)),
           origin_(made(p_.origin_seed, p_.unit, p_.units, false)),
-          target_(made(p_.target_seed, p_.unit, p_.units, p_.has_dense_target)) {
+          target_(made(p_.target_seed, p_.unit, p_.way == Way::get ? p_.gotten : p_.units,
+                       p_.has_dense_target)) {
         const MPI_Aint bytes = origin_.high() - origin_.low() + 2 * guard;
         memory_.resize(static_cast<size_t>(bytes));
         fill(memory_.data(), bytes, seed);
@@ -213,6 +223,7 @@ class Transfer {
             origin_ = Type();
             target_ = Type();
         }
+        if (may_ask && p_.flushes_nobody) epoch.flush(Flush::one, MPI_PROC_NULL);
         if (!may_ask || p_.flush == Flush::none || p_.target == MPI_PROC_NULL) return;
         epoch.flush(p_.flush, p_.target);
         add_to_digest();
