@@ -71,6 +71,33 @@ class PackPlan {
 enum class DataForm : uint8_t { native, external32 };
 constexpr size_t number_of_data_forms = 2;
 
+// A call whose memory is of a derived datatype.
+struct TypedCall {
+    enum class Way : uint8_t {
+        send,
+        receive,
+        put,
+        accumulate,
+        get,
+        write,
+        read,
+        write_all,
+        read_all,
+        pack,
+        unpack,
+        pack_external,
+        unpack_external
+    };
+    Way way{};
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    int object = 0;  // communicator or window; 0: of a file, or of MPI_Pack
+    MPI_Count count = 0;
+    bool operator==(const TypedCall&) const = default;
+};
+// It is like one of this thread's last that the library has served, and would serve again: to find
+// that out anew takes 50 ns and more.
+bool is_left(const TypedCall& call) noexcept;
+
 // The arguments of MPI_Pack or MPI_Unpack (MPI 4.0, 5.2), or of their external forms.
 struct PackCall {
     kernels::Direction direction;
@@ -85,6 +112,15 @@ struct PackCall {
     // A PackedBuffer's: a null `memory` is MPI_BOTTOM, whatever the library thinks of it, and the
     // communicator is one, which may be freed already.
     bool is_ours = false;
+
+    TypedCall as_typed() const noexcept {
+        using Way = TypedCall::Way;
+        constexpr Way ways[][2] = {{Way::unpack, Way::pack},
+                                   {Way::unpack_external, Way::pack_external}};
+        const bool packs = direction == kernels::Direction::pack;
+        return {
+            .way = ways[static_cast<size_t>(form)][packs ? 1 : 0], .type = type, .count = count};
+    }
 };
 
 // True: done, and *end is the position behind it. False: nothing was done, and the library is to
@@ -334,29 +370,6 @@ class MessageAsBytes {
     PackMemory far_;
     alignas(64) unsigned char near_[near_bytes];
 };
-
-// A call whose memory is of a derived datatype.
-struct TypedCall {
-    enum class Way : uint8_t {
-        send,
-        receive,
-        put,
-        accumulate,
-        get,
-        write,
-        read,
-        write_all,
-        read_all
-    };
-    Way way{};
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    int object = 0;  // communicator or window; 0: of a file
-    MPI_Count count = 0;
-    bool operator==(const TypedCall&) const = default;
-};
-// It is like one of this thread's last that the library has served, and would serve again: to find
-// that out anew takes 50 ns and more.
-bool is_left(const TypedCall& call) noexcept;
 
 // The same of a nonblocking message, where the library packs it itself: without UCX. Its bytes are
 // in memory of VECMPI_PACK_MEMORY until it is complete. It keeps its plan, so that the program may

@@ -10,6 +10,7 @@
 
 #include "base/api/needs.hpp"
 #include "external32.hpp"
+#include "left_calls.hpp"
 #include "message_types.hpp"
 #include "offload/api.hpp"
 #include "pack_memory.hpp"
@@ -214,6 +215,14 @@ const ExternalValue* value_of(const PackCall& call) noexcept {
                : nullptr;
 }
 
+// For good: calls like this one have nothing else to decide.
+bool is_for_library(const PackCall& call, const KeptPlan* kept) noexcept {
+    if (kept == nullptr) return !is_served(call.type) || !is_counted(call.type);
+    MPI_Count bytes = 0;
+    return call.memory != nullptr && has_bytes(*kept, call, &bytes) && !is_open(*kept, call) &&
+           (is_refuted(*kept, call) || has_won(trial_of(*kept, call, bytes), Packer::library));
+}
+
 uint64_t ns_since(uint64_t timed_since_ns) noexcept {
     return timed_since_ns != 0 ? monotonic_ns() - timed_since_ns : 0;
 }
@@ -226,14 +235,16 @@ bool pack_by_plan(const PackCall& call, MPI_Count* end, uint64_t* timed_since_ns
         const KeptPlan* const kept = plan_of_value(*value);
         return kept != nullptr && call.count > 0 && serve(*kept, call, end, timed_since_ns);
     }
-    if (!is_served(call.type) || call.count <= 0) return false;
+    if (library::is_builtin_type(call.type) || call.count <= 0) return false;
+    const uint64_t gone_before = handles_gone.load(std::memory_order_relaxed);
     const PlanInUse used(call.type);
     const KeptPlan* const kept = used.get();
-    if (kept == nullptr) {
-        if (is_counted(call.type)) *timed_since_ns = monotonic_ns();
-        return false;
-    }
-    return serve(*kept, call, end, timed_since_ns);
+    if (kept != nullptr && serve(*kept, call, end, timed_since_ns)) return true;
+    if (is_for_library(call, kept))
+        leave(call.as_typed(), gone_before);
+    else if (kept == nullptr)
+        *timed_since_ns = monotonic_ns();
+    return false;
 }
 
 bool pack_by_plan(const PackCall& call, const KeptPlan& kept, MPI_Count* end,

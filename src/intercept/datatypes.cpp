@@ -15,7 +15,7 @@ namespace {
 template <class Number, class ByLibrary>
 int packing(Call name, const datatype::PackCall& call, Number* position,
             ByLibrary by_library) noexcept {
-    if (offload::is_reentrant()) return by_library();
+    if (offload::is_reentrant() || datatype::is_left(call.as_typed())) return by_library();
     MPI_Count end = 0;
     uint64_t timed_since_ns = 0;
     if (position != nullptr && datatype::pack_by_plan(call, &end, &timed_since_ns)) {
