@@ -57,6 +57,7 @@ BROKEN_BY = (
     ("examples/", "demo"),
     ("packaging/", "packaging"),
     ("cmake/", "packaging|structure"),
+    ("docs/upstream/programs/", "libraries"),
     ("docs/", "docs"),
     ("README.md", "docs"),
     ("scripts/libraries.sh", "libraries"),
@@ -78,6 +79,7 @@ BROKEN_BY = (
     ("tests/structure/", "structure"),
     ("tests/tune/", "tune"),
     ("tests/unit/", "unit"),
+    ("tests/upstream/", "libraries"),
 )
 
 

@@ -112,6 +112,7 @@ TESTS = [
     Test("conformance: runner", python("tests/conformance/selftest.py"), ("conformance",)),
     Test("clients: runner", python("tests/clients/selftest.py"), ("clients",)),
     Test("libraries: runner", script("tests/libraries/test_libraries.sh"), ("libraries",)),
+    Test("libraries: docs/upstream", script("tests/upstream/check.sh"), ("libraries",), "long", 900, cpus=2),
     Test(
         "bench: vecmpi-bench", script("tests/bench/test_bench.sh", "{build}/vecmpi-bench"), ("bench",), "default", 600
     ),
