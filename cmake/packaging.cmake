@@ -10,7 +10,7 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/packaging/vecmpi-config.cmak
                               ${PROJECT_BINARY_DIR}/packaging/vecmpi-config.cmake
                               INSTALL_DESTINATION ${vecmpi_package_dir} PATH_VARS CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/packaging/vecmpi-config-version.cmake
-                                 COMPATIBILITY SameMinorVersion)
+                                 COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/packaging/vecmpi-config.cmake
               ${PROJECT_BINARY_DIR}/packaging/vecmpi-config-version.cmake
         DESTINATION ${vecmpi_package_dir})
@@ -29,14 +29,24 @@ set(CPACK_PACKAGE_VENDOR "vecmpi")
 set(CPACK_PACKAGE_CONTACT "the maintainers of vecmpi <maintainers@vecmpi.invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "faster communication for unmodified MPI programs (MPICH family)")
 set(CPACK_PACKAGE_DESCRIPTION
-    "libvecmpi.so is preloaded into an MPI program: SIMD reductions, packing of derived datatypes by plans,\
- collectives as pipelined schedules and through the memory of a node, communication on a thread of its own.")
+    "libvecmpi.so is preloaded into an MPI program: SIMD reductions, packing of
+derived datatypes by plans, collectives as pipelined schedules and through the
+memory of a node, communication on a thread of its own.")
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_STRIP_FILES ON)
+
+# ---- the Debian package -------------------------------------------------------------------------------
+set(vecmpi_debian ${PROJECT_SOURCE_DIR}/packaging/debian)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6")
-# The library itself links no MPI and loads libnuma where it is there; the tools need all of these.
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "mpich, libnuma1, python3, libgomp1, libstdc++6")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-matplotlib, iproute2")
+set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${vecmpi_debian}/triggers ${vecmpi_debian}/shlibs)
+# What the programs are linked with. The libraries link no MPI, and libvecmpi.so loads libnuma where it is there.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "python3")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "mpich, libnuma1")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "iproute2, python3-matplotlib")
+set(CPACK_PRE_BUILD_SCRIPTS ${vecmpi_debian}/finish.cmake)
 include(CPack)

@@ -7,6 +7,7 @@ packages_of() {
     case $1 in
         runtime) echo mpich libnuma1 ;;
         build) echo cmake ninja-build g++ python3 libboost-dev libboost-context-dev libnuma-dev libhwy-dev libxxhash-dev mpich libmpich-dev ;;
+        packaging) echo dpkg-dev binutils ;;
         lab) echo iproute2 util-linux ;;
         emulated)
             packages_of build
@@ -15,10 +16,15 @@ packages_of() {
         test)
             packages_of build
             packages_of lab
+            packages_of packaging
             echo catch2 gfortran libfftw3-dev openmpi-bin libopenmpi-dev strace \
-                'pkgconf|pkg-config' environment-modules groff-base
+                'pkgconf|pkg-config' environment-modules groff-base lintian
             ;;
         libraries) echo python3 python3-venv python3-pip ;;
+        recipes)
+            packages_of libraries
+            echo environment-modules lua5.3 lua-posix lua-filesystem lua-json lua-term tcl # what Lmod needs
+            ;;
         lint)
             packages_of libraries
             echo git 'clang-format-14|clang-format' 'clang-tidy-14|clang-tidy' shellcheck
