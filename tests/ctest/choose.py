@@ -60,6 +60,7 @@ BROKEN_BY = (
     ("docs/upstream/programs/", "libraries"),
     ("docs/", "docs"),
     ("README.md", "docs"),
+    ("CHANGELOG.md", "packaging|docs"),
     ("scripts/libraries.sh", "libraries"),
     ("scripts/conformance.sh", "conformance"),
     ("scripts/clients.sh", "clients"),

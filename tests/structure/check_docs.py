@@ -40,7 +40,7 @@ MISSPELT = {"VECMPI_OFLOAD"}
 STARTED_BY_OTHERS = ("vecmpi-bench-", "vecmpi-tune-")  # programs that answer no --help
 # What a script takes stands in its source.
 SCRIPTS = ("preload.sh", "lab.sh", "demo.sh", "check.sh", "emulated.sh", "conformance.sh", "clients.sh",
-           "libraries.sh", "lint.sh", "odr.sh", "run.py", "check_docs.py", "pictures.py")
+           "libraries.sh", "lint.sh", "odr.sh", "release.sh", "run.py", "check_docs.py", "pictures.py")
 # What they are given is a command of its own, with options of its own.
 WRAPPERS = ("vecmpi-preload", "preload.sh")
 PROGRAMS_OF_EXAMPLES = re.compile(r"add_(?:executable|example)\((\w+)")
