@@ -6,6 +6,8 @@
 
 #include "base/api.hpp"
 #include "counter_snapshot.hpp"
+#include "report_advice.hpp"
+#include "report_words.hpp"
 
 namespace vecmpi::base {
 namespace {
@@ -18,10 +20,6 @@ struct CallRow {
     uint64_t ns;
     uint64_t largest_ns;  // on one rank
 };
-
-uint64_t value_at(const std::vector<uint64_t>& numbers, size_t index) noexcept {
-    return index < numbers.size() ? numbers[index] : 0;
-}
 
 std::string call_name(const ReportFacts& facts, size_t call) {
     bool named = call < facts.call_names.size() && facts.call_names[call] != nullptr;
@@ -60,78 +58,180 @@ __attribute__((format(printf, 2, 3))) void append(std::string& text, const char*
     text += line;
 }
 
-std::string counted(int number, const char* noun) {
-    return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+// ---- the head: was it on, what did it serve, where did the time go, what to do next
+// ---------------
+
+// Not the library's calls as they were, and not waits, which are whoever's the request is.
+bool is_own_way(size_t path) noexcept {
+    return path > static_cast<size_t>(Path::direct) &&
+           path != static_cast<size_t>(Path::completion);
 }
 
-// "12.3 %"; written by hand, since printf follows the program's locale.
-std::string percent(uint64_t part, uint64_t whole) {
-    if (whole == 0) return "-";
-    const double share = static_cast<double>(part) / static_cast<double>(whole);
-    // NOLINTNEXTLINE(bugprone-incorrect-roundings): positive, and libm is not needed for it
-    const auto tenths = static_cast<uint64_t>(share * 1000 + 0.5);
-    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " %";
+// What it did inside the library's own calls as well.
+constexpr struct {
+    Counter counter;
+    const char* words;
+} done_within[] = {{Counter::elements_reduced, "elements reduced by its kernels"},
+                   {Counter::plan_messages, "messages packed by plans"},
+                   {Counter::plan_buffers, "buffers packed by plans"},
+                   {Counter::plan_transfers, "one-sided transfers packed by plans"}};
+
+void append_served(std::string& text, const ReportFacts& facts, const ReportNumbers& numbers,
+                   const std::vector<CallRow>& rows) {
+    uint64_t calls = 0, own = 0, own_ns = 0;
+    for (const CallRow& row : rows) {
+        calls += row.calls;
+        if (!is_own_way(row.path)) continue;
+        own += row.calls;
+        own_ns += row.ns;
+    }
+    std::string items;
+    const auto add = [&](const std::string& item) { items += (items.empty() ? "" : "; ") + item; };
+    if (own != 0)
+        add(std::to_string(own) + " of " + counted(calls, "call") + " in ways of its own (" +
+            format_time(own_ns) + ")");
+    for (const auto& [counter, words] : done_within)
+        if (const uint64_t number = value_at(numbers.totals, event_index(counter)); number != 0)
+            add(std::to_string(number) + " " + words);
+    if (facts.crowded_ranks != 0)
+        add("ranks that wait give their CPU away, on " +
+            counted(static_cast<uint64_t>(facts.crowded_ranks), "rank"));
+    text +=
+        "  served: " + (items.empty() ? "nothing, all calls were the library's own" : items) + "\n";
+}
+
+// The functions with most time, whatever served them.
+void append_longest(std::string& text, const std::vector<CallRow>& rows, uint64_t run_ns) {
+    constexpr size_t most_named = 4;
+    std::vector<std::pair<std::string, uint64_t>> times;
+    for (const CallRow& row : rows) {
+        const auto same = [&](const auto& time) { return time.first == row.name; };
+        const auto found = std::find_if(times.begin(), times.end(), same);
+        if (found == times.end())
+            times.emplace_back(row.name, row.ns);
+        else
+            found->second += row.ns;
+    }
+    std::stable_sort(times.begin(), times.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    times.resize(std::min(times.size(), most_named));
+    std::string named;
+    for (const auto& [name, ns] : times)
+        if (ns != 0) named += (named.empty() ? "" : ", ") + name + " " + percent(ns, run_ns);
+    if (!named.empty()) text += "    of the run: " + named + "\n";
 }
 
 // With several threads this is the sum over all of them, and may exceed the run.
-void append_time(std::string& text, const ReportNumbers& numbers) {
+void append_time(std::string& text, const ReportNumbers& numbers,
+                 const std::vector<CallRow>& rows) {
     const uint64_t run = value_at(numbers.totals, run_time_index);
     const uint64_t in_mpi = value_at(numbers.totals, mpi_time_index);
     if (run == 0) return;
-    text += "time in MPI calls: " + format_time(in_mpi) + " of " + format_time(run) +
+    text += "  time in MPI calls: " + format_time(in_mpi) + " of " + format_time(run) +
             ", sums of all ranks (" + percent(in_mpi, run) + "); on one rank at most " +
             format_time(value_at(numbers.largest, mpi_time_index)) + " of " +
             format_time(value_at(numbers.largest, run_time_index)) + "\n";
+    append_longest(text, rows, run);
     const uint64_t several = value_at(numbers.totals, several_threads_index);
     if (several != 0)
-        text += "  thread time: several threads call MPI on " +
-                counted(static_cast<int>(several), "rank") +
+        text += "    thread time: several threads call MPI on " + counted(several, "rank") +
                 ", so that 100 % is one thread in MPI all the time\n";
 }
 
-void append_paths(std::string& text, const std::vector<CallRow>& rows) {
-    bool used[number_of_paths] = {};
-    for (const CallRow& row : rows) used[row.path] = true;
-    for (size_t path = 0; path < number_of_paths; ++path)
-        if (used[path]) append(text, "  %s: %s\n", path_texts[path].name, path_texts[path].text);
+void append_advices(std::string& text, const std::vector<std::string>& found) {
+    for (const std::string& advice : found) text += "  next: " + advice + "\n";
+    if (found.empty()) text += "  next: nothing that these counts show\n";
 }
 
-constexpr size_t most_rows = 40;  // a screen; all stand in the JSON report
+void append_head(std::string& text, const ReportFacts& facts, const ReportNumbers& numbers,
+                 const std::vector<CallRow>& rows) {
+    text += "vecmpi report: " + counted(static_cast<uint64_t>(facts.ranks), "rank") + " on " +
+            counted(static_cast<uint64_t>(facts.nodes), "node") +
+            ", vecmpi was on; offload thread on " +
+            counted(static_cast<uint64_t>(facts.ranks_with_thread), "rank") + "\n";
+    if (!rows.empty()) {
+        append_served(text, facts, numbers, rows);
+        append_time(text, numbers, rows);
+        append_advices(text, advices(facts, numbers));
+    }
+    if (!facts.mpi_library.empty()) text += "  MPI library: " + facts.mpi_library + "\n";
+    for (const std::string& note : facts.notes) text += "  " + note + "\n";
+}
+
+// ---- calls
+// ----------------------------------------------------------------------------------------
+
+// A screen is some 60 lines. All rows stand in the JSON report.
+constexpr size_t most_paths = 4, most_rows = 10, most_types = 4, most_events = 10,
+                 most_declines = 6;
+
+std::string more_rows(size_t number) {
+    return "and " + counted(number, "more row") + ": VECMPI_REPORT=json:FILE has all";
+}
+
+// Of the paths with most time what they are.
+void append_paths(std::string& text, const std::vector<CallRow>& rows) {
+    struct PathTime {
+        size_t path;
+        bool used = false;
+        uint64_t ns = 0;
+    };
+    std::vector<PathTime> paths;
+    for (size_t path = 0; path < number_of_paths; ++path) paths.push_back({path});
+    for (const CallRow& row : rows) {
+        paths[row.path].used = true;
+        paths[row.path].ns += row.ns;
+    }
+    std::erase_if(paths, [](const PathTime& path) { return !path.used; });
+    std::stable_sort(paths.begin(), paths.end(),
+                     [](const PathTime& a, const PathTime& b) { return a.ns > b.ns; });
+    paths.resize(std::min(paths.size(), most_paths));
+    for (const PathTime& path : paths)
+        append(text, "  %s: %s\n", path_texts[path.path].name, path_texts[path.path].text);
+}
 
 void append_calls(std::string& text, std::vector<CallRow> rows, uint64_t run_ns) {
-    uint64_t rest_ns = 0;
     const size_t rest = rows.size() - std::min(rows.size(), most_rows);
+    uint64_t rest_ns = 0;
     for (size_t i = rows.size() - rest; i < rows.size(); ++i) rest_ns += rows[i].ns;
     rows.resize(rows.size() - rest);
     size_t widest = 4;
     for (const CallRow& row : rows) widest = std::max(widest, row.name.size());
     const int width = static_cast<int>(std::min<size_t>(widest, 60));
-    append(text, "  %-*s  %-10s  %12s  %10s  %8s  %7s  %11s\n", width, "call", "path", "calls",
+    append(text, "  %-*s  %-10s  %12s  %10s  %10s  %7s  %11s\n", width, "call", "path", "calls",
            "bytes", "time", "of run", "on one rank");
     for (const CallRow& row : rows) {
         const std::string bytes = row.bytes == 0 ? "-" : format_bytes(row.bytes);
-        append(text, "  %-*s  %-10s  %12llu  %10s  %8s  %7s  %11s\n", width, row.name.c_str(),
+        append(text, "  %-*s  %-10s  %12llu  %10s  %10s  %7s  %11s\n", width, row.name.c_str(),
                path_texts[row.path].name, static_cast<unsigned long long>(row.calls), bytes.c_str(),
                format_time(row.ns).c_str(), percent(row.ns, run_ns).c_str(),
                format_time(row.largest_ns).c_str());
     }
-    if (rest != 0)
-        text += "  and " + counted(static_cast<int>(rest), "row") + " of less time each, " +
-                format_time(rest_ns) + " together; VECMPI_REPORT=json:FILE has all\n";
+    if (rest != 0) text += "  " + more_rows(rest) + "; " + format_time(rest_ns) + " together\n";
     append_paths(text, rows);
 }
 
+struct CountRow {
+    const char* words;
+    uint64_t value;
+};
+
+// Events stay in the order of their table, which goes by theme; declines come by number.
 void append_counters(std::string& text, const std::vector<uint64_t>& totals, CounterKind kind,
-                     const char* title) {
-    bool titled = false;
-    for (size_t i = 0; i < number_of_events; ++i) {
-        uint64_t value = value_at(totals, i);
-        if (counter_texts[i].kind != kind || value == 0) continue;
-        if (!titled) append(text, "%s\n", title);
-        titled = true;
-        append(text, "  %12llu  %s\n", static_cast<unsigned long long>(value),
-               counter_texts[i].text);
-    }
+                     const char* title, size_t most) {
+    std::vector<CountRow> rows;
+    for (size_t i = 0; i < number_of_events; ++i)
+        if (counter_texts[i].kind == kind && value_at(totals, i) != 0)
+            rows.push_back({counter_texts[i].text, value_at(totals, i)});
+    if (rows.empty()) return;
+    if (kind == CounterKind::decline)
+        std::stable_sort(rows.begin(), rows.end(),
+                         [](const CountRow& a, const CountRow& b) { return a.value > b.value; });
+    text += std::string(title) + "\n";
+    for (size_t i = 0; i < std::min(rows.size(), most); ++i)
+        append(text, "  %12llu  %s\n", static_cast<unsigned long long>(rows[i].value),
+               rows[i].words);
+    if (rows.size() > most) text += "  " + more_rows(rows.size() - most) + "\n";
 }
 
 // ---- derived datatypes --------------------------------------------------------------------------
@@ -179,14 +279,13 @@ void append_datatype(std::string& text, const DatatypeUse& use) {
 }
 
 void append_datatypes(std::string& text, const std::vector<DatatypeUse>& rows) {
-    constexpr size_t most_shown = 10;
     if (rows.empty()) return;
     text += "derived datatypes, sums of all ranks, most bytes first\n";
     append(text, "  %10s  %10s  %10s  %10s  %s\n", "times", "bytes", "by plan", "by library",
            "made as");
     DatatypeUse rest{};
     for (size_t i = 0; i < rows.size(); ++i) {
-        if (i < most_shown) {
+        if (i < most_types) {
             append_datatype(text, rows[i]);
             continue;
         }
@@ -194,11 +293,11 @@ void append_datatypes(std::string& text, const std::vector<DatatypeUse>& rows) {
         rest.by_plan += rows[i].by_plan;
         rest.by_library[0] += times_by_library(rows[i]);
     }
-    if (rows.size() <= most_shown) return;
+    if (rows.size() <= most_types) return;
     append(text, "  %10llu  %10s  %10llu  %10llu  and %zu more; VECMPI_REPORT=json:FILE has all\n",
            static_cast<unsigned long long>(times_of(rest)), format_bytes(rest.bytes).c_str(),
            static_cast<unsigned long long>(rest.by_plan),
-           static_cast<unsigned long long>(rest.by_library[0]), rows.size() - most_shown);
+           static_cast<unsigned long long>(rest.by_library[0]), rows.size() - most_types);
 }
 
 std::string json_reasons(const DatatypeUse& use) {
@@ -246,6 +345,16 @@ void append_json_calls(std::string& text, const std::vector<CallRow>& rows) {
     text += rows.empty() ? "],\n" : "\n  ],\n";
 }
 
+void append_json_texts(std::string& text, const char* key, const std::vector<std::string>& values) {
+    text += std::string(",\n  \"") + key + "\": [";
+    const char* separator = "";
+    for (const std::string& value : values) {
+        text += separator + quote_json(value);
+        separator = ", ";
+    }
+    text += "]";
+}
+
 void append_json_time(std::string& text, const ReportNumbers& numbers) {
     text += ",\n  \"run_ns\": " + std::to_string(value_at(numbers.totals, run_time_index)) +
             ",\n  \"run_ns_max\": " + std::to_string(value_at(numbers.largest, run_time_index)) +
@@ -274,18 +383,16 @@ void append_json_counters(std::string& text, const std::vector<uint64_t>& totals
 }  // namespace
 
 std::string format_summary(const ReportFacts& facts, const ReportNumbers& numbers) {
-    std::string text = "vecmpi report: " + counted(facts.ranks, "rank") + " on " +
-                       counted(facts.nodes, "node") + ", offload thread on " +
-                       counted(facts.ranks_with_thread, "rank") + "\n";
-    if (!facts.mpi_library.empty()) text += "  MPI library: " + facts.mpi_library + "\n";
-    for (const std::string& note : facts.notes) text += "  " + note + "\n";
-    append_time(text, numbers);
-    std::vector<CallRow> rows = call_rows(facts, numbers);
+    std::string text;
+    const std::vector<CallRow> rows = call_rows(facts, numbers);
+    append_head(text, facts, numbers, rows);
     text += rows.empty() ? "no calls counted\n" : "calls, sums of all ranks, longest first\n";
     if (!rows.empty()) append_calls(text, rows, value_at(numbers.totals, run_time_index));
     append_datatypes(text, datatype_rows(numbers));
-    append_counters(text, numbers.totals, CounterKind::event, "events");
-    append_counters(text, numbers.totals, CounterKind::decline, "declined, with the reason");
+    append_counters(text, numbers.totals, CounterKind::event, "events", most_events);
+    append_counters(text, numbers.totals, CounterKind::decline, "declined, with the reason",
+                    most_declines);
+    if (!facts.file.empty()) text += "all of it: " + facts.file + "\n";
     return text;
 }
 
@@ -293,14 +400,10 @@ std::string format_json(const ReportFacts& facts, const ReportNumbers& numbers) 
     std::string text = "{\n  \"ranks\": " + std::to_string(facts.ranks) +
                        ",\n  \"nodes\": " + std::to_string(facts.nodes) +
                        ",\n  \"ranks_with_thread\": " + std::to_string(facts.ranks_with_thread) +
-                       ",\n  \"mpi_library\": " + quote_json(facts.mpi_library) +
-                       ",\n  \"notes\": [";
-    const char* separator = "";
-    for (const std::string& note : facts.notes) {
-        text += separator + quote_json(note);
-        separator = ", ";
-    }
-    text += "]";
+                       ",\n  \"crowded_ranks\": " + std::to_string(facts.crowded_ranks) +
+                       ",\n  \"mpi_library\": " + quote_json(facts.mpi_library);
+    append_json_texts(text, "notes", facts.notes);
+    append_json_texts(text, "next", advices(facts, numbers));
     append_json_time(text, numbers);
     text += ",\n";
     append_json_calls(text, call_rows(facts, numbers));

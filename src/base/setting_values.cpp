@@ -142,9 +142,11 @@ bool read_report(std::string_view text, ReportTarget& value) {
                                                          {"summary", ReportTarget::Kind::summary}};
     ReportTarget target;
     if (!read_word(text, words, target.kind)) {
-        constexpr std::string_view json = "json:";
+        constexpr std::string_view summary = "summary,", json = "json:";
+        const bool has_both = same_word(text.substr(0, summary.size()), summary);
+        if (has_both) text = trim(text.substr(summary.size()));
         if (!same_word(text.substr(0, json.size()), json)) return false;
-        target.kind = ReportTarget::Kind::json;
+        target.kind = has_both ? ReportTarget::Kind::summary_and_json : ReportTarget::Kind::json;
         target.file = trim(text.substr(json.size()));
         if (target.file.empty()) return false;
     }

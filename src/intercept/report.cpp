@@ -69,7 +69,7 @@ std::vector<DatatypeUse> reduce_datatypes() {
 
 // As MPI_Init left it: the report comes when the engine has been stopped.
 struct AtStart {
-    bool has_thread = false, one_node = false;
+    bool has_thread = false, one_node = false, is_crowded = false;
 };
 AtStart at_start;
 
@@ -88,18 +88,31 @@ bool leads_node() {
     return rank == 0;
 }
 
-void write_report(const std::string& text) {
-    const ReportTarget& target = settings().report;
-    if (target.kind == ReportTarget::Kind::summary) {
-        std::fwrite(text.data(), 1, text.size(), stderr);
-        return;
-    }
-    std::FILE* file = std::fopen(target.file.c_str(), "w");
+// False where it cannot be written, which is said.
+bool write_file(const std::string& name, const std::string& text) {
+    std::FILE* file = std::fopen(name.c_str(), "w");
     bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
     if (file && std::fclose(file) != 0) written = false;
     if (!written)
         log_line(LogLevel::error, "VECMPI_REPORT=json:%s: the file cannot be written",
-                 target.file.c_str());
+                 name.c_str());
+    return written;
+}
+
+void write_report(ReportFacts& facts, const ReportNumbers& numbers) {
+    const ReportTarget& target = settings().report;
+    if (!target.file.empty() && write_file(target.file, format_json(facts, numbers)))
+        facts.file = target.file;
+    if (!target.has_summary()) return;
+    const std::string text = format_summary(facts, numbers);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+// Off the end of the totals: one for each rank of which it is true.
+int take_last(std::vector<uint64_t>& totals) {
+    const uint64_t number = totals.back();
+    totals.pop_back();
+    return static_cast<int>(number);
 }
 
 // Collective over MPI_COMM_WORLD.
@@ -109,26 +122,26 @@ void print_report() noexcept {
     real.Comm_rank(MPI_COMM_WORLD, &rank);
     real.Comm_size(MPI_COMM_WORLD, &facts.ranks);
     std::vector<uint64_t> mine = counter_snapshot();
+    mine.push_back(at_start.is_crowded);
     mine.push_back(at_start.has_thread);
     mine.push_back(leads_node());
     ReportNumbers numbers{reduce_over_world(mine, MPI_SUM), reduce_over_world(mine, MPI_MAX),
                           reduce_datatypes()};
     if (rank != 0) return;
-    std::vector<uint64_t>& totals = numbers.totals;
-    facts.nodes = static_cast<int>(totals.back());
-    totals.pop_back();
-    facts.ranks_with_thread = static_cast<int>(totals.back());
-    totals.pop_back();
+    facts.nodes = take_last(numbers.totals);
+    facts.ranks_with_thread = take_last(numbers.totals);
+    facts.crowded_ranks = take_last(numbers.totals);
     facts.mpi_library = library::library_version();
     for (size_t call = 0; call < library::number_of_calls; ++call)
         facts.call_names.push_back(library::call_name(static_cast<Call>(call)));
     facts.notes.push_back("of the library's inside, on rank 0: " + library::describe_traits());
     facts.notes.push_back("offload thread of rank 0 " + offload::engine_reason());
-    if (const LoadedProfile& profile = process_profile(); !profile.file.empty())
+    facts.network_is_known = settings().network != NetworkSetting{};
+    if (const LoadedProfile& profile = process_profile(); !profile.file.empty()) {
+        facts.has_profile = true;
         facts.notes.push_back("profile of rank 0 " + profile.file);
-    write_report(settings().report.kind == ReportTarget::Kind::json
-                     ? format_json(facts, numbers)
-                     : format_summary(facts, numbers));
+    }
+    write_report(facts, numbers);
 }
 
 int report_in_finalize(MPI_Comm, int, void*, void*) {
@@ -147,7 +160,8 @@ void obey_pcontrol(int level) noexcept {
 
 void expect_report() noexcept {
     if (!report_is_wanted() || !offload::agreement().valid) return;
-    at_start = {offload::engine_has_thread(), offload::agreement().one_node};
+    at_start = {offload::engine_has_thread(), offload::agreement().one_node,
+                offload::node_is_crowded()};
     datatype::report_types(true);
     offload::call_last_in_finalize(report_in_finalize);
 }

@@ -152,6 +152,11 @@ WaitPolicy library_wait_policy() noexcept {
     return policy;
 }
 
+bool node_is_crowded() noexcept {
+    const auto& [host, plan] = decision();
+    return oversubscribed(host, plan);
+}
+
 // Not on one node whose ranks have their CPUs. There nobody is known to need the CPU of a rank that
 // waits, and the latency of messages is so low that waking must cost nothing.
 bool blocked_calls_may_sleep() noexcept {

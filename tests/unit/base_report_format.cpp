@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Counters and the report: what is counted, what a person reads, and that the JSON is whole.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <clocale>
+#include <cstdio>
 #include <new>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/api.hpp"
 #include "base/counter_snapshot.hpp"
+#include "base/report_advice.hpp"
 #include "base/ticks.hpp"
 
 using namespace vecmpi;
@@ -307,21 +311,26 @@ TEST_CASE("The summary shows what is not zero", "[base][report]") {
     totals[event_index(Counter::segments_issued)] = 96;
     totals[event_index(Counter::decline_small)] = 7;
     std::string text = format_summary(facts_of_two_calls(), numbers);
-    CHECK(contains(text, "vecmpi report: 4 ranks on 2 nodes, offload thread on 1 rank\n"));
+    CHECK(text.starts_with(
+        "vecmpi report: 4 ranks on 2 nodes, vecmpi was on; offload thread on 1 rank\n"
+        "  served: 12 of 18 calls in ways of its own (1.50 s)\n"
+        "  time in MPI calls: 3.50 s of 40.0 s, sums of all ranks (8.8 %); on one rank at most "
+        "1.25 s of 10.0 s\n"
+        "    of the run: MPI_Send 5.0 %, MPI_Allreduce 3.8 %\n"
+        "  next: nothing that these counts show\n"));
     CHECK(contains(text, "  MPI library: MPICH Version: 4.0.2\n"));
     CHECK(contains(text, "  offload thread off: VECMPI_OFFLOAD=off\n"));
-    CHECK(contains(text,
-                   "time in MPI calls: 3.50 s of 40.0 s, sums of all ranks (8.8 %); on one rank at "
-                   "most 1.25 s of 10.0 s\n"));
     CHECK_FALSE(contains(text, "thread time"));
     CHECK(contains(
         text,
         "longest first\n"
-        "  call           path               calls       bytes      time   of run  on one rank\n"
-        "  MPI_Send       library                5           -    2.00 s    5.0 %         0 ns\n"
-        "  MPI_Allreduce  segmented             12      48 MiB    1.50 s    3.8 %       900 ms\n"
-        "  call 1         direct                 1           -      0 ns    0.0 %         0 ns\n"));
-    CHECK_FALSE(contains(text, "less time each"));
+        "  call           path               calls       bytes        time   of run  on one rank\n"
+        "  MPI_Send       library                5           -      2.00 s    5.0 %         0 ns\n"
+        "  MPI_Allreduce  segmented             12      48 MiB      1.50 s    3.8 %       900 ms\n"
+        "  call 1         direct                 1           -        0 ns    0.0 %         0 "
+        "ns\n"));
+    CHECK_FALSE(contains(text, "more row"));
+    CHECK_FALSE(contains(text, "all of it"));
     CHECK(contains(text, "events\n            96  segments issued\n"));
     CHECK(contains(text,
                    "declined, with the reason\n             7  collective too small to split\n"));
@@ -335,7 +344,8 @@ TEST_CASE("The summary of nothing says so", "[base][report]") {
         const std::vector<uint64_t> zeros(length);
         std::string text = format_summary(ReportFacts(), {zeros, zeros});
         CHECK(text ==
-              "vecmpi report: 1 rank on 1 node, offload thread on 0 ranks\nno calls counted\n");
+              "vecmpi report: 1 rank on 1 node, vecmpi was on; offload thread on 0 ranks\n"
+              "no calls counted\n");
     }
 }
 
@@ -348,10 +358,85 @@ TEST_CASE("The summary of many rows and threads is still a summary", "[base][rep
     numbers.totals[run_time_index] = 1'000'000;
     numbers.totals[several_threads_index] = 3;
     const std::string text = format_summary(facts_of_two_calls(), numbers);
-    CHECK(contains(text, "  and 160 rows of less time each, 12.8 ms together; "));
+    CHECK(
+        contains(text, "  and 190 more rows: VECMPI_REPORT=json:FILE has all; 18.1 ms together\n"));
     CHECK(contains(text, "  thread time: several threads call MPI on 3 ranks"));
-    CHECK(text.find("call 199 ") < text.find("call 160 "));
-    CHECK_FALSE(contains(text, "call 159 "));
+    CHECK(text.find("call 199 ") < text.find("call 190 "));
+    CHECK_FALSE(contains(text, "call 189 "));
+}
+
+namespace {
+
+// A number that differs from rank to rank and is the same in every run.
+uint64_t scattered(uint64_t rank, uint64_t salt) {
+    uint64_t value = (rank * 0x9e3779b97f4a7c15ULL) ^ (salt * 0xbf58476d1ce4e5b9ULL);
+    value ^= value >> 29;
+    return value * 0x94d049bb133111ebULL >> 40;
+}
+
+// Ranks that have little in common: other functions, paths, datatypes, events; an hour each.
+ReportNumbers numbers_of_ranks(uint64_t ranks) {
+    ReportNumbers numbers = no_numbers();
+    DatatypeUses all{};
+    for (uint64_t rank = 0; rank < ranks; ++rank) {
+        std::vector<uint64_t> mine(snapshot_length);
+        for (uint64_t row = 0; row < 20; ++row) {
+            const size_t call = scattered(rank, row) % 300;
+            const auto path = static_cast<Path>(scattered(rank, row + 20) % number_of_paths);
+            mine[calls_index(call, path)] = scattered(rank, row + 40);
+            mine[bytes_index(call, path)] = scattered(rank, row + 60) << 24;
+            mine[time_index(call, path)] = 100'000'000'000 + scattered(rank, row + 80);
+        }
+        for (size_t event = 0; event < number_of_events; ++event)
+            mine[event] = scattered(rank, event + 100) % 3 == 0 ? scattered(rank, event + 200) : 0;
+        mine[run_time_index] = 3'600'000'000'000;
+        mine[mpi_time_index] = 2'000'000'000'000;
+        mine[several_threads_index] = rank % 2;
+        DatatypeUses uses{};
+        uses.number = 2;
+        std::snprintf(uses.rows[1].made_as, sizeof uses.rows[1].made_as, "vector(%u, 1, 2)",
+                      static_cast<unsigned>(rank));
+        uses.rows[1].bytes = 1 << 20;
+        std::fill(std::begin(uses.rows[1].by_library), std::end(uses.rows[1].by_library), rank + 1);
+        add_datatype_uses(uses, all);
+        for (size_t i = 0; i < snapshot_length; ++i) {
+            numbers.totals[i] += mine[i];
+            numbers.largest[i] = std::max(numbers.largest[i], mine[i]);
+        }
+    }
+    numbers.datatypes.assign(all.rows, all.rows + all.number);
+    return numbers;
+}
+
+size_t lines_of(const std::string& text) {
+    return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+size_t longest_line(const std::string& text) {
+    std::istringstream lines(text);
+    size_t longest = 0;
+    for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+    return longest;
+}
+
+}  // namespace
+
+TEST_CASE("The summary of 10 000 ranks that do all there is is a screen", "[base][report]") {
+    ReportFacts facts = facts_of_two_calls();
+    facts.nodes = 1250;
+    facts.notes = {"of the library's inside", "offload thread on", "profile"};
+    facts.file = "/scratch/report.json";
+    const auto summary_of = [&](int ranks) {
+        facts.ranks = facts.ranks_with_thread = facts.crowded_ranks = ranks;
+        return format_summary(facts, numbers_of_ranks(static_cast<uint64_t>(ranks)));
+    };
+    constexpr size_t screen = 60;
+    const std::string of_100 = summary_of(100), of_10000 = summary_of(10000);
+    CHECK(lines_of(of_10000) <= screen);
+    CHECK(lines_of(of_10000) == lines_of(of_100));
+    CHECK(longest_line(of_10000) <= longest_line(of_100) + 20);
+    CHECK(of_10000.ends_with("all of it: /scratch/report.json\n"));
+    CHECK(contains(of_10000, "20000000 s of 36000000 s"));
 }
 
 TEST_CASE("The report is the same in every locale", "[base][report]") {
@@ -393,8 +478,117 @@ TEST_CASE("The JSON report is whole", "[base][report]") {
     CHECK(contains(json, R"("mpi_ns_max": 98,)"));
     CHECK(contains(json, R"(a \"quoted\" \\ note\u000awith \u0001 and \ufffd and )"
                          "\xc3\xa9\""));
+    CHECK(contains(json, R"("next": ["communication is 0.0 % of the run: )"));
     for (const CounterText& counter : counter_texts)
         CHECK(contains(json, quote_json(counter.name) + ": {"));
+}
+
+// ---- what to do next
+// ------------------------------------------------------------------------------
+
+namespace {
+
+// 4 ranks on one node, which spend half of their time in MPI.
+struct Run {
+    ReportFacts facts = facts_of_two_calls();
+    ReportNumbers numbers = no_numbers();
+
+    Run() {
+        facts.nodes = 1;
+        facts.call_names = {"MPI_Send", "MPI_Waitall"};
+        numbers.totals[run_time_index] = 4'000;
+        numbers.totals[mpi_time_index] = 2'000;
+        numbers.largest[mpi_time_index] = 600;
+        numbers.largest[run_time_index] = 1'000;
+    }
+    Run& with(Counter counter, uint64_t number) {
+        numbers.totals[event_index(counter)] = number;
+        return *this;
+    }
+    Run& waiting(uint64_t ns) {
+        numbers.totals[time_index(1, Path::completion)] = ns;
+        return *this;
+    }
+    Run& in_mpi(uint64_t all_ns, uint64_t largest_ns) {
+        numbers.totals[mpi_time_index] = all_ns;
+        numbers.largest[mpi_time_index] = largest_ns;
+        return *this;
+    }
+    Run& crowded(int ranks) {
+        facts.crowded_ranks = ranks;
+        return *this;
+    }
+    Run& on_nodes(int nodes, bool network_is_known) {
+        facts.nodes = nodes;
+        facts.network_is_known = network_is_known;
+        return *this;
+    }
+    Run& with_profile() {
+        facts.has_profile = true;
+        return *this;
+    }
+    Run& with_type(WhyLibrary why, uint64_t by_library, uint64_t by_plan) {
+        DatatypeUse use{};
+        use.by_library[static_cast<size_t>(why)] = by_library;
+        use.by_plan = by_plan;
+        numbers.datatypes.push_back(use);
+        return *this;
+    }
+    std::vector<std::string> next() const { return advices(facts, numbers); }
+    bool says(const std::string& words) const {
+        const auto found = next();
+        return std::any_of(found.begin(), found.end(),
+                           [&](const std::string& text) { return contains(text, words); });
+    }
+};
+
+}  // namespace
+
+TEST_CASE("What the report says to do next", "[base][report]") {
+    CHECK(advices({}, no_numbers()).empty());
+    CHECK(Run().next().empty());
+    CHECK(Run().in_mpi(100, 30).crowded(4).next() ==
+          std::vector<std::string>{"communication is 2.5 % of the run: look elsewhere for time"});
+    CHECK(Run().crowded(1).says("more ranks and threads than CPUs, as seen by 1 rank:"));
+    CHECK(Run().in_mpi(2'000, 900).says("one rank is in MPI calls for 900 ns, the mean is 500 ns"));
+    CHECK_FALSE(Run().in_mpi(2'000, 700).says("one rank"));
+    CHECK_FALSE(Run().in_mpi(240, 110).says("one rank"));  // little of the run
+    CHECK(Run().with(Counter::decline_no_cpu, 4).waiting(1'000).says("take 25.0 % of the run"));
+    CHECK_FALSE(Run().with(Counter::decline_no_cpu, 4).waiting(100).says("requests"));
+    CHECK_FALSE(Run().waiting(1'000).says("requests"));
+    CHECK(Run().with(Counter::decline_no_arena, 1).says("one container"));
+    CHECK_FALSE(Run().with(Counter::decline_no_arena, 1).on_nodes(2, true).says("one container"));
+    CHECK(Run().with(Counter::decline_gpu, 1).says("a GPU runtime is loaded"));
+    CHECK(Run().with(Counter::decline_error_handler, 1).says("MPI_ERRORS_RETURN"));
+    CHECK(Run().with_type(WhyLibrary::too_little, 1'000, 10).says("make each once, keep it"));
+    CHECK_FALSE(Run().with_type(WhyLibrary::too_little, 999, 10).says("make each once"));
+    CHECK_FALSE(Run().with_type(WhyLibrary::too_little, 1'000, 2'000).says("make each once"));
+    CHECK(Run().on_nodes(2, false).says("vecmpi-bench network"));
+    CHECK_FALSE(Run().on_nodes(2, true).says("vecmpi-bench network"));
+    CHECK(Run().with(Counter::trials_cost_ns, 80).says("VECMPI_PROFILE=learn"));
+    CHECK_FALSE(Run().with(Counter::trials_cost_ns, 80).with_profile().says("VECMPI_PROFILE"));
+    CHECK(Run().with(Counter::decline_no_private_comm, 1).says("make one early"));
+    // The first two of the table.
+    const auto most = Run()
+                          .with(Counter::decline_no_private_comm, 1)
+                          .with(Counter::decline_gpu, 1)
+                          .crowded(4)
+                          .next();
+    REQUIRE(most.size() == most_advices);
+    CHECK(contains(most[0], "than CPUs"));
+    CHECK(contains(most[1], "GPU"));
+}
+
+TEST_CASE("The head says what was done inside the library's calls", "[base][report]") {
+    Run run;
+    run.numbers.totals[calls_index(0, Path::direct)] = 3;
+    CHECK(contains(format_summary(run.facts, run.numbers),
+                   "  served: nothing, all calls were the library's own\n"));
+    run.with(Counter::elements_reduced, 70).with(Counter::plan_messages, 2).crowded(4);
+    CHECK(
+        contains(format_summary(run.facts, run.numbers),
+                 "  served: 70 elements reduced by its kernels; 2 messages packed by plans; ranks "
+                 "that wait give their CPU away, on 4 ranks\n"));
 }
 
 TEST_CASE("quote_json keeps UTF-8 and replaces the rest", "[base][report]") {

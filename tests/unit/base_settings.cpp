@@ -271,6 +271,10 @@ TEST_CASE("Every setting takes what it accepts", "[base][settings]") {
     CHECK(parse({"VECMPI_SINGLE_COPY=auto"}).settings.single_copy == 0);
     CHECK(parse({"VECMPI_CPU=None"}).settings.cpu.kind == CpuChoice::Kind::none);
     CHECK(parse({"VECMPI_REPORT=summary"}).settings.report.kind == ReportTarget::Kind::summary);
+    const auto both = parse({"VECMPI_REPORT=Summary, json: a,b.json"});
+    CHECK(both.problem.empty());
+    CHECK(both.settings.report.kind == ReportTarget::Kind::summary_and_json);
+    CHECK(both.settings.report.file == "a,b.json");
     // As getenv: the first entry of a name counts.
     CHECK(parse({"VECMPI_WAIT=spin", "VECMPI_WAIT=yield"}).settings.wait == WaitMode::spin);
 }
@@ -300,6 +304,8 @@ TEST_CASE("A bad value names variable, value and what is accepted", "[base][sett
                               "VECMPI_REPRODUCIBLE=maybe",
                               "VECMPI_REPORT=json:",
                               "VECMPI_REPORT=json",
+                              "VECMPI_REPORT=summary,",
+                              "VECMPI_REPORT=summary,json:",
                               "VECMPI_REPORT=text",
                               "VECMPI_LOG=7"}) {
         std::string problem = parse({entry}).problem;

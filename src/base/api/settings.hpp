@@ -105,8 +105,12 @@ struct ProfileChoice {
 };
 
 struct ReportTarget {
-    enum class Kind : uint8_t { off, summary, json } kind = Kind::off;
-    std::string file;  // with kind json
+    enum class Kind : uint8_t { off, summary, json, summary_and_json } kind = Kind::off;
+    std::string file;  // of the JSON
+
+    bool has_summary() const noexcept {
+        return kind == Kind::summary || kind == Kind::summary_and_json;
+    }
 };
 
 struct Settings {

@@ -30,6 +30,8 @@ int level_to_request(int app_level) noexcept;
 // How the library should rest in its own waits: as blocked program threads do, but without sleeps,
 // since a poll cannot tell a wait from a test.
 WaitPolicy library_wait_policy() noexcept;
+// More threads of ranks want to run on this node than there are CPUs, as far as this rank knows.
+bool node_is_crowded() noexcept;
 bool blocked_calls_may_sleep() noexcept;  // until the next message wakes them
 // True where all ranks share one node and its CPUs are too few: each handshake of a rendezvous
 // waits for a rank that has no CPU.
