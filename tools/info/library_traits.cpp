@@ -10,8 +10,11 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <sstream>
 #include <string>
+
+#include "child_output.hpp"
 
 namespace vecmpi::info {
 namespace {
@@ -68,6 +71,8 @@ void print_version() {
     std::printf("%s\n", line.c_str());
 }
 
+constexpr const char* without_it = " without it: ";
+
 // name, state, promise, what is done without it
 void print_traits(const char* lines) {
     std::istringstream rows(lines);
@@ -77,8 +82,27 @@ void print_traits(const char* lines) {
         for (std::string* cell : {&name, &state, &promise, &without})
             std::getline(cells, *cell, '\t');
         std::printf("%-15s %-9s %s\n", name.c_str(), state.c_str(), promise.c_str());
-        if (state != "yes") std::printf("%-25s without it: %s\n", "", without.c_str());
+        if (state != "yes") std::printf("%-25s%s%s\n", "", without_it, without.c_str());
     }
+}
+
+// What print_traits() printed.
+std::vector<LibraryTrait> read_traits(const std::string& printed) {
+    std::vector<LibraryTrait> traits;
+    std::istringstream lines(printed);
+    std::string version;
+    std::getline(lines, version);
+    for (std::string line; std::getline(lines, line);) {
+        if (const size_t at = line.find(without_it); line.starts_with(' ')) {
+            if (at != std::string::npos && !traits.empty())
+                traits.back().without = line.substr(at + std::strlen(without_it));
+            continue;
+        }
+        LibraryTrait trait;
+        std::istringstream(line) >> trait.name >> trait.state;
+        traits.push_back(trait);
+    }
+    return traits;
 }
 
 }  // namespace
@@ -89,6 +113,12 @@ int show_library_traits(const char* library) {
     setenv("LD_PRELOAD", vecmpi.c_str(), 1);
     execl(program.c_str(), program.c_str(), traits_here, library, nullptr);
     return fail("this program cannot be started again");
+}
+
+std::vector<LibraryTrait> ask_library_traits(const std::string& library) {
+    const std::string program = own_path(), vecmpi = find_vecmpi(program);
+    if (vecmpi.empty()) return {};
+    return read_traits(output_of_child({program, traits_here, library}, {"LD_PRELOAD=" + vecmpi}));
 }
 
 int show_traits_here(const char* library) {

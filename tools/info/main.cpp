@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "check.hpp"
 #include "explain.hpp"
 #include "kernels/api.hpp"
 #include "library_traits.hpp"
@@ -25,6 +26,12 @@ constexpr const char* usage =
     "  --json      the same as JSON\n"
     "  --settings  the settings only, with value and origin\n"
     "  --markdown  the documentation of the settings\n"
+    "usage: vecmpi-info --check PROGRAM [--brief]\n"
+    "  with which MPI library it is linked, whether vecmpi would serve it, what of it, why not, "
+    "and\n"
+    "  what to do; a module of Python is a PROGRAM too. Exit status: 0 served, 1 not, 3 it "
+    "depends,\n"
+    "  2 no such program. --brief: a line, and the file of the MPI library in a second one\n"
     "usage: vecmpi-info --library [FILE]\n"
     "  what vecmpi finds out about the inside of an MPI library, and what it does without it;\n"
     "  FILE: such as libmpi.so.12; by default the one that the loader finds\n"
@@ -109,6 +116,15 @@ int explain(const std::vector<std::string>& words) {
                  {});
 }
 
+int check(const std::vector<std::string>& words) {
+    const bool is_brief = words.size() == 2 && words[1] == "--brief";
+    if (words.empty() || words.size() > 1 + size_t{is_brief}) {
+        std::fprintf(stderr, "vecmpi-info: --check takes one program, and --brief behind it\n");
+        return static_cast<int>(Verdict::no_program);
+    }
+    return check_program(words[0], is_brief);
+}
+
 bool is_option(std::string_view word) {
     for (std::string_view option : {"--help", "--version", "--markdown", "--settings", "--json"})
         if (word == option) return true;
@@ -119,6 +135,8 @@ bool is_option(std::string_view word) {
 }  // namespace vecmpi::info
 
 int main(int argc, char** argv) {
+    if (argc > 1 && std::string_view(argv[1]) == "--check")
+        return vecmpi::info::check({argv + 2, argv + argc});
     if (argc > 1 && std::string_view(argv[1]) == "--explain")
         return vecmpi::info::explain({argv + 2, argv + argc});
     if (argc > 1 && std::string_view(argv[1]) == "--library") {

@@ -17,4 +17,8 @@ struct MpiLibrary {
 
 std::vector<MpiLibrary> find_mpi_libraries();
 
+// The library of this file, or that the loader finds by this soname; without a path where it cannot
+// be loaded.
+MpiLibrary look_at_library(const std::string& file, const std::string& soname);
+
 }  // namespace vecmpi::info
