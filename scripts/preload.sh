@@ -6,7 +6,7 @@
 #
 # VECMPI_LIBRARY names the library; else it is looked for beside this script, in build/, and in the library path.
 # Says on standard error what it did, and whether the program is linked with an MPI library that vecmpi serves.
-# Installed as vecmpi-preload.
+# Installed as vecmpi-preload. scripts/run.sh reads it for its functions.
 set -euo pipefail
 
 me=${0##*/}
@@ -50,57 +50,80 @@ program_of() { # WORD...
         [[ $word == -* ]] && continue
         path=$(type -P -- "$word") && file_is_program "$path" && echo "$path" && return
     done
-    return 1
 }
 file_is_program() { [ -f "$1" ] && [ "$(head -c 4 "$1" | tr -d '\0')" = $'\177ELF' ]; }
 
-# What is known of the MPI library of a program; nothing for one that loads MPI later, as Python does.
-mpi_of() { # PROGRAM
-    local libraries mpi
-    libraries=$(ldd "$1" 2>/dev/null) || return 0
-    [[ $libraries =~ lib(mpi|mpich|mpi_abi)\.so\.[0-9]+ ]] || return 0
-    mpi=${BASH_REMATCH[0]}
-    case $mpi in
-        libmpi.so.12 | libmpich.so.12) echo ", linked with $mpi" ;;
-        *) echo ", linked with $mpi, which vecmpi does not serve: every MPI call will pass through" ;;
+# What vecmpi-info knows of a program: a sentence, then the file of its MPI library. Nothing where there is no
+# vecmpi-info. The status is that of vecmpi-info --check.
+about() { # PROGRAM
+    local here info
+    here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+    for info in "$(dirname "$library")/vecmpi-info" "$here/vecmpi-info"; do
+        # Whether vecmpi is on, and what is preloaded already, is another question.
+        if [ -x "$info" ]; then env -u VECMPI -u LD_PRELOAD "$info" --check "$1" --brief; return; fi
+    done
+}
+
+# says WHAT [PROGRAM] [NOTE]: into what the library is preloaded
+says() {
+    local line="$me: $library is preloaded into $1" sentence
+    if [ -n "${2:-}" ]; then
+        line+=": $2"
+        sentence=$(about "$2" | head -n 1) || true
+        [ -z "$sentence" ] || line+=", $sentence"
+    fi
+    [ -z "${3:-}" ] || line+="; $3"
+    [[ ${VECMPI:-} != [oO][fF][fF] ]] || line+="; VECMPI=off, so it does nothing"
+    echo "$line" >&2
+}
+
+# No pipe: one whose reader has seen enough ends its writer by a signal, and then fails (pipefail).
+starts_mpich() { # LAUNCHER
+    local version
+    version=$("$1" --version 2>&1) || true
+    [[ ${version,,} =~ hydra|mpich|intel ]]
+}
+
+# start PROGRAM NOTE COMMAND...: ends as the command. PROGRAM and NOTE are for the line; an empty PROGRAM is looked for.
+start() {
+    local program=$1 note=$2
+    local preload=$library${LD_PRELOAD:+:$LD_PRELOAD}
+    shift 2
+    case $(basename "$1") in
+        mpirun|mpiexec|mpirun.*|mpiexec.*)
+            program=${program:-$(program_of "${@:2}")}
+            if starts_mpich "$1"; then
+                says "the ranks only" "$program" "$note"
+                exec "$1" -genv LD_PRELOAD "$preload" "${@:2}"
+            fi
+            echo "$me: $1 does not start programs of the MPICH family, where mpirun.mpich may: vecmpi will pass every call" \
+                "through, and a program of MPICH's would start as single ranks" >&2
+            says "all processes" "$program" "$note"
+            exec env LD_PRELOAD="$preload" "$@" ;;
+        srun)
+            says "the tasks only" "${program:-$(program_of "${@:2}")}" "$note"
+            exec "$1" --export="ALL,LD_PRELOAD=$preload" "${@:2}" ;;
+        *)
+            says "the program" "${program:-$(program_of "$@")}" "$note"
+            exec env LD_PRELOAD="$preload" "$@" ;;
     esac
 }
 
-# says WHAT WORD...: the command is WORD...
-says() {
-    local program
-    if program=$(program_of "${@:2}"); then
-        echo "$me: $library is preloaded into $1: $program$(mpi_of "$program")" >&2
-    else
-        echo "$me: $library is preloaded into $1" >&2
-    fi
+# Sets $library.
+need_library() {
+    library=$(find_library) || {
+        [ -n "${VECMPI_LIBRARY:-}" ] || fail "libvecmpi.so not found; build it or set VECMPI_LIBRARY to its path"
+        exit 2
+    }
+    unset VECMPI_LIBRARY
 }
 
-[ $# -gt 0 ] || fail "usage: $me mpirun -n RANKS PROGRAM [ARG...]"
-if [ "$1" = --help ]; then usage; exit 0; fi
-library=$(find_library) || {
-    [ -n "${VECMPI_LIBRARY:-}" ] || fail "libvecmpi.so not found; build it or set VECMPI_LIBRARY to its path"
-    exit 2
+preload() {
+    [ $# -gt 0 ] || fail "usage: $me mpirun -n RANKS PROGRAM [ARG...]"
+    if [ "$1" = --help ]; then usage; exit 0; fi
+    need_library
+    command -v "$1" >/dev/null || fail "$1: command not found"
+    start '' '' "$@"
 }
-unset VECMPI_LIBRARY
-command -v "$1" >/dev/null || fail "$1: command not found"
-preload=$library${LD_PRELOAD:+:$LD_PRELOAD}
-case $(basename "$1") in
-    mpirun|mpiexec|mpirun.*|mpiexec.*)
-        # No pipe: one whose reader has seen enough ends its writer by a signal, and then fails (pipefail).
-        version=$("$1" --version 2>&1) || true
-        if [[ ${version,,} =~ hydra|mpich|intel ]]; then
-            says "the ranks only" "${@:2}"
-            exec "$1" -genv LD_PRELOAD "$preload" "${@:2}"
-        fi
-        echo "$me: $1 does not start programs of the MPICH family, where mpirun.mpich may: vecmpi will pass every call" \
-            "through, and a program of MPICH's would start as single ranks" >&2
-        says "all processes" "${@:2}"
-        exec env LD_PRELOAD="$preload" "$@" ;;
-    srun)
-        says "the tasks only" "${@:2}"
-        exec "$1" --export="ALL,LD_PRELOAD=$preload" "${@:2}" ;;
-    *)
-        says "the program" "$@"
-        exec env LD_PRELOAD="$preload" "$@" ;;
-esac
+
+[ "${BASH_SOURCE[0]}" != "$0" ] || preload "$@"

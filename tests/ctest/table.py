@@ -83,6 +83,7 @@ TESTS = [
         script("tools/info/test_info.sh", "{build}/vecmpi-info", "{source}/docs/settings.md"),
         ("info", "docs"),
     ),
+    Test("preload: run.sh", script("tests/preload/test_run_sh.sh", "{build}"), ("preload", "packaging")),
     Test("preload: preload.sh", script("tests/preload/test_preload_sh.sh", "{build}"), ("preload", "packaging")),
     Test(
         "demo: training",

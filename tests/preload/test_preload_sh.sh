@@ -53,7 +53,7 @@ echo 'void nothing(void) {}' >mpi.c
 echo 'int main(void) { return 0; }' >other.c
 "${CC:-cc}" -shared -fPIC mpi.c -Wl,-soname,libmpi.so.40 -o libmpi.so.40 &&
     "${CC:-cc}" other.c -Wl,--no-as-needed ./libmpi.so.40 -Wl,-rpath,"$work" -o other
-expect 'another MPI' 0 'linked with libmpi.so.40, which vecmpi does not serve' "$script" ./other
+expect 'another MPI' 0 'linked with libmpi.so.40 (Open MPI), which vecmpi does not serve' "$script" ./other
 
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -42,7 +42,7 @@ STARTED_BY_OTHERS = ("vecmpi-bench-", "vecmpi-tune-")  # programs that answer no
 SCRIPTS = ("preload.sh", "lab.sh", "demo.sh", "check.sh", "emulated.sh", "conformance.sh", "clients.sh",
            "libraries.sh", "lint.sh", "odr.sh", "release.sh", "run.py", "check_docs.py", "pictures.py")
 # What they are given is a command of its own, with options of its own.
-WRAPPERS = ("vecmpi-preload", "preload.sh")
+WRAPPERS = ("vecmpi-preload", "preload.sh", "vecmpi-run")
 PROGRAMS_OF_EXAMPLES = re.compile(r"add_(?:executable|example)\((\w+)")
 
 
@@ -325,6 +325,7 @@ def options_known(root, build, files):
     tools = [path for path in build.glob("vecmpi-*") if not path.name.startswith(STARTED_BY_OTHERS)]
     help_of = {path.name: output_of(path, "--help") for path in tools if path.is_file()}
     help_of["vecmpi-preload"] = output_of(root / "scripts/preload.sh", "--help")
+    help_of["vecmpi-run"] = output_of(root / "scripts/run.sh", "--help")
     sources = {script: [name for name in files if name.endswith("/" + script)] for script in SCRIPTS}
     programs = PROGRAMS_OF_EXAMPLES.findall((root / "examples/CMakeLists.txt").read_text("utf-8"))
     of_examples = [name for name in files if re.match(r"examples/\w+\.(cpp|c)$", name)]
