@@ -128,11 +128,38 @@ std::string late_private_comms(const Evidence& run) {
            "make one early";
 }
 
+std::string short_run(const Evidence& run) {
+    const uint64_t longest = value_at(run.numbers.largest, run_time_index);
+    if (longest >= 1'000'000'000) return {};
+    return "a run of " + format_time(longest) +
+           " says little: memory of a node serves from the 21st small call on a communicator";
+}
+
+// The most frequent reason, where nearly all calls have been left.
+std::string most_left(const Evidence& run) {
+    uint64_t own = 0;
+    for (size_t call = 0; call < max_calls; ++call)
+        for (size_t path = 0; path < number_of_paths; ++path)
+            if (is_own_way(static_cast<Path>(path)))
+                own += value_at(run.numbers.totals, calls_index(call, static_cast<Path>(path)));
+    size_t most = number_of_events;
+    uint64_t times = own;
+    for (size_t i = 0; i < number_of_events; ++i) {
+        const uint64_t value = value_at(run.numbers.totals, i);
+        if (counter_texts[i].kind != CounterKind::decline || value <= times) continue;
+        most = i;
+        times = value;
+    }
+    if (most == number_of_events) return {};
+    return "most was left to the library (" + std::string(counter_texts[most].text) +
+           "): docs/troubleshooting.md, \"It is not faster\"";
+}
+
 // In this order: what costs most first.
 constexpr std::string (*advisers[])(const Evidence& run) = {
     too_many_ranks,      gpu_runtime,        uneven_load,     not_in_one_container,
     no_thread_for_waits, short_lived_types,  unknown_network, own_error_handlers,
-    costly_trials,       late_private_comms,
+    costly_trials,       late_private_comms, short_run,       most_left,
 };
 
 }  // namespace

@@ -61,12 +61,6 @@ __attribute__((format(printf, 2, 3))) void append(std::string& text, const char*
 // ---- the head: was it on, what did it serve, where did the time go, what to do next
 // ---------------
 
-// Not the library's calls as they were, and not waits, which are whoever's the request is.
-bool is_own_way(size_t path) noexcept {
-    return path > static_cast<size_t>(Path::direct) &&
-           path != static_cast<size_t>(Path::completion);
-}
-
 // What it did inside the library's own calls as well.
 constexpr struct {
     Counter counter;
@@ -81,7 +75,7 @@ void append_served(std::string& text, const ReportFacts& facts, const ReportNumb
     uint64_t calls = 0, own = 0, own_ns = 0;
     for (const CallRow& row : rows) {
         calls += row.calls;
-        if (!is_own_way(row.path)) continue;
+        if (!is_own_way(static_cast<Path>(row.path))) continue;
         own += row.calls;
         own_ns += row.ns;
     }
@@ -93,15 +87,16 @@ void append_served(std::string& text, const ReportFacts& facts, const ReportNumb
     for (const auto& [counter, words] : done_within)
         if (const uint64_t number = value_at(numbers.totals, event_index(counter)); number != 0)
             add(std::to_string(number) + " " + words);
-    if (facts.crowded_ranks != 0)
+    if (facts.waits_rest && facts.crowded_ranks != 0)
         add("ranks that wait give their CPU away, on " +
             counted(static_cast<uint64_t>(facts.crowded_ranks), "rank"));
     text +=
         "  served: " + (items.empty() ? "nothing, all calls were the library's own" : items) + "\n";
 }
 
-// The functions with most time, whatever served them.
-void append_longest(std::string& text, const std::vector<CallRow>& rows, uint64_t run_ns) {
+// The program's own time, and the functions with most time, whatever served them.
+void append_longest(std::string& text, const std::vector<CallRow>& rows, uint64_t run_ns,
+                    uint64_t mpi_ns) {
     constexpr size_t most_named = 4;
     std::vector<std::pair<std::string, uint64_t>> times;
     for (const CallRow& row : rows) {
@@ -115,10 +110,11 @@ void append_longest(std::string& text, const std::vector<CallRow>& rows, uint64_
     std::stable_sort(times.begin(), times.end(),
                      [](const auto& a, const auto& b) { return a.second > b.second; });
     times.resize(std::min(times.size(), most_named));
-    std::string named;
+    const uint64_t own_ns = run_ns - std::min(run_ns, mpi_ns);
+    text += "    of the run: the program itself " + percent(own_ns, run_ns);
     for (const auto& [name, ns] : times)
-        if (ns != 0) named += (named.empty() ? "" : ", ") + name + " " + percent(ns, run_ns);
-    if (!named.empty()) text += "    of the run: " + named + "\n";
+        if (ns != 0) text += ", " + name + " " + percent(ns, run_ns);
+    text += "\n";
 }
 
 // With several threads this is the sum over all of them, and may exceed the run.
@@ -131,7 +127,7 @@ void append_time(std::string& text, const ReportNumbers& numbers,
             ", sums of all ranks (" + percent(in_mpi, run) + "); on one rank at most " +
             format_time(value_at(numbers.largest, mpi_time_index)) + " of " +
             format_time(value_at(numbers.largest, run_time_index)) + "\n";
-    append_longest(text, rows, run);
+    append_longest(text, rows, run, in_mpi);
     const uint64_t several = value_at(numbers.totals, several_threads_index);
     if (several != 0)
         text += "    thread time: several threads call MPI on " + counted(several, "rank") +

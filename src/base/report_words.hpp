@@ -19,6 +19,11 @@ inline std::string counted(uint64_t number, const char* noun) {
     return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
+// Not the library's calls on the calling thread, and not waits, which are whoever's the request is.
+constexpr bool is_own_way(Path path) noexcept {
+    return path > Path::inline_issue && path != Path::completion;
+}
+
 inline double share_of(uint64_t part, uint64_t whole) noexcept {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }

@@ -136,6 +136,8 @@ void print_report() noexcept {
         facts.call_names.push_back(library::call_name(static_cast<Call>(call)));
     facts.notes.push_back("of the library's inside, on rank 0: " + library::describe_traits());
     facts.notes.push_back("offload thread of rank 0 " + offload::engine_reason());
+    facts.waits_rest =
+        library::has_trait(library::Trait::polls) && settings().wait != WaitMode::spin;
     facts.network_is_known = settings().network != NetworkSetting{};
     if (const LoadedProfile& profile = process_profile(); !profile.file.empty()) {
         facts.has_profile = true;

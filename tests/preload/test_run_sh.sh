@@ -91,7 +91,7 @@ check "a program of MPICH's" checked 0 './mpi: yes, vecmpi would serve it: linke
 check "... with the library" grep -qE '^  MPI library  .*/libmpich.so.12: MPICH Version' said
 check "... what of it" grep -q '^  collectives of a node  *yes' said
 check "... what to do" grep -qx 'next: vecmpi-run -n 4 ./mpi' said
-if "$info" --library 2>/dev/null | grep -q '^MPICH Version: *4\.0'; then
+if [[ $("$info" --library 2>/dev/null) =~ ^MPICH\ Version:\ *4\.0 ]]; then
     check "... reductions, of MPICH 4.0" grep -q '^  reductions  *yes, by SIMD' said
     check "... without a trait" says 0 '  reductions              in part: our kernels' env VECMPI_TRAITS_OFF=op_table "$info" --check ./mpi
 fi

@@ -316,7 +316,7 @@ TEST_CASE("The summary shows what is not zero", "[base][report]") {
         "  served: 12 of 18 calls in ways of its own (1.50 s)\n"
         "  time in MPI calls: 3.50 s of 40.0 s, sums of all ranks (8.8 %); on one rank at most "
         "1.25 s of 10.0 s\n"
-        "    of the run: MPI_Send 5.0 %, MPI_Allreduce 3.8 %\n"
+        "    of the run: the program itself 91.3 %, MPI_Send 5.0 %, MPI_Allreduce 3.8 %\n"
         "  next: nothing that these counts show\n"));
     CHECK(contains(text, "  MPI library: MPICH Version: 4.0.2\n"));
     CHECK(contains(text, "  offload thread off: VECMPI_OFFLOAD=off\n"));
@@ -426,6 +426,7 @@ TEST_CASE("The summary of 10 000 ranks that do all there is is a screen", "[base
     facts.nodes = 1250;
     facts.notes = {"of the library's inside", "offload thread on", "profile"};
     facts.file = "/scratch/report.json";
+    facts.waits_rest = true;
     const auto summary_of = [&](int ranks) {
         facts.ranks = facts.ranks_with_thread = facts.crowded_ranks = ranks;
         return format_summary(facts, numbers_of_ranks(static_cast<uint64_t>(ranks)));
@@ -490,28 +491,28 @@ namespace {
 
 // 4 ranks on one node, which spend half of their time in MPI.
 struct Run {
+    static constexpr uint64_t ms = 1'000'000;
     ReportFacts facts = facts_of_two_calls();
     ReportNumbers numbers = no_numbers();
 
     Run() {
         facts.nodes = 1;
         facts.call_names = {"MPI_Send", "MPI_Waitall"};
-        numbers.totals[run_time_index] = 4'000;
-        numbers.totals[mpi_time_index] = 2'000;
-        numbers.largest[mpi_time_index] = 600;
-        numbers.largest[run_time_index] = 1'000;
+        numbers.totals[run_time_index] = 4'000 * ms;
+        numbers.largest[run_time_index] = 1'000 * ms;
+        in_mpi(2'000, 600);
     }
     Run& with(Counter counter, uint64_t number) {
         numbers.totals[event_index(counter)] = number;
         return *this;
     }
-    Run& waiting(uint64_t ns) {
-        numbers.totals[time_index(1, Path::completion)] = ns;
+    Run& waiting(uint64_t all_ms) {
+        numbers.totals[time_index(1, Path::completion)] = all_ms * ms;
         return *this;
     }
-    Run& in_mpi(uint64_t all_ns, uint64_t largest_ns) {
-        numbers.totals[mpi_time_index] = all_ns;
-        numbers.largest[mpi_time_index] = largest_ns;
+    Run& in_mpi(uint64_t all_ms, uint64_t largest_ms) {
+        numbers.totals[mpi_time_index] = all_ms * ms;
+        numbers.largest[mpi_time_index] = largest_ms * ms;
         return *this;
     }
     Run& crowded(int ranks) {
@@ -550,7 +551,7 @@ TEST_CASE("What the report says to do next", "[base][report]") {
     CHECK(Run().in_mpi(100, 30).crowded(4).next() ==
           std::vector<std::string>{"communication is 2.5 % of the run: look elsewhere for time"});
     CHECK(Run().crowded(1).says("more ranks and threads than CPUs, as seen by 1 rank:"));
-    CHECK(Run().in_mpi(2'000, 900).says("one rank is in MPI calls for 900 ns, the mean is 500 ns"));
+    CHECK(Run().in_mpi(2'000, 900).says("one rank is in MPI calls for 900 ms, the mean is 500 ms"));
     CHECK_FALSE(Run().in_mpi(2'000, 700).says("one rank"));
     CHECK_FALSE(Run().in_mpi(240, 110).says("one rank"));  // little of the run
     CHECK(Run().with(Counter::decline_no_cpu, 4).waiting(1'000).says("take 25.0 % of the run"));
@@ -565,9 +566,17 @@ TEST_CASE("What the report says to do next", "[base][report]") {
     CHECK_FALSE(Run().with_type(WhyLibrary::too_little, 1'000, 2'000).says("make each once"));
     CHECK(Run().on_nodes(2, false).says("vecmpi-bench network"));
     CHECK_FALSE(Run().on_nodes(2, true).says("vecmpi-bench network"));
-    CHECK(Run().with(Counter::trials_cost_ns, 80).says("VECMPI_PROFILE=learn"));
-    CHECK_FALSE(Run().with(Counter::trials_cost_ns, 80).with_profile().says("VECMPI_PROFILE"));
+    CHECK(Run().with(Counter::trials_cost_ns, 80 * Run::ms).says("VECMPI_PROFILE=learn"));
+    CHECK_FALSE(
+        Run().with(Counter::trials_cost_ns, 80 * Run::ms).with_profile().says("VECMPI_PROFILE"));
     CHECK(Run().with(Counter::decline_no_private_comm, 1).says("make one early"));
+    Run of_half_a_second;
+    of_half_a_second.numbers.largest[run_time_index] = 500 * Run::ms;
+    CHECK(of_half_a_second.says("a run of 500 ms says little"));
+    Run left = Run().with(Counter::decline_small, 10).with(Counter::decline_layout, 9);
+    CHECK(left.says("most was left to the library (collective too small to split)"));
+    left.numbers.totals[calls_index(0, Path::on_node)] = 10;
+    CHECK(left.next().empty());
     // The first two of the table.
     const auto most = Run()
                           .with(Counter::decline_no_private_comm, 1)
@@ -584,6 +593,7 @@ TEST_CASE("The head says what was done inside the library's calls", "[base][repo
     run.numbers.totals[calls_index(0, Path::direct)] = 3;
     CHECK(contains(format_summary(run.facts, run.numbers),
                    "  served: nothing, all calls were the library's own\n"));
+    run.facts.waits_rest = true;
     run.with(Counter::elements_reduced, 70).with(Counter::plan_messages, 2).crowded(4);
     CHECK(
         contains(format_summary(run.facts, run.numbers),

@@ -18,7 +18,8 @@ struct ReportFacts {
     int ranks = 1;
     int nodes = 1;
     int ranks_with_thread = 0;
-    int crowded_ranks = 0;  // on nodes with more threads that want to run than CPUs
+    int crowded_ranks = 0;    // on nodes with more threads that want to run than CPUs
+    bool waits_rest = false;  // ranks that wait on such a node give their CPU away
     bool network_is_known = true, has_profile = false;
     std::string mpi_library;              // first line of MPI_Get_library_version
     std::vector<const char*> call_names;  // index = call
