@@ -43,8 +43,7 @@ bool waits_for_requests(std::string_view name) {
     return name.starts_with("MPI_Wait") || name.starts_with("MPI_Test");
 }
 
-// ---- conditions: what to do, or nothing where it does not hold
-// ------------------------------------
+// ---- conditions: what to do, or nothing where it does not hold ---------------------------------
 
 std::string too_many_ranks(const Evidence& run) {
     if (run.facts.crowded_ranks == 0) return {};

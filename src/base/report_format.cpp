@@ -58,8 +58,7 @@ __attribute__((format(printf, 2, 3))) void append(std::string& text, const char*
     text += line;
 }
 
-// ---- the head: was it on, what did it serve, where did the time go, what to do next
-// ---------------
+// ---- the head: was it on, what did it serve, where did the time go, what to do next ------------
 
 // What it did inside the library's own calls as well.
 constexpr struct {
@@ -154,8 +153,7 @@ void append_head(std::string& text, const ReportFacts& facts, const ReportNumber
     for (const std::string& note : facts.notes) text += "  " + note + "\n";
 }
 
-// ---- calls
-// ----------------------------------------------------------------------------------------
+// ---- calls -------------------------------------------------------------------------------------
 
 // A screen is some 60 lines. All rows stand in the JSON report.
 constexpr size_t most_paths = 4, most_rows = 10, most_types = 4, most_events = 10,
@@ -230,7 +228,7 @@ void append_counters(std::string& text, const std::vector<uint64_t>& totals, Cou
     if (rows.size() > most) text += "  " + more_rows(rows.size() - most) + "\n";
 }
 
-// ---- derived datatypes --------------------------------------------------------------------------
+// ---- derived datatypes -------------------------------------------------------------------------
 
 uint64_t times_of(const DatatypeUse& use) noexcept { return use.by_plan + times_by_library(use); }
 
@@ -323,7 +321,7 @@ void append_json_datatypes(std::string& text, const std::vector<DatatypeUse>& ro
     text += rows.empty() ? "],\n" : "\n  ],\n";
 }
 
-// ---- JSON ---------------------------------------------------------------------------------------
+// ---- JSON --------------------------------------------------------------------------------------
 
 void append_json_calls(std::string& text, const std::vector<CallRow>& rows) {
     text += "  \"calls\": [";

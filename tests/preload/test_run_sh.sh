@@ -97,6 +97,7 @@ if [[ $("$info" --library 2>/dev/null) =~ ^MPICH\ Version:\ *4\.0 ]]; then
 fi
 check "through a library" checked 0 'linked with libmpich.so.12 through libuser.so' through
 check "a library itself" checked 0 'linked with libmpich.so.12' libuser.so
+check "... what to do" grep -qx 'next: vecmpi-run -n 4, with the program that loads it' said
 check "by a name in PATH" says 0 'linked with libmpich.so.12' env PATH="$work:$PATH" "$info" --check mpi
 check "with a GPU runtime" checked 0 'no, a GPU runtime is linked' on_gpu
 check "off" says 1 'VECMPI=off is set' env VECMPI=off "$info" --check ./mpi
@@ -137,6 +138,15 @@ check "... and holds it" grep -q '"ranks": 2' report
 check "off, which is said" says 0 'VECMPI=off, so it does nothing' env VECMPI=off "$run" -n 1 ./mpi
 check "the program's status" says 3 'preloaded' "$run" -n 1 sh -c 'exit 3'
 check "a script of Python" says 0 'is preloaded into the ranks only: ./script.py, linked with no MPI library' "$run" ./script.py
+
+# As installed: links would lead back to the checkout.
+mkdir -p installed/bin installed/lib
+cp "$here/scripts/preload.sh" installed/bin/vecmpi-preload && cp "$run" installed/bin/vecmpi-run
+cp "$info" installed/bin && cp "$VECMPI_LIBRARY" installed/lib
+check "installed" says 0 "vecmpi-run: $work/installed/lib/libvecmpi.so is preloaded into the ranks only: ./mpi, linked with" \
+    env -u VECMPI_LIBRARY installed/bin/vecmpi-run -n 2 ./mpi
+check "... with a report" grep -q '^vecmpi report: 2 ranks' said
+check "... with vecmpi-info" says 0 '  collectives of a node   yes' env -u VECMPI_LIBRARY installed/bin/vecmpi-info --check ./mpi
 
 stand_in srun 'slurm 22.05'
 stand_in prefix_mpiexec 'HYDRA build details'

@@ -484,8 +484,7 @@ TEST_CASE("The JSON report is whole", "[base][report]") {
         CHECK(contains(json, quote_json(counter.name) + ": {"));
 }
 
-// ---- what to do next
-// ------------------------------------------------------------------------------
+// ---- what to do next ---------------------------------------------------------------------------
 
 namespace {
 

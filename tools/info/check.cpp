@@ -39,8 +39,7 @@ std::string name_of_abi(const MpiLibrary& library) {
     return library.soname == "libmpi.so.40" ? " (Open MPI)" : "";
 }
 
-// ---- what keeps the loader or vecmpi away
-// -----------------------------------------------------------
+// ---- what keeps the loader or vecmpi away ------------------------------------------------------
 
 Judgement no_program(const std::string& what) { return {Verdict::no_program, what, ""}; }
 
@@ -100,7 +99,10 @@ Judgement judge_linked(const CheckFacts& facts) {
                 "call MPI_Init as well, where the program is yours"};
     if (!facts.is_on)
         return {Verdict::not_served, linked + ", but VECMPI=off is set", "unset VECMPI"};
-    return {Verdict::served, linked, "vecmpi-run -n 4 " + facts.name};
+    const bool is_library = facts.program.kind == Kind::library;
+    return {Verdict::served, linked,
+            is_library ? "vecmpi-run -n 4, with the program that loads it"
+                       : "vecmpi-run -n 4 " + facts.name};
 }
 
 std::string row_of(const char* title, const std::string& text) {
@@ -109,8 +111,7 @@ std::string row_of(const char* title, const std::string& text) {
     return line + text + "\n";
 }
 
-// ---- what would be served
-// ---------------------------------------------------------------------------
+// ---- what would be served ----------------------------------------------------------------------
 
 struct Feature {
     const char* title;

@@ -29,8 +29,7 @@ constexpr uint16_t this_machine = EM_X86_64;
 constexpr uint16_t this_machine = EM_AARCH64;
 #endif
 
-// ---- a file in memory
-// -------------------------------------------------------------------------------
+// ---- a file in memory --------------------------------------------------------------------------
 
 class MappedFile {
   public:
@@ -73,8 +72,7 @@ class MappedFile {
     size_t bytes_ = 0;
 };
 
-// ---- ELF
-// --------------------------------------------------------------------------------------------
+// ---- ELF ---------------------------------------------------------------------------------------
 
 class ElfFile {
   public:
@@ -162,8 +160,7 @@ class ElfFile {
     bool is_elf_ = false, is_ours_ = false;
 };
 
-// ---- where it lies
-// ----------------------------------------------------------------------------------
+// ---- where it lies -----------------------------------------------------------------------------
 
 // As a shell finds it.
 std::string find_in_path(const std::string& name) {
@@ -197,8 +194,7 @@ bool is_secure(const std::string& path) {
     return is_of_others || getxattr(path.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
-// ---- what the loader loads
-// --------------------------------------------------------------------------
+// ---- what the loader loads ---------------------------------------------------------------------
 
 std::string own_loader() { return ElfFile("/proc/self/exe").loader(); }
 
