@@ -184,7 +184,7 @@ build_fortran() {
     cp "$cache/mumps/debian/Makefile.par.inc" "$cache/mumps/Makefile.inc"
     mkdir -p "$cache/mumps/lib"
     logged "$cache/mumps.log" "building MUMPS" make -C "$cache/mumps" -j2 d MUMPS_MPI=mpich CC=mpicc.mpich \
-        FC=mpifort.mpich FL=mpifort.mpich MPICLIB= OPTL= OPTC=-O1 OPTF='-O1 -fallow-argument-mismatch -Dintel_'
+        FC=mpifort.mpich FL=mpifort.mpich MPICLIB= OPTL= OPTC=-O2 OPTF='-O2 -fallow-argument-mismatch -Dintel_'
 }
 
 # Its smallest set of packages: atoms, and molecules.
@@ -194,7 +194,7 @@ build_cxx() {
     fetch_source "$lammps" "$cache/lammps" || exit 3
     logged "$cache/lammps.log" "choosing LAMMPS' packages" make -C "$cache/lammps/src" yes-molecule
     logged "$cache/lammps.log" "building LAMMPS" make -C "$cache/lammps/src" -j2 mpi CC=mpicxx.mpich LINK=mpicxx.mpich \
-        CCFLAGS='-O1 -std=c++11' LINKFLAGS=-O1
+        CCFLAGS='-O2 -std=c++11' LINKFLAGS=-O2
 }
 
 build_all() {
