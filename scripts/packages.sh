@@ -38,6 +38,11 @@ packages_of() {
             packages_of clients
             echo libscalapack-mpich-dev liblapack-dev libblas-dev
             ;;
+        applications)
+            packages_of client-fortran
+            packages_of lab
+            echo libopenblas-serial-dev libfftw3-dev libhdf5-mpich-dev
+            ;;
         *)
             echo "packages.sh: no group of packages is called '$1'" >&2
             return 2

@@ -33,18 +33,23 @@ own_apt() {
     return 1
 }
 
-# fetch_source PACKAGE=VERSION TARGET: the unpacked and patched source, once.
+# fetch_source PACKAGE=VERSION TARGET [original]: the unpacked and patched source, once; original: without the
+# distribution's patches.
 fetch_source() {
-    local version=$1 target=$2 work apt
+    local version=$1 target=$2 part=${3:-patched} work apt
     [[ ! -d $target ]] || return 0
     echo "fetching the source package $version"
     mkdir -p "$(dirname "$target")"
     work=$(mktemp -d "$(dirname "$target")/fetch.XXXXXX")
     own_apt "$work" deb-src || return 1
-    if ! (cd "$work/unpack" && "${apt[@]}" source "$version") >>"$work/log" 2>&1; then
+    if [[ $part == original ]]; then
+        (cd "$work/unpack" && "${apt[@]}" source --tar-only "$version" && tar -xf ./*.orig.tar.*) >>"$work/log" 2>&1
+    else
+        (cd "$work/unpack" && "${apt[@]}" source "$version") >>"$work/log" 2>&1
+    fi || {
         echo "apt-get source $version failed, see $work/log" >&2
         return 1
-    fi
+    }
     mv "$(find "$work/unpack" -mindepth 1 -maxdepth 1 -type d)" "$target" && rm -rf "$work"
 }
 

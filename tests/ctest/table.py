@@ -129,6 +129,15 @@ TESTS = [
     ),
     Test("conformance: runner", python("tests/conformance/selftest.py"), ("conformance",)),
     Test("clients: runner", python("tests/clients/selftest.py"), ("clients",)),
+    Test("applications: runner", python("tests/applications/selftest.py"), ("applications",)),
+    Test(
+        "applications: results",
+        script("scripts/applications.sh", "--quick", "--build", "{build}", "--out", "{build}/applications"),
+        ("applications",),
+        "long",
+        3600,
+        cpus=2,
+    ),
     Test("libraries: runner", script("tests/libraries/test_libraries.sh"), ("libraries",)),
     Test("libraries: docs/upstream", script("tests/upstream/check.sh"), ("libraries",), "long", 900, cpus=2),
     Test(

@@ -326,6 +326,7 @@ def options_known(root, build, files):
     help_of = {path.name: output_of(path, "--help") for path in tools if path.is_file()}
     help_of["vecmpi-preload"] = output_of(root / "scripts/preload.sh", "--help")
     help_of["vecmpi-run"] = output_of(root / "scripts/run.sh", "--help")
+    help_of["applications.sh"] = output_of(root / "scripts/applications.sh", "--help")
     sources = {script: [name for name in files if name.endswith("/" + script)] for script in SCRIPTS}
     programs = PROGRAMS_OF_EXAMPLES.findall((root / "examples/CMakeLists.txt").read_text("utf-8"))
     of_examples = [name for name in files if re.match(r"examples/\w+\.(cpp|c)$", name)]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pictures of docs/results.md: runs vecmpi-bench, and draws what it measured.
+"""The pictures of docs/results.md and docs/applications.md: runs vecmpi-bench, and draws what it measured.
 
     pictures.py VECMPI_BENCH FOLDER [NAME...]      writes FOLDER/NAME.svg, all of them without a name
     pictures.py --from RESULTS FOLDER [NAME...]    draws RESULTS/NAME.json again, and measures nothing
@@ -198,6 +198,36 @@ def gains_by_layout(pyplot, document):
     return figure
 
 
+def gains_of_programs(pyplot, document):
+    """A bar for each time of a real program, a panel for each setting; document of scripts/applications.sh."""
+    rows = [row for row in document["results"] if row["winner"]]
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
+    names = list(dict.fromkeys((row["program"], row["figure"]) for row in rows))
+    figure, panels = pyplot.subplots(
+        1, len(settings), sharey=True, squeeze=False, figsize=(3 + 2 * len(settings), 1.5 + 0.28 * len(names)),
+        layout="constrained",
+    )  # fmt: skip
+    for axes, setting in zip(panels[0], settings):
+        found = {(row["program"], row["figure"]): row for row in rows if row["setting"] == setting}
+        for place, name in enumerate(names):
+            if name in found:
+                row = found[name]
+                colour = {"vecmpi": VECMPI, "plain": "#b2182b"}.get(row["winner"], COLOURS["plain"])
+                axes.barh(place, row["gain"] - 1, left=1, color=colour, xerr=row["spread"], ecolor="#303030")
+                axes.text(max(1, row["gain"] + row["spread"]), place, f" {row['gain']:.2f}", va="center", fontsize=7)
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.set_xscale("log")
+        axes.set_xticks([0.5, 1, 2, 5, 10, 50], ["0.5", "1", "2", "5", "10", "50"])
+        axes.minorticks_off()
+        axes.set_xlim(0.7, max(2, 1.7 * max(row["gain"] + row["spread"] for row in rows)))
+        axes.set_title(setting, fontsize=9)
+        axes.grid(alpha=0.3, axis="x")
+    panels[0][0].set_yticks(range(len(names)), [" ".join(name) for name in names], fontsize=8)
+    panels[0][0].invert_yaxis()
+    figure.supxlabel("times as fast as plain", fontsize=9)
+    return figure
+
+
 PICTURES = (
     Picture("oversub", ("oversub", "--ranks", "4,8"), "More ranks than cores", bars_of_times),
     Picture("intranode", ("intranode", "--sizes", "8-16M"), "One node, 2 ranks", lines_over_bytes),
@@ -208,6 +238,7 @@ PICTURES = (
         "Overlap, 2 virtual hosts at 1 Gbit/s",
         bars_of_shares,
     ),
+    Picture("programs", (), "Real programs", gains_of_programs),
     Picture("post", ("post", "--sizes", "8-4M"), "A nonblocking call to oneself, by itself", lines_over_bytes),
 )
 

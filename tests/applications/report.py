@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The table of applications, and the document of --json, whose head is that of vecmpi-bench. Runs no program."""
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import time
+
+import judgement
+
+COLUMNS = "{:<16} {:<14} {:>8} {:>9} {:>9} {:>6} {:>7} {:>6}  {:<8} {}"
+HEAD = ("program", "figure", "setting", "plain s", "vecmpi s", "gain", "+-%", "in MPI", "faster", "check")
+WAYS = 3  # of the report, where the preloaded side loses
+
+
+def share_of(report: dict) -> float | None:
+    return report["mpi_ns"] / report["run_ns"] if report.get("run_ns") else None
+
+
+def longest_calls(report: dict) -> list[str]:
+    """Where the time went, as shares of the run."""
+    run = report.get("run_ns")
+    rows = report.get("calls", [])[:WAYS] if run else []
+    return [f"{row['name']} {row['path']} {100 * row['time_ns'] / run:.1f} %" for row in rows]
+
+
+def row_text(row: dict) -> str:
+    check = "passed" if not row["problem"] else f"FAILED: {row['problem']}"
+    share = "-" if row["share"] is None else f"{100 * row['share']:.0f} %"
+    figures = ["-"] * 4 + [share, "-"]
+    if row["winner"]:
+        times = [f"{row[side]:.3f}" if row[side] >= 0.1 else f"{row[side]:.2g}" for side in ("plain", "preloaded")]
+        figures = [*times, f"{row['gain']:.2f}", f"{100 * row['spread']:.0f}", share, row["winner"]]
+    return COLUMNS.format(row["program"], row["figure"], row["setting"], *figures, check)
+
+
+def rows_of(program, setting, plain: list, preloaded: list, reported, is_measured: bool) -> list[dict]:
+    """A row for each figure of a program; without a comparison where a run failed."""
+    named = [("plain", run) for run in plain] + [("preloaded", run) for run in (*preloaded, reported)]
+    problem = next((f"{side}: {run.problem}" for side, run in named if run.problem), "")
+    sides = {"plain": plain, "preloaded": preloaded}
+    rows = []
+    for figure in program.figures:
+        row = dict(program=program.name, figure=figure.name, setting=str(setting), problem=problem)
+        row |= dict(share=share_of(reported.report), calls=longest_calls(reported.report), winner="")
+        row["times"] = {side: [run.times[figure.name] for run in runs] for side, runs in sides.items()}
+        if is_measured and None not in row["times"]["plain"] + row["times"]["preloaded"]:
+            row |= vars(judgement.compare(**row["times"]))
+        rows.append(row)
+    return rows
+
+
+def losses(rows: list[dict]) -> list[str]:
+    """What loses, and where its time goes."""
+    return [
+        f"slower: {row['program']} {row['figure']} on {row['setting']}: {100 * (1 / row['gain'] - 1):.1f} % "
+        f"in all of {len(row['times']['plain'])} rounds; longest in MPI: {', '.join(row['calls']) or 'no report'}"
+        for row in rows
+        if row["winner"] == "plain"
+    ]
+
+
+def cpu_name() -> str:
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "CPU")
+
+
+def document(args, rows: list[dict], load: float) -> dict:
+    version = subprocess.run([args.mpirun, "--version"], capture_output=True, text=True, check=False).stdout.split()
+    mpi = f"MPICH Version: {version[version.index('Version:') + 1]}" if "Version:" in version else "MPICH"
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "host": {"cpu": cpu_name(), "cpus": len(os.sched_getaffinity(0)), "load": load},
+        "options": {"repeats": args.rounds, "rate": args.rate, "pin": args.pin, "quick": args.quick},
+        "runs": [{"ranks": True, "header": {"mpi": mpi}}],
+        "results": rows,
+    }

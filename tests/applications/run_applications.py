@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs real programs plain and preloaded by turns, checks their results and prints who is faster.
+
+Started by scripts/applications.sh, which installs what it needs.
+"""
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import build
+import launch
+import report
+from launch import Launcher, Setting
+from table import HERE, PROGRAMS, Program
+
+TOP = HERE.parent.parent
+CACHE = pathlib.Path(os.environ.get("VECMPI_CACHE") or pathlib.Path.home() / ".cache" / "vecmpi")
+
+
+def numbers(text: str) -> list[int]:
+    values = [int(word) for word in text.split(",") if word]
+    if any(not 1 <= value <= 64 for value in values):
+        raise argparse.ArgumentTypeError(f"takes numbers such as 2,4, not '{text}'")
+    return values
+
+
+def chosen(text: str) -> list[Program]:
+    known = {program.name: program for program in PROGRAMS}
+    unknown = [name for name in text.split(",") if name not in known]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no program is called '{unknown[0]}': {', '.join(known)}")
+    return [known[name] for name in dict.fromkeys(text.split(","))]
+
+
+def setting_of_preload(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.startswith("VECMPI"):
+        raise argparse.ArgumentTypeError(f"takes VECMPI_NAME=VALUE, not '{text}'")
+    return name, value
+
+
+# Option -> what argparse takes.
+OPTIONS = {
+    "--only": dict(type=chosen, default=list(PROGRAMS), metavar="NAME,..", help="of --list (default: all)"),
+    "--list": dict(action="store_true", help="the programs, and no more"),
+    "--ranks": dict(type=numbers, default=[2, 4], metavar="LIST", help="on this machine (default: 2,4; '': none)"),
+    "--hosts": dict(
+        type=numbers,
+        default=[2, 4],
+        metavar="LIST",
+        help="virtual hosts, one rank on each, as root (default: 2,4; '': none)",
+    ),
+    "--rate": dict(default="1gbit", help="of a host's link, as tc writes it (default: 1gbit)"),
+    "--rounds": dict(type=int, default=3, metavar="N", help="runs of each side, by turns (default: 3)"),
+    "--quick": dict(action="store_true", help="small sizes and one round: checks results, and measures nothing"),
+    "--pin": dict(choices=("process", "none"), default="process", help="a CPU for each rank (default: process)"),
+    "--set": dict(
+        type=setting_of_preload,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the preloaded runs",
+    ),
+    "--timeout": dict(type=int, default=120, metavar="S", help="for one run (default: 120)"),
+    "--build": dict(
+        type=pathlib.Path, default=TOP / "build", metavar="DIR", help="its libvecmpi.so is preloaded (default: build)"
+    ),
+    "--library": dict(type=pathlib.Path, metavar="LIB", help="this library instead"),
+    "--cache": dict(type=pathlib.Path, default=CACHE, metavar="DIR", help="sources and builds of the programs"),
+    "--out": dict(type=pathlib.Path, default=TOP / "build" / "applications", metavar="DIR", help="logs of all runs"),
+    "--json": dict(type=pathlib.Path, metavar="FILE", help="all figures"),
+    "--plot": dict(type=pathlib.Path, metavar="FILE", help="a picture, an SVG; needs matplotlib"),
+}
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="applications.sh",
+        description="Runs real programs plain and preloaded by turns, checks their results, prints who is faster.",
+        epilog="Exit status: 0 all right and none slower, 1 a result is wrong or a program slower, 2 bad arguments,"
+        " 3 no set-up.",
+    )
+    parser.add_argument("action", nargs="?", choices=("run", "build"), default="run", help="build: only builds")
+    for name, how in OPTIONS.items():
+        parser.add_argument(name, **how)
+    args = parser.parse_args()
+    args.library = (args.library or args.build / "libvecmpi.so").resolve()
+    args.rounds = 1 if args.quick else args.rounds
+    if args.rounds < 1 or args.timeout < 1:
+        parser.error("--rounds and --timeout take numbers from 1 on")
+    if not args.list and args.action == "run" and not args.library.is_file():
+        parser.error(f"no {args.library}: build it first")
+    return args
+
+
+def build_programs(args: argparse.Namespace) -> None:
+    args.cache.mkdir(parents=True, exist_ok=True)
+    with (args.cache / "applications.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two of these scripts may share the cache
+        build.build_all(args.cache, args.only)
+
+
+def measure(args: argparse.Namespace, launcher: Launcher, program: Program, setting: Setting) -> list[dict]:
+    """Plain and preloaded by turns, the first of a round being the second of the next; then once with a report."""
+    runs: dict[bool, list[launch.Run]] = {False: [], True: []}
+    logs = args.out / f"{program.name}-{str(setting).replace(' ', '-')}"
+
+    def run(what: str, **options) -> launch.Run:
+        plain = runs[False][0].text if runs[False] else ""
+        begun = time.monotonic()
+        done = launcher.run(program, setting, logs.with_name(f"{logs.name}-{what}.log"), plain=plain, **options)
+        took = f"{time.monotonic() - begun:.1f} s" + (", hung in MPI_Finalize" if done.hung else "")
+        print(f"{program.name} on {setting}, {what}: {took} {done.problem}", file=sys.stderr, flush=True)
+        return done
+
+    for number in range(args.rounds):
+        for preloaded in (False, True) if number % 2 == 0 else (True, False):
+            what = f"{'preloaded' if preloaded else 'plain'}-{number + 1}"
+            runs[preloaded].append(run(what, preloaded=preloaded))
+            if runs[preloaded][-1].problem:
+                break
+        if any(side[-1].problem for side in runs.values() if side):
+            break
+    reported = runs[True][-1] if runs[True] else runs[False][-1]
+    if not reported.problem:
+        reported = run("report", preloaded=True, reported=True)
+    return report.rows_of(program, setting, runs[False], runs[True], reported, not args.quick)
+
+
+def draw(document: dict, path: pathlib.Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "programs.json").write_text(json.dumps(document))
+        pictures = str(TOP / "tools" / "bench" / "pictures.py")
+        subprocess.run([sys.executable, "-B", pictures, "--from", folder, folder, "programs"], check=True)
+        shutil.move(f"{folder}/programs.svg", path)
+
+
+def settings_of(args: argparse.Namespace) -> list[Setting]:
+    return [Setting(count, False) for count in args.ranks] + [Setting(count, True) for count in args.hosts]
+
+
+def finish(args: argparse.Namespace, rows: list[dict], load: float) -> int:
+    document = report.document(args, rows, load)
+    if args.json:
+        args.json.write_text(json.dumps(document, indent=1) + "\n")
+    if args.plot:
+        draw(document, args.plot)
+    slower = [] if args.quick else report.losses(rows)
+    print("\n".join(["", *slower]) if slower else "")
+    wrong = sum(1 for row in rows if row["problem"])
+    print(f"{len(rows) - wrong} passed, {wrong} failed" + ("" if args.quick else f", {len(slower)} slower"))
+    return 1 if wrong or slower else 0
+
+
+def main() -> int:
+    args = parse_arguments()
+    if args.list:
+        print("\n".join(f"{program.name:<14} {program.what}" for program in args.only))
+        return 0
+    args.mpirun = shutil.which("mpirun.mpich") or "mpirun"
+    build_programs(args)
+    if args.action == "build":
+        return 0
+    args.out.mkdir(parents=True, exist_ok=True)
+    args.out = args.out.resolve()
+    load = round(os.getloadavg()[0], 2)
+    launcher, rows = Launcher(args), []
+    print(report.COLUMNS.format(*report.HEAD), flush=True)
+    for program in args.only:
+        for setting in settings_of(args):
+            found = measure(args, launcher, program, setting)
+            print("\n".join(map(report.row_text, found)), flush=True)
+            rows += found
+    return finish(args, rows, load)
+
+
+if __name__ == "__main__":
+    launch.execute.run_to_exit("applications", main, {build.BuildFailed: 3})
