@@ -81,6 +81,14 @@ def build_one(cache: pathlib.Path, name: str) -> None:
         raise BuildFailed(f"building {name}: no {product_of(cache, name)}")
 
 
+def build_yield(cache: pathlib.Path) -> pathlib.Path:
+    """The preload of plain ranks that may not spin."""
+    library = cache / "applications" / "libyield.so"
+    command = in_scripts('build_yield "$1"', str(library))
+    logged(library.with_suffix(".log"), "building tests/conformance/yield.c", command, cwd=SCRIPTS)
+    return library
+
+
 def build_all(cache: pathlib.Path, programs: list[Program]) -> None:
     for name in dict.fromkeys(program.build for program in programs):
         build_one(cache, name)

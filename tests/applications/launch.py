@@ -63,6 +63,8 @@ class Launcher:
             environment[name] = string.Template(value).substitute(variables)
         if preloaded:
             environment |= {"LD_PRELOAD": str(self.args.library)} | dict(self.args.set)
+        elif self.args.plain_library:
+            environment["LD_PRELOAD"] = str(self.args.plain_library)
         if report:
             environment["VECMPI_REPORT"] = f"json:{report}"
         words = [string.Template(word).safe_substitute(variables) for word in program.command]

@@ -72,7 +72,7 @@ def document(args, rows: list[dict], load: float) -> dict:
     return {
         "date": time.strftime("%Y-%m-%d"),
         "host": {"cpu": cpu_name(), "cpus": len(os.sched_getaffinity(0)), "load": load},
-        "options": {"repeats": args.rounds, "rate": args.rate, "pin": args.pin, "quick": args.quick},
+        "options": {name: getattr(args, name) for name in ("rate", "pin", "plain_yield")} | {"repeats": args.rounds},
         "runs": [{"ranks": True, "header": {"mpi": mpi}}],
         "results": rows,
     }

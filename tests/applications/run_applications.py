@@ -63,6 +63,7 @@ OPTIONS = {
     "--rounds": dict(type=int, default=3, metavar="N", help="runs of each side, by turns (default: 3)"),
     "--quick": dict(action="store_true", help="small sizes and one round: checks results, and measures nothing"),
     "--pin": dict(choices=("process", "none"), default="process", help="a CPU for each rank (default: process)"),
+    "--plain-yield": dict(action="store_true", help="plain ranks give their CPU away while they wait"),
     "--set": dict(
         type=setting_of_preload,
         action="append",
@@ -94,6 +95,7 @@ def parse_arguments() -> argparse.Namespace:
         parser.add_argument(name, **how)
     args = parser.parse_args()
     args.library = (args.library or args.build / "libvecmpi.so").resolve()
+    args.plain_library = None
     args.rounds = 1 if args.quick else args.rounds
     if args.rounds < 1 or args.timeout < 1:
         parser.error("--rounds and --timeout take numbers from 1 on")
@@ -107,6 +109,8 @@ def build_programs(args: argparse.Namespace) -> None:
     with (args.cache / "applications.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two of these scripts may share the cache
         build.build_all(args.cache, args.only)
+        if args.plain_yield:
+            args.plain_library = build.build_yield(args.cache)
 
 
 def measure(args: argparse.Namespace, launcher: Launcher, program: Program, setting: Setting) -> list[dict]:
