@@ -10,6 +10,12 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 case " $* " in
     *" --help "* | *" -h "* | *" --list "*) ;; # needs nothing but python3
-    *) need_packages applications || exit 3 ;;
+    *)
+        need_packages applications || exit 3
+        [[ " $*" != *" --plot"* ]] || need_packages pictures || exit 3
+        ;;
 esac
-exec python3 -B "$here/tests/applications/run_applications.py" "$@"
+# Debian's Python, whatever stands before it in PATH: its package holds matplotlib.
+python=/usr/bin/python3
+[[ -x $python ]] || python=python3
+exec "$python" -B "$here/tests/applications/run_applications.py" "$@"

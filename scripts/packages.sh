@@ -43,6 +43,7 @@ packages_of() {
             packages_of lab
             echo libopenblas-serial-dev libfftw3-dev libhdf5-mpich-dev
             ;;
+        pictures) echo python3-matplotlib ;;
         *)
             echo "packages.sh: no group of packages is called '$1'" >&2
             return 2
