@@ -35,18 +35,24 @@ def row_text(row: dict) -> str:
     return COLUMNS.format(row["program"], row["figure"], row["setting"], *figures, check)
 
 
-def rows_of(program, setting, plain: list, preloaded: list, reported, is_measured: bool) -> list[dict]:
+def problem_of(turns) -> str:
+    reported = [turns.reported] if turns.reported else []
+    named = [("plain", run) for run in turns.plain] + [("preloaded", run) for run in (*turns.preloaded, *reported)]
+    return next((f"{side}: {run.problem}" for side, run in named if run.problem), "")
+
+
+def rows_of(turns, is_measured: bool) -> list[dict]:
     """A row for each figure of a program; without a comparison where a run failed."""
-    named = [("plain", run) for run in plain] + [("preloaded", run) for run in (*preloaded, reported)]
-    problem = next((f"{side}: {run.problem}" for side, run in named if run.problem), "")
-    sides = {"plain": plain, "preloaded": preloaded}
+    told = turns.reported.report if turns.reported else {}
+    common = dict(program=turns.program.name, setting=str(turns.setting), problem=problem_of(turns), winner="")
+    common |= dict(share=share_of(told), calls=longest_calls(told))
     rows = []
-    for figure in program.figures:
-        row = dict(program=program.name, figure=figure.name, setting=str(setting), problem=problem)
-        row |= dict(share=share_of(reported.report), calls=longest_calls(reported.report), winner="")
-        row["times"] = {side: [run.times[figure.name] for run in runs] for side, runs in sides.items()}
-        if is_measured and None not in row["times"]["plain"] + row["times"]["preloaded"]:
-            row |= vars(judgement.compare(**row["times"]))
+    for figure in turns.program.figures:
+        sides = {"plain": turns.plain, "preloaded": turns.preloaded}
+        times = {side: [run.times[figure.name] for run in runs] for side, runs in sides.items()}
+        row = common | dict(figure=figure.name, times=times)
+        if is_measured and not row["problem"]:
+            row |= vars(judgement.compare(**times))
         rows.append(row)
     return rows
 

@@ -2,11 +2,16 @@
 """Unit tests of how applications are judged; needs neither MPI nor the programs (python3 selftest.py)."""
 from __future__ import annotations
 
+import contextlib
+import io
+import pathlib
 import types
 import unittest
 
 import judgement
+import launch
 import report
+import run_applications
 import table
 from judgement import Figure, as_plain, at_most, contains, found, lacks
 
@@ -82,22 +87,67 @@ class Programs(unittest.TestCase):
 
 
 class Rows(unittest.TestCase):
-    program = types.SimpleNamespace(name="p", figures=(Figure("f", "t"),))
+    def run_of(self, seconds, problem="", told=None):
+        return types.SimpleNamespace(times={"f": seconds}, problem=problem, report=told or {})
 
-    def run_of(self, seconds, problem="", times=None):
-        return types.SimpleNamespace(times={"f": seconds}, problem=problem, report=times or {})
+    def rows(self, plain, preloaded, reported=None):
+        program = types.SimpleNamespace(name="p", figures=(Figure("f", "t"),))
+        turns = types.SimpleNamespace(
+            program=program, setting="2 ranks", plain=plain, preloaded=preloaded, reported=reported
+        )
+        return report.rows_of(turns, is_measured=True)
 
     def test_a_problem_of_any_run_shows(self):
         good, bad = self.run_of(1.0), self.run_of(None, "bad")
-        rows = report.rows_of(self.program, "2 ranks", [good], [bad], good, True)
-        self.assertEqual((rows[0]["problem"], rows[0]["winner"]), ("preloaded: bad", ""))
+        for plain, preloaded, reported, problem in (
+            ([good], [bad], None, "preloaded: bad"),
+            ([good], [good], bad, "preloaded: bad"),
+            ([bad], [], None, "plain: bad"),
+        ):
+            row = self.rows(plain, preloaded, reported)[0]
+            self.assertEqual((row["problem"], row["winner"]), (problem, ""))
+            self.assertIn("FAILED", report.row_text(row))
 
     def test_losses_say_where_the_time_goes(self):
         calls = [dict(name="MPI_Wait", path="completion", time_ns=40)]
-        told = self.run_of(2.0, times=dict(run_ns=100, mpi_ns=50, calls=calls))
-        rows = report.rows_of(self.program, "2 ranks", [self.run_of(1.0)], [self.run_of(2.0)], told, True)
+        told = self.run_of(2.0, told=dict(run_ns=100, mpi_ns=50, calls=calls))
+        rows = self.rows([self.run_of(1.0)], [self.run_of(2.0)], told)
         self.assertEqual((rows[0]["share"], rows[0]["winner"]), (0.5, "plain"))
         self.assertIn("100.0 % in all of 1 rounds; longest in MPI: MPI_Wait completion 40.0 %", report.losses(rows)[0])
+
+
+class ByTurns(unittest.TestCase):
+    """A launcher that only counts: who runs when, and what follows from a failure and from a loss."""
+
+    def measured(self, seconds_of):
+        asked = []
+
+        def run(program, setting, log, plain="", preloaded=False, reported=False):
+            asked.append("report" if reported else "preloaded" if preloaded else "plain")
+            seconds = seconds_of(len(asked), asked[-1])
+            return launch.Run({"f": seconds}, "" if seconds else "bad", "text", {})
+
+        args = types.SimpleNamespace(rounds=2, quick=False, out=pathlib.Path())
+        program = types.SimpleNamespace(name="p", figures=(Figure("f", "t"),))
+        with contextlib.redirect_stderr(io.StringIO()):
+            launcher = types.SimpleNamespace(run=run)
+            rows = run_applications.measure(args, launcher, program, launch.Setting(2, False))
+        return asked, rows[0]
+
+    def test_order(self):
+        asked, row = self.measured(lambda number, what: 1.0)
+        self.assertEqual(asked, ["plain", "preloaded", "preloaded", "plain", "report"])
+        self.assertEqual(row["winner"], "nobody")
+
+    def test_a_loss_is_measured_again(self):
+        asked, row = self.measured(lambda number, what: 1.0 if what == "plain" else 2.0)
+        self.assertEqual((len(asked), row["winner"], len(row["times"]["plain"])), (9, "plain", 4))
+        _, row = self.measured(lambda number, what: 1.0 if what == "plain" or number > 5 else 1.1)
+        self.assertNotEqual(row["winner"], "plain")
+
+    def test_nothing_follows_a_failure(self):
+        asked, row = self.measured(lambda number, what: None if number == 2 else 1.0)
+        self.assertEqual((asked, row["problem"]), (["plain", "preloaded"], "preloaded: bad"))
 
 
 if __name__ == "__main__":
