@@ -132,7 +132,10 @@ TESTS = [
     Test("applications: runner", python("tests/applications/selftest.py"), ("applications",)),
     Test(
         "applications: results",
-        script("scripts/applications.sh", "--quick", "--build", "{build}", "--out", "{build}/applications"),
+        script(
+            *("scripts/applications.sh", "--quick", "--hosts", "2"),
+            *("--build", "{build}", "--out", "{build}/applications"),
+        ),
         ("applications",),
         "long",
         3600,
