@@ -43,12 +43,12 @@ find_library() {
     echo "$candidate"
 }
 
-# The first word that is a program: behind a launcher's options and their values.
+# The first word that is a program: behind a launcher's options and their values. Nothing where none is.
 program_of() { # WORD...
     local word path
     for word; do
         [[ $word == -* ]] && continue
-        path=$(type -P -- "$word") && file_is_program "$path" && echo "$path" && return
+        if path=$(type -P -- "$word") && file_is_program "$path"; then echo "$path"; return; fi
     done
 }
 file_is_program() { [ -f "$1" ] && [ "$(head -c 4 "$1" | tr -d '\0')" = $'\177ELF' ]; }

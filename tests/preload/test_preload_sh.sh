@@ -43,6 +43,10 @@ expect 'a program alone' 0 "$library is preloaded into the program: /bin/cat" "$
 expect 'ranks' 0 "the ranks only: $program, linked with lib" "$script" mpirun.mpich -n 2 "$program" --help
 # shellcheck disable=SC2016
 expect 'ranks have it' 0 "rank: $library" "$script" mpirun.mpich -n 1 sh -c 'echo "rank: $LD_PRELOAD"'
+# shellcheck disable=SC2016 # the script expands it
+printf '#!/bin/sh\necho "script: $LD_PRELOAD"\n' >script && chmod +x script
+expect 'ranks of a script' 0 "script: $library" "$script" mpirun.mpich -n 1 ./script
+expect '... which is no ELF file' 0 "the ranks only" "$script" mpirun.mpich -n 1 ./script
 expect 'srun' 0 "called: --export=ALL,LD_PRELOAD=$library -n 2 $program preload: " "$script" ./srun -n 2 "$program"
 expect 'another launcher' 0 'does not start programs of the MPICH family' "$script" ./mpiexec -n 1 true
 expect 'another launcher preloads' 0 "called: -n 1 true preload: $library" "$script" ./mpiexec -n 1 true
