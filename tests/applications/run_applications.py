@@ -182,10 +182,8 @@ def settings_of(args: argparse.Namespace) -> list[Setting]:
     return [Setting(count, False) for count in args.ranks] + [Setting(count, True) for count in hosts]
 
 
-def finish(args: argparse.Namespace, rows: list[dict], load: float) -> int:
-    document = report.document(args, rows, load)
-    if args.json:
-        args.json.write_text(json.dumps(document, indent=1) + "\n")
+def finish(args: argparse.Namespace, document: dict) -> int:
+    rows = document["results"]
     if args.plot:
         draw(document, args.plot)
     slower = [] if args.quick else report.losses(rows)
@@ -206,16 +204,17 @@ def main() -> int:
         return 0
     args.out.mkdir(parents=True, exist_ok=True)
     args.out = args.out.resolve()
-    load = round(os.getloadavg()[0], 2)
-    launcher, rows = Launcher(args), []
+    launcher, document = Launcher(args), report.document(args, round(os.getloadavg()[0], 2))
     print(report.COLUMNS.format(*report.HEAD), flush=True)
     settings = settings_of(args)
     for program in args.only:
         for setting in settings:
             found = measure(args, launcher, program, setting)
             print("\n".join(map(report.row_text, found)), flush=True)
-            rows += found
-    return finish(args, rows, load)
+            document["results"] += found
+            if args.json:  # whenever the run is stopped
+                args.json.write_text(json.dumps(document, indent=1) + "\n")
+    return finish(args, document)
 
 
 if __name__ == "__main__":
