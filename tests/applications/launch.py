@@ -91,6 +91,7 @@ class Launcher:
             run = _Watched(program, work, log, plain, FINALIZE_S if setting.over_hosts else None)
             status = run.to_end(command, self.args.timeout + GRACE_S)
             text = run.text()
+            log.write_text(text)  # with what the program wrote into a file, which goes with the folder
             found = json.loads(report.read_text()) if report and report.is_file() else {}
         times = {figure.name: figure.seconds(text) for figure in program.figures}
         missing = [name for name, seconds in times.items() if seconds is None]
