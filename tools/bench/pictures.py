@@ -34,7 +34,7 @@ NEW_LINE = "\n"  # no backslash within an f-string before Python 3.12
 @dataclass(frozen=True)
 class Picture:
     name: str
-    arguments: tuple  # of vecmpi-bench
+    arguments: tuple  # of vecmpi-bench; none: scripts/applications.sh measures it, and it is drawn where it is named
     title: str
     draw: object  # (pyplot, document) -> figure
 
@@ -219,7 +219,7 @@ def gains_of_programs(pyplot, document):
         axes.set_xscale("log")
         axes.set_xticks([0.5, 1, 2, 5, 10, 50], ["0.5", "1", "2", "5", "10", "50"])
         axes.minorticks_off()
-        axes.set_xlim(0.7, max(2, 1.7 * max(row["gain"] + row["spread"] for row in rows)))
+        axes.set_xlim(0.7, max(2, 3 * max(row["gain"] + row["spread"] for row in rows)))
         axes.set_title(setting, fontsize=9)
         axes.grid(alpha=0.3, axis="x")
     panels[0][0].set_yticks(range(len(names)), [" ".join(name) for name in names], fontsize=8)
@@ -257,7 +257,8 @@ def where_and_how(document):
     mpi = " ".join(run["header"]["mpi"].split()).replace("Version: ", "")
     host = document["host"]
     how = f"medians of {document['options']['repeats']} runs a side, load before {host['load']}"
-    return f"{host['cpu']}, {host['cpus']} CPUs, {mpi}; {how}"
+    date = f", {document['date']}" if "date" in document else ""
+    return f"{host['cpu']}, {host['cpus']} CPUs, {mpi}{date}; {how}"
 
 
 def draw(picture, document, folder, endings):
@@ -289,12 +290,14 @@ def main():
     unknown = set(names) - {picture.name for picture in PICTURES}
     if unknown:
         parser.error(f"no picture is called {', '.join(sorted(unknown))}")
+    if bench and "programs" in names:
+        parser.error("programs is measured by scripts/applications.sh --json; draw it with --from")
     Path(folder).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         results = options.results or options.keep or Path(temporary)
         results.mkdir(parents=True, exist_ok=True)
         for picture in PICTURES:
-            if names and picture.name not in names:
+            if picture.name not in names and (names or not picture.arguments):
                 continue
             path = results / f"{picture.name}.json"
             if bench:
