@@ -40,11 +40,15 @@ knows_all_dependencies() { # EASYCONFIG
     easybuild --dry-run --robot "$1" >"$work/plan" 2>&1 && grep 'MPICH-.*\.eb' "$work/plan" && grep "$1" "$work/plan"
 }
 
-# As conda-build does: the unpacked archive, and a prefix that has what `host` names; here links to Debian's MPICH.
+# As conda-build does: the unpacked archive, and a prefix that has what `host` names; here Debian's MPICH. No links: Hydra
+# looks for its proxy beside the name that it was called by.
 builds_for_conda() (
     mkdir -p "$prefix/bin" && tar -C "$work" -xzf "$release/vecmpi-$version.tar.gz" || return
-    ln -s "$(command -v mpicc.mpich)" "$prefix/bin/mpicc"
-    ln -s "$(command -v mpirun.mpich)" "$prefix/bin/mpirun"
+    local program
+    for program in mpicc mpirun; do
+        printf '#!/bin/sh\nexec %s.mpich "$@"\n' "$program" >"$prefix/bin/$program"
+        chmod +x "$prefix/bin/$program"
+    done
     cd "$work/vecmpi-$version" && PREFIX=$prefix "$release/recipes/conda/recipe/build.sh"
 )
 
