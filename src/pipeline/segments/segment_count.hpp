@@ -22,7 +22,7 @@ struct SegmentFacts {
 constexpr unsigned segments_in_flight = 8;
 
 // Number of segments of a vector, by the settings. From how many bytes `auto` cuts a collective on
-// a communicator over several nodes stands in segments.cpp; docs/segments.md has the figures. 0: do
+// a communicator over several nodes stands in segments.cpp; docs/schedules.md has figures. 0: do
 // not cut, and *why says so.
 unsigned number_of_segments(const SegmentFacts& facts, const Settings& settings,
                             Counter* why) noexcept;
