@@ -75,7 +75,7 @@ enum class ElementType : uint8_t {
     i64,
     u64,
     f16,   // IEEE binary16
-    bf16,  // the upper half of a binary32
+    bf16,  // the upper half of a binary32; rounded to nearest even
     f32,
     f64,
     f80,  // long double, whatever that is here: on x86-64 10 bytes and 6 of padding
@@ -101,9 +101,11 @@ enum class ElementType : uint8_t {
     // and its MPI_DOUBLE_PRECISION and MPI_REAL8 do not.
     f64_fortran,
     // As f32, but for MAX and MIN under DAZ. There MPICH from 4.3 on flushes a subnormal result.
-    f32_flushed
+    f32_flushed,
+    // As bf16, but a tie rounds away from zero, as in MPICH 5.
+    bf16_half_up
 };
-constexpr size_t number_of_element_types = 29;
+constexpr size_t number_of_element_types = 30;
 
 // inout = inout op in, element by element, as MPI_Reduce_local. No pointer need be aligned. `in`
 // and `inout` may be the same, or must not overlap. The padding of inout keeps its bytes.

@@ -60,10 +60,9 @@ struct HalfMin {
     }
 };
 
-// Sum and product are computed as floats, and rounded to nearest even once more. For float16 that
-// is the correctly rounded result, since a float has more than twice its bits. Of two NaNs that of
-// `in` survives, as in MPICH 4.0.2 with MPIR_CVAR_ENABLE_YAKSA_REDUCTION=0; without that setting
-// its MPIX_C_FLOAT16 aborts.
+// Sum and product are computed as floats, and rounded once more. For float16 that is the correctly
+// rounded result, since a float has more than twice its bits. Of two NaNs that of `in` survives, as
+// in MPICH from 4.0.2 to 5.0.2.
 struct Float16 {
     using Memory = hwy::float16_t;
     template <class D, class V>
@@ -72,10 +71,21 @@ struct Float16 {
     }
     template <class D, class V>
     HWY_INLINE static auto narrow(D d, V v) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+        // By the mode of the thread; DemoteTo asks for nearest even.
+        hn::Vec<D> r;
+        asm("vcvtps2ph $4, %1, %0" : "=v"(r.raw) : "v"(v.raw));
+        return r;
+#else
         return hn::DemoteTo(d, v);
+#endif
     }
 };
 
+enum class Tie { to_even, away_from_zero };
+
+// The rounding to 16 bits knows no mode.
+template <Tie tie>
 struct BFloat16 {
     using Memory = uint16_t;
     template <class D, class V>
@@ -89,10 +99,11 @@ struct BFloat16 {
     HWY_INLINE static auto narrow(D d, V v) {
         const hn::Rebind<uint32_t, D> du;
         const auto bits = hn::BitCast(du, v);
-        const auto upper = hn::ShiftRight<16>(bits);
-        const auto half_less = hn::Add(hn::And(upper, hn::Set(du, 1U)), hn::Set(du, 0x7FFFU));
-        const auto rounded = hn::ShiftRight<16>(hn::Add(bits, half_less));
-        return hn::TruncateTo(d, rounded);
+        auto half = hn::Set(du, 0x8000U);
+        if constexpr (tie == Tie::to_even)
+            half =
+                hn::Add(hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1U)), hn::Set(du, 0x7FFFU));
+        return hn::TruncateTo(d, hn::ShiftRight<16>(hn::Add(bits, half)));
     }
 };
 
@@ -136,16 +147,18 @@ ReduceKernel half_f16(ReduceOp op) noexcept {
     }
 }
 
+template <Tie tie>
 ReduceKernel half_bf16(ReduceOp op) noexcept {
+    using Format = BFloat16<tie>;
     switch (op) {
         case ReduceOp::max:
             return by_lane<HalfMax<infinity_bf16>, uint16_t>();
         case ReduceOp::min:
             return by_lane<HalfMin<infinity_bf16>, uint16_t>();
         case ReduceOp::sum:
-            return by_widened_lane<HalfSum<BFloat16>, BFloat16::Memory>();
+            return by_widened_lane<HalfSum<Format>, typename Format::Memory>();
         case ReduceOp::prod:
-            return by_widened_lane<HalfProd<BFloat16>, BFloat16::Memory>();
+            return by_widened_lane<HalfProd<Format>, typename Format::Memory>();
         default:
             return {};
     }
@@ -153,7 +166,8 @@ ReduceKernel half_bf16(ReduceOp op) noexcept {
 
 ReduceKernel half(ReduceOp op, ElementType type) noexcept {
     if (type == ElementType::f16) return half_f16(op);
-    if (type == ElementType::bf16) return half_bf16(op);
+    if (type == ElementType::bf16) return half_bf16<Tie::to_even>(op);
+    if (type == ElementType::bf16_half_up) return half_bf16<Tie::away_from_zero>(op);
     return {};
 }
 

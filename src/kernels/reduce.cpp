@@ -33,7 +33,8 @@ bool is_to_be_used(Family family, Isa isa) noexcept {
 ReduceFamily reduce_family(ReduceOp op, ElementType type) noexcept {
     if (op >= ReduceOp::minloc) return ReduceFamily::pairs;
     if (op >= ReduceOp::land) return ReduceFamily::logical;
-    if (type == ElementType::f16 || type == ElementType::bf16) return ReduceFamily::half;
+    if (type == ElementType::f16 || type == ElementType::bf16 || type == ElementType::bf16_half_up)
+        return ReduceFamily::half;
     const bool is_complex = type >= ElementType::c32 && type <= ElementType::c80_c99;
     return is_complex ? ReduceFamily::complex : ReduceFamily::arithmetic;
 }
@@ -75,7 +76,7 @@ size_t element_bytes(ElementType type) noexcept {
         8, 16, 32,                     // c32, c64, c80
         8, 16, 32,                     // of C99
         8, 8,  16, 16, 8,  32, 8, 16,  // i32_i32 to f64_f64
-        8, 4                           // f64_fortran, f32_flushed
+        8, 4,  2                       // f64_fortran, f32_flushed, bf16_half_up
     };
     static_assert(std::size(bytes) == number_of_element_types);
     return bytes[static_cast<size_t>(type)];

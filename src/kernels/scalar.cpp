@@ -90,6 +90,7 @@ ReduceKernel extremum(ElementType type) noexcept {
         case ElementType::f16:
             return kernel<Select<ScalarFloat16>, Plain<uint16_t>>();
         case ElementType::bf16:
+        case ElementType::bf16_half_up:
             return kernel<Select<ScalarBFloat16>, Plain<uint16_t>>();
         case ElementType::f32:
             return kernel<Select<ScalarFloat32>, Plain<uint32_t>>();
@@ -113,6 +114,8 @@ ReduceKernel of_number(ElementType type) noexcept {
             return kernel<OfHalf<ScalarFloat16, Op>, Plain<uint16_t>>();
         case ElementType::bf16:
             return kernel<OfHalf<ScalarBFloat16, Op>, Plain<uint16_t>>();
+        case ElementType::bf16_half_up:
+            return kernel<OfHalf<ScalarBFloat16HalfUp, Op>, Plain<uint16_t>>();
         case ElementType::f32:
         case ElementType::f32_flushed:
             return kernel<Op, Plain<float>>();

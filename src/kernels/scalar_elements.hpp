@@ -98,7 +98,8 @@ struct PairOf {
     }
 };
 
-// IEEE binary16. Rounds to nearest even whatever the mode, as the vector instruction does.
+// IEEE binary16. Rounds by the mode of the thread. It narrows only sums and products of widened
+// operands, none of which is subnormal as a float.
 struct ScalarFloat16 {
     static float widen(uint16_t half) noexcept;
     static uint16_t narrow(float wide) noexcept;
@@ -108,6 +109,11 @@ struct ScalarFloat16 {
 // operands, so the lower half of a NaN is zero.
 struct ScalarBFloat16 {
     static float widen(uint16_t half) noexcept;
+    static uint16_t narrow(float wide) noexcept;
+};
+
+// The same, but a tie rounds away from zero. Neither knows the mode.
+struct ScalarBFloat16HalfUp : ScalarBFloat16 {
     static uint16_t narrow(float wide) noexcept;
 };
 

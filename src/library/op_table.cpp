@@ -128,6 +128,7 @@ void note_traits_of_version() noexcept {
     const bool is_mpich_4 = library_is_mpich("4.");
     note_trait(Trait::free_operators, is_mpich_4);
     note_trait(Trait::twins, is_mpich_4);
+    note_trait(Trait::half_sums, library_is_mpich("5."));
     note_trait(Trait::last_barrier, library_is_mpich("4.0"));
 }
 

@@ -104,7 +104,8 @@ bool reduce_by_library(MPI_Op op, const void* in, void* inout, MPI_Aint count,
     return true;
 }
 
-bool agrees_with_library(MPI_Op op, MPI_Datatype type, kernels::ReduceInto kernel) noexcept {
+bool agrees_in_mode(MPI_Op op, MPI_Datatype type, kernels::ReduceInto kernel,
+                    int rounding) noexcept {
     constexpr size_t count = 1024;
     const size_t bytes = count * kernels::element_bytes(*element_of(type));
     const std::unique_ptr<char, decltype(&std::free)> memory(
@@ -119,6 +120,7 @@ bool agrees_with_library(MPI_Op op, MPI_Datatype type, kernels::ReduceInto kerne
     std::fenv_t environment;
     std::feholdexcept(&environment);
     std::fesetenv(FE_DFL_ENV);
+    std::fesetround(rounding);
     fill_with_probes(in, bytes, type, 1);
     fill_with_probes(expected, bytes, type, 2);
     std::memcpy(inout, expected, bytes);
@@ -128,9 +130,35 @@ bool agrees_with_library(MPI_Op op, MPI_Datatype type, kernels::ReduceInto kerne
     return computed && std::memcmp(expected, inout, bytes) == 0;
 }
 
+// Upward as well: a library that rounds twice may follow the mode in one of the two only.
+bool agrees_with_library(MPI_Op op, MPI_Datatype type, kernels::ReduceInto kernel) noexcept {
+    return agrees_in_mode(op, type, kernel, FE_TONEAREST) &&
+           agrees_in_mode(op, type, kernel, FE_UPWARD);
+}
+
+// What a library rounds to that does not round as the table of types says; else the element itself.
+kernels::ElementType rounded_otherwise(kernels::ElementType element) noexcept {
+    return element == kernels::ElementType::bf16_half_up ? kernels::ElementType::bf16 : element;
+}
+
+// The kernel that gives the library's bits, or none.
+kernels::ReduceKernel agreeing_kernel(MPI_Op op, MPI_Datatype type,
+                                      kernels::ElementType element) noexcept {
+    for (const kernels::ElementType one : {element, rounded_otherwise(element)}) {
+        const kernels::ReduceKernel kernel =
+            kernels::reduce_kernel(kernel_op(op), one, cap_for(kernel_op(op), one));
+        if (kernel.into != nullptr && agrees_with_library(op, type, kernel.into)) return kernel;
+    }
+    return {};
+}
+
 void log_that_library_serves(MPI_Op op, MPI_Datatype type) noexcept {
     log_line(LogLevel::info, "op %08x on type %08x stays with the library: other bits than ours",
              static_cast<unsigned>(op), static_cast<unsigned>(type));
+}
+
+bool has_kernel(MPI_Op op, kernels::ElementType element) noexcept {
+    return kernels::reduce_kernel(kernel_op(op), element, kernels::Isa::scalar).into != nullptr;
 }
 
 // For an op and a type that the library accepts. All threads see the same kernel, or none: which of
@@ -143,11 +171,10 @@ void compare_once(MPI_Op op, MPI_Datatype type) noexcept {
     const std::lock_guard lock(comparing);
     if (pair.is_compared.load(std::memory_order_relaxed)) return;
     const kernels::ElementType element = pair.element.value_or(*known);
-    const kernels::ReduceKernel kernel =
-        kernels::reduce_kernel(kernel_op(op), element, cap_for(kernel_op(op), element));
-    if (kernel.into != nullptr && agrees_with_library(op, type, kernel.into))
+    const kernels::ReduceKernel kernel = agreeing_kernel(op, type, element);
+    if (kernel.into != nullptr)
         serve(pair, kernel);
-    else if (kernel.into != nullptr)
+    else if (has_kernel(op, element))
         log_that_library_serves(op, type);
     pair.is_compared.store(true, std::memory_order_release);
 }
@@ -218,15 +245,34 @@ void replace_functions(library::OpFunction* table, std::index_sequence<indices..
     ((table[library::first_op + indices] = reduce_in_library<library::first_op + indices>), ...);
 }
 
+bool library_reduces(MPI_Op op, MPI_Datatype type) noexcept {
+    alignas(16) unsigned char in[64] = {}, inout[64] = {};
+    return real.Reduce_local(in, inout, 1, type, op) == MPI_SUCCESS;
+}
+
+// Where MPICH lacks an op on a float of 16 bits, a question ends the process. MPICH 5 has the sum
+// of both types; of bfloat16 nothing else. Where its sum of float16 is right, that is the
+// compiler's own type, and all ops are there.
+bool library_reduces_halves(MPI_Op op, MPI_Datatype type) noexcept {
+    if (!library::has_trait(library::Trait::half_sums)) return false;
+    if (op != MPI_SUM && type == library::bfloat16) return false;
+    return agreeing_kernel(MPI_SUM, type, *element_of(type)).into != nullptr &&
+           library_reduces(op, type);
+}
+
+bool is_half(MPI_Datatype type) noexcept {
+    return type == library::float16 || type == library::bfloat16;
+}
+
 // Asks once, where that raises no error.
 bool library_accepts(MPI_Op op, MPI_Datatype type) noexcept {
     std::atomic<Accepted>& known = pair_of(op, type).accepted;
     Accepted answer = known.load(std::memory_order_relaxed);
-    if (answer == Accepted::unknown && library::errors_can_be_quiet()) {
-        alignas(16) unsigned char in[64] = {}, inout[64] = {};
+    if (answer == Accepted::unknown && (is_half(type) || library::errors_can_be_quiet())) {
         const library::QuietErrors question;
-        answer =
-            real.Reduce_local(in, inout, 1, type, op) == MPI_SUCCESS ? Accepted::yes : Accepted::no;
+        const bool yes =
+            is_half(type) ? library_reduces_halves(op, type) : library_reduces(op, type);
+        answer = yes ? Accepted::yes : Accepted::no;
         known.store(answer, std::memory_order_relaxed);
     }
     return answer != Accepted::no;
@@ -281,9 +327,7 @@ bool reduce_by_kernel(const void* in, void* inout, MPI_Count count, MPI_Datatype
 bool is_reducible(MPI_Op op, MPI_Datatype type) noexcept {
     if (!library::is_predefined_op(op)) return false;
     const kernels::ElementType* const element = element_of(type);
-    return element != nullptr &&
-           kernels::reduce_kernel(kernel_op(op), *element, kernels::Isa::scalar).into != nullptr &&
-           library_accepts(op, type);
+    return element != nullptr && has_kernel(op, *element) && library_accepts(op, type);
 }
 
 int reduce_elements(const void* left, const void* right, void* to, MPI_Count count,

@@ -64,6 +64,8 @@ constexpr TypeRow rows[] = {
     {MPI_INTEGER2, ElementType::i16},
     {MPI_INTEGER4, ElementType::i32},
     {MPI_INTEGER8, ElementType::i64},
+    {library::float16, ElementType::f16},
+    {library::bfloat16, ElementType::bf16_half_up},
     {MPI_FLOAT, ElementType::f32},
     {MPI_REAL, ElementType::f32},
     {MPI_REAL4, ElementType::f32},
@@ -117,6 +119,7 @@ size_t lane_bytes(ElementType element) noexcept {
         case ElementType::u16:
         case ElementType::f16:
         case ElementType::bf16:
+        case ElementType::bf16_half_up:
         case ElementType::i16_i32:
             return 2;
         case ElementType::i32:
@@ -148,10 +151,14 @@ struct Random {
     }
 };
 
+unsigned exponent_bits_of(ElementType element, unsigned lane_bits) noexcept {
+    if (element == ElementType::bf16 || element == ElementType::bf16_half_up) return 8;
+    return lane_bits == 64 ? 11 : lane_bits == 32 ? 8 : 5;
+}
+
 // A lane's bits. exponent_bits: of the float of that width; integers have their extremes among
-// these.
-uint64_t probe_bits(unsigned lane_bits, Random& random) noexcept {
-    const unsigned exponent_bits = lane_bits == 64 ? 11 : lane_bits == 32 ? 8 : 5;
+// these. Of the numbers that are no special ones, half lie from 1 to 256, so that sums are rounded.
+uint64_t probe_bits(unsigned lane_bits, unsigned exponent_bits, Random& random) noexcept {
     const unsigned fraction_bits = lane_bits - 1 - std::min(exponent_bits, lane_bits - 2);
     const uint64_t sign = uint64_t{1} << (lane_bits - 1);
     const uint64_t infinity = sign - (uint64_t{1} << fraction_bits);
@@ -167,12 +174,16 @@ uint64_t probe_bits(unsigned lane_bits, Random& random) noexcept {
                                  sign - 1,
                                  1ull << fraction_bits};  // smallest normal
     const uint64_t choice = random.next();
-    if (choice % 3 == 0) return random.next();
+    if (choice % 3 == 0) {
+        const uint64_t bits = random.next();
+        const uint64_t exponent = uint64_t{7} << fraction_bits;
+        return choice >> 41 & 1 ? bits : (one + (bits & exponent)) | (bits & ~infinity);
+    }
     return specials[choice / 3 % std::size(specials)] ^ (choice >> 40 & 1 ? sign : 0);
 }
 
 long double probe_long_double(Random& random) noexcept {
-    const uint64_t bits = probe_bits(64, random);
+    const uint64_t bits = probe_bits(64, 11, random);
     double value;
     std::memcpy(&value, &bits, sizeof value);
     return value;
@@ -195,9 +206,11 @@ void fill_with_probes(void* buffer, size_t bytes, MPI_Datatype type, uint32_t se
         return;
     }
     const size_t lane = lane_bytes(element);
+    const auto lane_bits = static_cast<unsigned>(8 * lane);
+    const unsigned exponent_bits = exponent_bits_of(element, lane_bits);
     const bool boolean = type == MPI_C_BOOL || type == MPI_CXX_BOOL;  // no other bits are legal
     for (size_t i = 0; i < bytes; i += lane) {
-        const uint64_t bits = probe_bits(static_cast<unsigned>(8 * lane), random);
+        const uint64_t bits = probe_bits(lane_bits, exponent_bits, random);
         const uint64_t value = boolean ? bits & 1 : bits;
         std::memcpy(out + i, &value, lane);
     }

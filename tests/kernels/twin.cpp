@@ -182,6 +182,8 @@ std::vector<Part> parts_of(ElementType type) {
             return {{Kind::f64, 0}};
         case ElementType::f32_flushed:
             return {{Kind::f32, 0}};
+        case ElementType::bf16_half_up:
+            return {{Kind::bf16, 0}};
         default:
             return {{static_cast<Kind>(type), 0}};
     }
@@ -211,8 +213,8 @@ bool is_pair(ElementType type) {
 
 bool is_legal(ReduceOp op, ElementType type) {
     const bool integer = type <= ElementType::u64;
-    const bool real = (type >= ElementType::f16 && type <= ElementType::f80) ||
-                      type == ElementType::f64_fortran || type == ElementType::f32_flushed;
+    const bool real =
+        (type >= ElementType::f16 && type <= ElementType::f80) || type >= ElementType::f64_fortran;
     switch (op) {
         case ReduceOp::max:
         case ReduceOp::min:
@@ -246,7 +248,10 @@ void reduce_element(ReduceOp op, ElementType type, const unsigned char* in,
             write(reduce_small(op, binary16, read<uint16_t>(inout), read<uint16_t>(in)), out);
             break;
         case ElementType::bf16:
-            write(reduce_small(op, bfloat16, read<uint16_t>(inout), read<uint16_t>(in)), out);
+        case ElementType::bf16_half_up:
+            write(reduce_small(op, type == ElementType::bf16 ? bfloat16 : bfloat16_half_up,
+                               read<uint16_t>(inout), read<uint16_t>(in)),
+                  out);
             break;
         case ElementType::f32:
             if (op == ReduceOp::lxor) return exclusive_or_at<float>(in, inout, out);
@@ -291,11 +296,11 @@ const char* name_of(ReduceOp op) {
 
 const char* name_of(ElementType type) {
     static const char* const names[] = {
-        "i8",      "u8",      "i16",     "u16",         "i32",        "u32",
-        "i64",     "u64",     "f16",     "bf16",        "f32",        "f64",
-        "f80",     "c32",     "c64",     "c80",         "c32_c99",    "c64_c99",
-        "c80_c99", "i32_i32", "f32_i32", "i64_i32",     "f64_i32",    "i16_i32",
-        "f80_i32", "f32_f32", "f64_f64", "f64_fortran", "f32_flushed"};
+        "i8",      "u8",      "i16",     "u16",         "i32",         "u32",
+        "i64",     "u64",     "f16",     "bf16",        "f32",         "f64",
+        "f80",     "c32",     "c64",     "c80",         "c32_c99",     "c64_c99",
+        "c80_c99", "i32_i32", "f32_i32", "i64_i32",     "f64_i32",     "i16_i32",
+        "f80_i32", "f32_f32", "f64_f64", "f64_fortran", "f32_flushed", "bf16_half_up"};
     return names[static_cast<size_t>(type)];
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <bit>
+#include <cfenv>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
@@ -171,9 +172,11 @@ struct Small {
     int mantissa_bits;
     int lowest_exponent;  // of a normal number
     int highest_exponent;
+    enum class Rounding { by_mode, half_to_even, half_up } rounding;
 };
-constexpr Small binary16{10, -14, 15};
-constexpr Small bfloat16{7, -126, 127};
+constexpr Small binary16{10, -14, 15, Small::Rounding::by_mode};
+constexpr Small bfloat16{7, -126, 127, Small::Rounding::half_to_even};
+constexpr Small bfloat16_half_up{7, -126, 127, Small::Rounding::half_up};
 
 uint16_t infinity_of(Small format) {
     return static_cast<uint16_t>((format.highest_exponent - format.lowest_exponent + 2)
@@ -193,19 +196,41 @@ double decode(Small format, uint16_t bits) {
     return sign * std::ldexp(whole, exponent - format.mantissa_bits);
 }
 
+// Of units of the last place; `value` has its sign, by which the mode rounds.
+double round_units(Small format, double value) {
+    switch (format.rounding) {
+        case Small::Rounding::by_mode:
+            return std::nearbyint(value);
+        case Small::Rounding::half_to_even:
+            return std::fabs(std::remainder(value, 1.0)) == 0.5 ? 2 * std::round(value / 2)
+                                                                : std::round(value);
+        case Small::Rounding::half_up:
+            return std::round(value);
+    }
+    return value;
+}
+
+// Does a number beyond the largest one become that, not infinity?
+bool stays_finite(Small format, bool negative) {
+    if (format.rounding != Small::Rounding::by_mode) return false;
+    const int mode = std::fegetround();
+    return mode == FE_TOWARDZERO || mode == (negative ? FE_UPWARD : FE_DOWNWARD);
+}
+
 uint16_t encode(Small format, double value) {
     const int sign = std::signbit(value) ? 0x8000 : 0;
-    double magnitude = std::fabs(value);
+    const double magnitude = std::fabs(value);
     if (std::isinf(magnitude)) return static_cast<uint16_t>(sign | infinity_of(format));
     int exponent = magnitude == 0 ? format.lowest_exponent : std::ilogb(magnitude);
     if (exponent < format.lowest_exponent) exponent = format.lowest_exponent;
-    // Units of the last place; the division is exact, nearbyint rounds to even.
-    const auto units = static_cast<int64_t>(
-        std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent)));
+    const double exact = std::ldexp(value, format.mantissa_bits - exponent);
+    const auto units = static_cast<int64_t>(std::fabs(round_units(format, exact)));
     // A carry out of the mantissa raises the exponent by itself.
     const int64_t field = exponent - format.lowest_exponent;
     const int64_t bits = (field << format.mantissa_bits) + units;
-    return static_cast<uint16_t>(sign | (bits < infinity_of(format) ? bits : infinity_of(format)));
+    const int beyond = infinity_of(format) - (stays_finite(format, sign != 0) ? 1 : 0);
+    const bool is_finite = exponent <= format.highest_exponent && bits < infinity_of(format);
+    return static_cast<uint16_t>(sign | (is_finite ? static_cast<int>(bits) : beyond));
 }
 
 // A quiet NaN's payload is the upper bits of the wider one's.

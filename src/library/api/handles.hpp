@@ -34,6 +34,10 @@ constexpr bool is_unused_request(MPI_Request request) noexcept {
     return static_cast<uint32_t>(request) - null_request - 1 < unused_requests;
 }
 
+// MPIX_C_FLOAT16 of MPICH 4.0 and later, MPIX_BFLOAT16 of MPICH 5.
+constexpr auto float16 = static_cast<MPI_Datatype>(0x4c000246);
+constexpr auto bfloat16 = static_cast<MPI_Datatype>(0x4c00024c);
+
 // A small number for each predefined type. Their handles are 0x4c00SSII (SS bytes, II below 0x80),
 // and for pairs with gaps 0x8c00000N (N below 8).
 constexpr size_t type_indices = 0x88;
