@@ -28,6 +28,9 @@ Tally check_kernels(vecmpi::kernels::Isa isa, const Options& options);
 // The same sums under every rounding mode, with and without flushing of subnormal numbers.
 Tally check_environments(vecmpi::kernels::Isa isa, const Options& options);
 
+// All 65536 floats of 16 bits on either side of some, under every rounding mode.
+Tally check_halves(vecmpi::kernels::Isa isa, const Options& options);
+
 // Outputs that no cache holds, which kernels may write past it, against small ones.
 Tally check_huge(vecmpi::kernels::Isa isa, const Options& options);
 

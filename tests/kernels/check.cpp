@@ -98,6 +98,7 @@ int main(int argc, char** argv) {
         if (!runs) continue;
         sum.add(vecmpi::kernels::isa_name(isa), battery::check_kernels(isa, arguments.options));
         sum.add("  scattered blocks", battery::check_blocks(isa, arguments.options));
+        sum.add("  all floats of 16 bits", battery::check_halves(isa, arguments.options));
         sum.add("  16 MiB", battery::check_huge(isa, arguments.options));
         sum.add("  floating-point environments",
                 battery::check_environments(isa, arguments.options));

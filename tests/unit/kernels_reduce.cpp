@@ -48,5 +48,6 @@ TEST_CASE("Kernels follow the caller's rounding mode and flushing of subnormals"
         if (!has_kernels(isa)) continue;
         INFO(isa_name(isa));
         check(battery::check_environments(isa, options()));
+        check(battery::check_halves(isa, options()));
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finding the library's table of op functions by its shape, and what the predefined types hold.
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -60,6 +61,8 @@ TEST_CASE("predefined types lead to what they hold", "[offload][arithmetic]") {
         {MPI_AINT, kernels::ElementType::i64},
         {MPI_COUNT, kernels::ElementType::i64},
         {MPI_INTEGER2, kernels::ElementType::i16},
+        {library::float16, kernels::ElementType::f16},
+        {library::bfloat16, kernels::ElementType::bf16_half_up},
         {MPI_REAL8, kernels::ElementType::f64_fortran},
         {MPI_COMPLEX, kernels::ElementType::c32},
         {MPI_C_FLOAT_COMPLEX, kernels::ElementType::c32_c99},
@@ -93,6 +96,16 @@ TEST_CASE("probes hold what kernels get wrong", "[offload][arithmetic]") {
     CHECK(zeros > 20);
     CHECK(denormals > 20);
     CHECK(normals > 200);
+    std::vector<uint16_t> first(1024), second(1024);
+    fill_with_probes(first.data(), 2 * first.size(), library::bfloat16, 1);
+    fill_with_probes(second.data(), 2 * second.size(), library::bfloat16, 2);
+    int ties = 0;  // of sums, whose rounding differs from library to library
+    for (size_t i = 0; i < first.size(); ++i) {
+        const float sum = std::bit_cast<float>(uint32_t{first[i]} << 16) +
+                          std::bit_cast<float>(uint32_t{second[i]} << 16);
+        ties += (std::bit_cast<uint32_t>(sum) & 0x1ffff) == 0x8000;
+    }
+    CHECK(ties > 5);
     std::vector<unsigned char> booleans(1024, 7);
     fill_with_probes(booleans.data(), booleans.size(), MPI_C_BOOL, 2);
     for (const unsigned char value : booleans) REQUIRE(value <= 1);
