@@ -54,11 +54,11 @@ struct Program {
     FileData data(kernels::Direction direction, MPI_Count count = 1) {
         return {direction, FileAccess::independent, memory.data(), count, handle(1)};
     }
-    // True: it went packed. The library is slow.
+    // True: it went packed. The library is slower than a plan under a sanitizer.
     bool move(kernels::Direction direction, MPI_Count moved = values * int_bytes) {
         FileData moving = data(direction);
         if (!moving.is_chosen() || !moving.begin()) {
-            const uint64_t end_ns = monotonic_ns() + 100'000;
+            const uint64_t end_ns = monotonic_ns() + 1'000'000;
             while (monotonic_ns() < end_ns) {
             }
             moving.note_moved_by_library();
