@@ -7,6 +7,7 @@ from text import banner, namespace, wrap
 AROUND = {
     "blocks": "Blocking<{}>",
     "plans": "MakingPlans<{}>",
+    "looks": "Looking<{}>",
     "always": "Always<{}>",
     "messages": "ForMessages<{}>",
     "typed": "Typed<{}>",

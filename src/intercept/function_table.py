@@ -17,8 +17,8 @@ CLASSES = {
     "twin": (1, 1, ("typed",)),
     "collective": (1, 3, ("for_each", "scatters", "neighbors")),
     "persistent": (0, 2, ()),
-    "requests": (1, 1, ("blocks",)),
-    "hook": (0, 0, ("always", "messages", "typed", "blocks", "plans", "calls_back")),
+    "requests": (1, 1, ("blocks", "looks")),
+    "hook": (0, 0, ("always", "messages", "typed", "blocks", "plans", "looks", "calls_back")),
 }
 WORDS = {word for _, _, words in CLASSES.values() for word in words}
 

@@ -307,6 +307,16 @@ struct ForMessages : Class {
     static constexpr When when = When::needed;
     static constexpr unsigned needs = Need::messages | Need::counting;
 };
+template <class Class>
+struct Looking : Class {
+    static constexpr unsigned needs = Class::needs | Need::looks;
+
+    template <class... A>
+    [[gnu::always_inline]] static int serve(A... a) noexcept {
+        const library::LookingCall looking;
+        return Class::serve(a...);
+    }
+};
 template <class Class, DataShape shape>
 struct Moving : Class {
     static constexpr DataShape data_shape = shape;

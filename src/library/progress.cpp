@@ -17,6 +17,7 @@ namespace vecmpi::library {
 
 thread_local constinit uint64_t library_events = 0;
 thread_local constinit int blocking_calls = 0;
+thread_local constinit int looking_calls = 0;
 constinit std::atomic<uint32_t> jobs_under_way{0}, jobs_on_memory{0};
 
 namespace {
@@ -47,6 +48,8 @@ constinit std::atomic<bool> seen{false};
 WaitPolicy library_policy;
 thread_local constinit Ladder library_ladder
     __attribute__((tls_model("initial-exec"))){library_policy};
+
+thread_local constinit FailingLooks failing_looks __attribute__((tls_model("initial-exec")));
 
 // Where the MPI library lies in memory.
 constinit std::atomic<uintptr_t> library_begin{0}, library_bytes{0};
@@ -172,6 +175,7 @@ Bedtime go_to_sleep(void* worker, uintptr_t caller) noexcept {
     if (arming.wanted && is_mpi_library(caller)) arm(worker);
     if (library_ladder.spins() || answers().loop_rests())
         return;  // the engine's loop knows better when
+    if (looking_calls != 0 && !failing_looks.one_more()) return;
     const Bedtime bedtime = go_to_sleep(worker, caller);
     if (bedtime == Bedtime::soon) return;
     if (bedtime == Bedtime::at_unlock) return become_due(AtUnlock::sleep);
@@ -185,6 +189,7 @@ unsigned rest_after(unsigned events, void* worker, uintptr_t caller) noexcept {
     library_events += events;
     if (events != 0) {
         library_ladder.reset();
+        failing_looks.end();
         note_moved();
     } else {
         rest_after_poll_in_vain(worker, caller);

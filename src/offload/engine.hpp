@@ -179,7 +179,7 @@ class Engine {
     void rest_or_sleep(Ladder& ladder, SleepingWait& sleeper, WaitsFor waits_for) const noexcept;
     // After a Test that found nothing: on an oversubscribed node the sender needs this CPU.
     void give_way_if_crowded() const noexcept {
-        if (facts.yields_at_once) Ladder::give_way();
+        if (facts.yields_at_once && this_thread.failing_looks.one_more()) Ladder::give_way();
     }
     bool somebody_waits() const noexcept { return callers_.load(std::memory_order_relaxed) != 0; }
 
@@ -302,13 +302,15 @@ bool Engine::unowned(Attempt attempt) noexcept {
 template <class Attempt>
 bool Engine::progress_once(Attempt attempt) noexcept {
     if (this_thread.is(Inside::engine)) return attempt(true);
-    if (attempt(false)) return true;
-    const bool finished = own() ? as_owner([&]() noexcept {
+    const auto look_and_attempt = [&]() noexcept {
         if (has_work()) step();
         return attempt(true);
-    })
-                                : unowned(attempt);
-    if (!finished) give_way_if_crowded();
+    };
+    const bool finished = attempt(false) || (own() ? as_owner(look_and_attempt) : unowned(attempt));
+    if (finished)
+        this_thread.failing_looks.end();
+    else
+        give_way_if_crowded();
     return finished;
 }
 

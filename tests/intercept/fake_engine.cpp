@@ -15,6 +15,7 @@ namespace vecmpi {
 namespace library {
 
 thread_local constinit int blocking_calls = 0;
+thread_local constinit int looking_calls = 0;
 thread_local constinit bool is_announced = false;
 void forget_armed() noexcept {}
 

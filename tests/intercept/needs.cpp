@@ -35,11 +35,11 @@ TEST_CASE("needs: a message comes where we wait better or something is to be see
     STATIC_REQUIRE(needs<calls::Bsend> == (of_message | Need::sleepers));
     STATIC_REQUIRE(when<calls::Iprobe> == When::needed);
     STATIC_REQUIRE(needs<calls::Iprobe> ==
-                   (of_message & ~(Need::message_plans | Need::freed_requests)));
+                   ((of_message | Need::looks) & ~(Need::message_plans | Need::freed_requests)));
 }
 
 TEST_CASE("needs: a wait comes from the first virtual request on", "[handlers]") {
-    STATIC_REQUIRE(needs<calls::Test> == (of_message | Need::virtual_requests));
+    STATIC_REQUIRE(needs<calls::Test> == (of_message | Need::virtual_requests | Need::looks));
     STATIC_REQUIRE(needs<calls::Wait> == (of_message | Need::virtual_requests | Need::sleepers));
 }
 

@@ -29,6 +29,20 @@ long times_given_up(const WaitPolicy& policy, int steps) {
 
 }  // namespace
 
+TEST_CASE("looks in vain give the CPU away ever more seldom, until one succeeds",
+          "[base][waiting]") {
+    FailingLooks looks;
+    const auto until_next = [&]() {
+        int number = 1;
+        while (!looks.one_more()) ++number;
+        return number;
+    };
+    for (const int gap : {1, 2, 4, 8, 16, 32, 64, 128, 256, 256, 256}) CHECK(until_next() == gap);
+    CHECK_FALSE(looks.one_more());
+    looks.end();
+    CHECK(until_next() == 1);
+}
+
 TEST_CASE("wait_policy", "[base][waiting]") {
     for (bool crowded : {false, true}) {
         WaitPolicy spin = wait_policy(WaitMode::spin, crowded);

@@ -23,6 +23,7 @@ struct Need {
     static constexpr unsigned freed_requests = 1u << 10;
     static constexpr unsigned typed_transfers = 1u << 11;  // a window and a derived type exist
     static constexpr unsigned held_transfers = 1u << 12;   // what completes them says so
+    static constexpr unsigned looks = 1u << 13;  // ranks share CPUs: calls that look once say so
 };
 
 // Returns after the entries are bound for it. Only then may the caller hand the program something

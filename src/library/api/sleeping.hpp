@@ -53,6 +53,16 @@ class BlockingCall {
     BlockingCall(const BlockingCall&) = delete;
     BlockingCall& operator=(const BlockingCall&) = delete;
 };
+// While there is one, this thread is in a call that looks once, such as MPI_Test: the library's
+// polls in it rest as FailingLooks says. Need::looks.
+extern thread_local constinit int looking_calls __attribute__((tls_model("initial-exec")));
+class LookingCall {
+  public:
+    LookingCall() noexcept { ++looking_calls; }
+    ~LookingCall() { --looking_calls; }
+    LookingCall(const LookingCall&) = delete;
+    LookingCall& operator=(const LookingCall&) = delete;
+};
 // No sleep lasts longer: what comes by another path than a poll is seen then.
 constexpr uint64_t longest_sleep_us = 1000;
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "base/api/waiting.hpp"
+
 namespace vecmpi::offload {
 
 // A thread may be in several of these at once, and in one of them again: a poll of the library
@@ -24,6 +26,7 @@ constexpr uint8_t operator|(Inside one, Inside other) noexcept {
 struct ThreadState {
     uint8_t inside = 0;  // a bit for each of Inside
     bool is_offload_thread = false;
+    FailingLooks failing_looks;
 
     bool is(Inside what) const noexcept { return (inside & static_cast<uint8_t>(what)) != 0; }
     // Only where it is not inside that yet.
