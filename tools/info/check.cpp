@@ -26,7 +26,7 @@ bool needs(const std::vector<std::string>& needed, const std::string& soname) {
 
 // "libmpich.so.12", or with the library that brings it.
 std::string linked_with(const ProgramFile& program, const std::string& soname) {
-    const std::string text = "linked with " + soname;
+    std::string text = "linked with " + soname;
     if (needs(program.needed, soname)) return text;
     for (const NeededLibrary& library : program.libraries)
         if (needs(library.needed, soname)) return text + " through " + library.soname;

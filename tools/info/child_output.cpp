@@ -30,8 +30,10 @@ std::string read_all(int pipe) {
     for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
     dup2(pipe, STDOUT_FILENO);
+    // NOLINTBEGIN(concurrency-mt-unsafe): a child has one thread
     unsetenv("LD_PRELOAD");
     for (const std::string& variable : added) putenv(const_cast<char*>(variable.c_str()));
+    // NOLINTEND(concurrency-mt-unsafe)
     execv(words[0], words.data());
     _exit(EXIT_FAILURE);
 }

@@ -37,8 +37,9 @@ std::string find_vecmpi(const std::string& program) {
     const std::string folder = program.substr(0, program.find_last_of('/'));
     for (const char* place : {"/libvecmpi.so", "/../lib*/libvecmpi.so", "/../lib/*/libvecmpi.so"}) {
         glob_t found{};
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): this program has one thread
         const bool any = glob((folder + place).c_str(), 0, nullptr, &found) == 0;
-        const std::string first = any ? found.gl_pathv[0] : "";
+        std::string first = any ? found.gl_pathv[0] : "";
         globfree(&found);
         if (!first.empty()) return first;
     }
@@ -110,7 +111,7 @@ std::vector<LibraryTrait> read_traits(const std::string& printed) {
 int show_library_traits(const char* library) {
     const std::string program = own_path(), vecmpi = find_vecmpi(program);
     if (vecmpi.empty()) return fail("no libvecmpi.so beside this program or in lib");
-    setenv("LD_PRELOAD", vecmpi.c_str(), 1);
+    setenv("LD_PRELOAD", vecmpi.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
     execl(program.c_str(), program.c_str(), traits_here, library, nullptr);
     return fail("this program cannot be started again");
 }
@@ -122,7 +123,8 @@ std::vector<LibraryTrait> ask_library_traits(const std::string& library) {
 }
 
 int show_traits_here(const char* library) {
-    unsetenv("LD_PRELOAD");  // for what the MPI library starts
+    // For what the MPI library starts.
+    unsetenv("LD_PRELOAD");  // NOLINT(concurrency-mt-unsafe): one thread
     alarm(most_seconds);     // one that waits for a launcher
     void* const loaded = load(library);
     if (loaded == nullptr) return fail(std::string("no MPI library: ") + dlerror());
