@@ -10,11 +10,7 @@
 #include <string>
 #include <vector>
 
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
-
-#include "battery.hpp"
+#include "reductions.hpp"
 
 using namespace battery;
 
@@ -52,15 +48,6 @@ bool library_has(const Op& op, const Type& type) {
     const bool is_5 = library_is_mpich("5.");
     if (type.handle == bfloat16.handle) return is_5 && op.handle == MPI_SUM;
     return is_5 || library_is_mpich("4.3");
-}
-
-void flush_denormals(bool flush) {
-#if defined(__x86_64__)
-    constexpr unsigned bits = 0x8040;  // flush to zero, denormals are zero
-    _mm_setcsr(flush ? _mm_getcsr() | bits : _mm_getcsr() & ~bits);
-#else
-    (void)flush;
-#endif
 }
 
 using Halves = std::vector<uint16_t>;
@@ -116,29 +103,9 @@ uint16_t small_number(const Type& type, Random& random) {
 void reduce_together(const Op& op, const Type& type, Random& random) {
     Digest& digest = topic(std::string("collectives ") + op.name + " " + type.name);
     for (const int count : {1, 13, 300, 5000, 70000}) {
-        Halves in(static_cast<size_t>(count * world.size)), out(in);
+        Halves in(static_cast<size_t>(count * world.size));
         for (uint16_t& value : in) value = small_number(type, random);
-        const auto note = [&] {
-            digest.add_bytes(reinterpret_cast<const char*>(out.data()), 2 * out.size());
-        };
-        MPI_Allreduce(in.data(), out.data(), count, type.handle, op.handle, MPI_COMM_WORLD);
-        note();
-        out = in;
-        MPI_Request request;
-        MPI_Iallreduce(MPI_IN_PLACE, out.data(), count, type.handle, op.handle, MPI_COMM_WORLD,
-                       &request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        note();
-        MPI_Reduce(in.data(), out.data(), count, type.handle, op.handle, world.size - 1,
-                   MPI_COMM_WORLD);
-        note();
-        MPI_Scan(in.data(), out.data(), count, type.handle, op.handle, MPI_COMM_WORLD);
-        note();
-        MPI_Exscan(in.data(), out.data(), count, type.handle, op.handle, MPI_COMM_WORLD);
-        note();
-        MPI_Reduce_scatter_block(in.data(), out.data(), count, type.handle, op.handle,
-                                 MPI_COMM_WORLD);
-        note();
+        reduce_in_all_ways(in, count, type.handle, op.handle, digest);
     }
 }
 

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <vector>
 
-#include "battery.hpp"
+#include "reductions.hpp"
 
 using namespace battery;
 
@@ -193,27 +193,9 @@ void reduce_together(const Op& op, const Type& type, Random& random) {
     for (const int count : {1, 13, 300, 5000}) {
         const size_t bytes = static_cast<size_t>(count) * element;
         const size_t all = bytes * static_cast<size_t>(world.size);
-        std::vector<char> in(all), out(all);
+        std::vector<char> in(all);
         fill(in.data(), all, type, random);
-        const auto note = [&] { digest.add_bytes(out.data(), out.size()); };
-        MPI_Allreduce(in.data(), out.data(), count, type.handle, op.handle, MPI_COMM_WORLD);
-        note();
-        out = in;
-        MPI_Request request;
-        MPI_Iallreduce(MPI_IN_PLACE, out.data(), count, type.handle, op.handle, MPI_COMM_WORLD,
-                       &request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        note();
-        MPI_Reduce(in.data(), out.data(), count, type.handle, op.handle, world.size - 1,
-                   MPI_COMM_WORLD);
-        note();
-        MPI_Scan(in.data(), out.data(), count, type.handle, op.handle, MPI_COMM_WORLD);
-        note();
-        MPI_Exscan(in.data(), out.data(), count, type.handle, op.handle, MPI_COMM_WORLD);
-        note();
-        MPI_Reduce_scatter_block(in.data(), out.data(), count, type.handle, op.handle,
-                                 MPI_COMM_WORLD);
-        note();
+        reduce_in_all_ways(in, count, type.handle, op.handle, digest);
     }
 }
 

@@ -9,26 +9,13 @@
 #include <limits>
 #include <vector>
 
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
-
-#include "battery.hpp"
+#include "reductions.hpp"
 
 using namespace battery;
 
 namespace {
 
 constexpr int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
-
-void flush_denormals(bool flush) {
-#if defined(__x86_64__)
-    constexpr unsigned bits = 0x8040;  // flush to zero, denormals are zero
-    _mm_setcsr(flush ? _mm_getcsr() | bits : _mm_getcsr() & ~bits);
-#else
-    (void)flush;
-#endif
-}
 
 template <class Float>
 std::vector<Float> inexact(size_t count, Random& random) {
