@@ -124,8 +124,8 @@ OwnMeans means_of_this_rank(const LibraryWaits& library_waits) noexcept {
     // A job on the offload thread makes progress there, and so would run the program's operators.
     means.serves_jobs = library_waits.serve_jobs ||
                         (engine->thread.exists() && !engine->facts.operators_lock_library);
-    means.wants_twins = library::has_trait(library::Trait::twins) && !library_waits.rest &&
-                        oversubscribed(decision().host, decision().plan);
+    means.wants_twins =
+        library::has_trait(library::Trait::twins) && !library_waits.rest && node_is_crowded();
     return means;
 }
 
