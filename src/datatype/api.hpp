@@ -90,7 +90,8 @@ struct TypedCall {
     };
     Way way{};
     MPI_Datatype type = MPI_DATATYPE_NULL;
-    int object = 0;  // communicator or window; 0: of a file, or of MPI_Pack
+    // Number of the communicator or window; 0: of a file, or of MPI_Pack.
+    library::HandleNumber object = 0;
     MPI_Count count = 0;
     bool operator==(const TypedCall&) const = default;
 };
@@ -516,7 +517,7 @@ struct TransferCall {
     MPI_Count target_count;
     MPI_Datatype target_type;
     TypedCall as_typed() const noexcept {
-        return {.way = way, .type = type, .object = win, .count = count};
+        return {.way = way, .type = type, .object = library::number_of_handle(win), .count = count};
     }
 };
 

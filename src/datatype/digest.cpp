@@ -16,7 +16,7 @@ void add(XXH3_state_t& state, const void* bytes, size_t number) noexcept {
 // Each node says how long its lists are, so that no two trees give the same bytes.
 void add_tree(XXH3_state_t& state, const TypeTree& tree) noexcept {
     const int64_t head[] = {tree.combiner,
-                            tree.named,
+                            static_cast<int64_t>(tree.named),
                             tree.size,
                             tree.extent,
                             static_cast<int64_t>(tree.integers.size()),

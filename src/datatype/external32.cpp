@@ -81,14 +81,12 @@ constexpr std::array<ExternalValue, sizeof...(i)> values_of(std::index_sequence<
 constinit const auto values = values_of(std::make_index_sequence<std::size(types)>());
 constexpr size_t widest = 16;
 
-// The lowest byte of the handle of a predefined type is its own: where its row is, counted from 1.
-constexpr size_t number_of_handles = 256;
+// By type_index(): where the type's row is, counted from 1.
 constexpr auto rows = [] {
-    std::array<uint8_t, number_of_handles> by_handle{};
+    std::array<uint8_t, library::type_indices> by_index{};
     uint8_t row = 0;
-    for (const MPI_Datatype type : types)
-        by_handle[static_cast<unsigned>(type) % number_of_handles] = ++row;
-    return by_handle;
+    for (const MPI_Datatype type : types) by_index[library::type_index(type)] = ++row;
+    return by_index;
 }();
 
 // Bytes that differ from each other show the width, and what is unpacked again that the library
@@ -127,7 +125,7 @@ std::unique_ptr<const KeptPlan> dense_plan(const ExternalValue& value) {
 }  // namespace
 
 const ExternalValue* external_value(MPI_Datatype predefined) noexcept {
-    const uint8_t row = rows[static_cast<unsigned>(predefined) % number_of_handles];
+    const uint8_t row = rows[library::type_index(predefined)];
     if (row == 0 || !library::is_builtin_type(predefined)) return nullptr;
     const ExternalValue& found = values[row - 1];
     return found.type == predefined ? &found : nullptr;

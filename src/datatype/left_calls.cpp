@@ -17,7 +17,7 @@ constinit thread_local Left left_calls[places] __attribute__((tls_model("initial
 
 Left& place_of(const TypedCall& call) noexcept {
     constexpr unsigned spread = 5;
-    return left_calls[(static_cast<unsigned>(call.type) +
+    return left_calls[(library::key_of_handle(call.type) +
                        spread * static_cast<unsigned>(call.way)) %
                       places];
 }

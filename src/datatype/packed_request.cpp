@@ -111,7 +111,7 @@ std::unique_ptr<PackedRequest> PackedRequest::of(kernels::Direction direction, C
         leave({.way = direction == kernels::Direction::pack ? TypedCall::Way::send
                                                             : TypedCall::Way::receive,
                .type = type,
-               .object = message.comm,
+               .object = library::number_of_handle(message.comm),
                .count = message.count},
               gone_before);
     else if (kept == nullptr ||

@@ -123,18 +123,19 @@ MadePlan find_or_make_plan(MPI_Datatype type, uint64_t spent_ns, DataForm form, 
 void log_made(MPI_Datatype type, const TypeTree& tree, const MadePlan& made, uint64_t spent_ns,
               uint64_t taken_ns) {
     constexpr double us = 1e-3;
-    const auto handle = static_cast<unsigned>(type);
+    const auto handle = library::shown_bits(type);
     const double spent_us = us * static_cast<double>(spent_ns);
     const std::string how = made_as(tree);
     if (made.plan)
-        log_line(LogLevel::debug,
-                 "datatype %08x, %s, has a plan of %zu bytes, after %.1f us of the library's: made "
-                 "in %.1f us",
-                 handle, how.c_str(), made.plan->memory_bytes, spent_us,
-                 us * static_cast<double>(taken_ns));
+        log_line(
+            LogLevel::debug,
+            "datatype %08llx, %s, has a plan of %zu bytes, after %.1f us of the library's: made "
+            "in %.1f us",
+            handle, how.c_str(), made.plan->memory_bytes, spent_us,
+            us * static_cast<double>(taken_ns));
     else
         log_line(LogLevel::debug,
-                 "datatype %08x, %s, has no plan%s, after %.1f us of the library's: %s", handle,
+                 "datatype %08llx, %s, has no plan%s, after %.1f us of the library's: %s", handle,
                  how.c_str(), made.is_final ? "" : " yet", spent_us,
                  made.is_final ? text_of(made.why).text : "its description is too long for that");
 }

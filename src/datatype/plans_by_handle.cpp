@@ -74,9 +74,12 @@ constexpr unsigned put_off_shift = 26;
 constexpr uint64_t most_units = (uint64_t{1} << put_off_shift) - 1, most_put_off = 13;
 constexpr uint64_t unit_ns = 16;
 
-uint64_t key_of(MPI_Datatype type) noexcept { return uint64_t{static_cast<uint32_t>(type)} << 32; }
+constexpr unsigned key_shift = 32;
+uint64_t key_of(MPI_Datatype type) noexcept {
+    return uint64_t{library::key_of_handle(type)} << key_shift;
+}
 bool is_of(uint64_t word, MPI_Datatype type) noexcept {
-    return word >> 32 == static_cast<uint32_t>(type);
+    return word >> key_shift == library::key_of_handle(type);
 }
 uint64_t put_off_of(uint64_t word) noexcept { return word >> put_off_shift & 15; }
 
@@ -87,8 +90,8 @@ struct Place {
     std::atomic<HeldPlan*> plan{nullptr};
 };
 
-// 4096 types. MPICH's handles count up, so their lowest bits spread them evenly. A type that finds
-// no place is left to the library, and tries again with its next call.
+// 4096 types. The keys of handles count up, so their lowest bits spread them evenly. A type that
+// finds no place is left to the library, and tries again with its next call.
 constexpr size_t number_of_sets = 1024, ways = 4;
 constinit Place table[number_of_sets][ways];
 
@@ -96,21 +99,21 @@ std::mutex mutex;  // for verdicts and for what follows
 constinit HeldPlan* retired = nullptr;
 constinit size_t number_of_retired = 0, number_in_table = 0;
 
-auto& set_of(MPI_Datatype type) noexcept {
-    return table[static_cast<uint32_t>(type) % number_of_sets];
-}
-
 Place* find(MPI_Datatype type) noexcept {
-    for (Place& place : set_of(type))
-        if (is_of(place.word.load(std::memory_order_relaxed), type)) return &place;
+    const uint32_t key = library::key_of_handle(type);  // 0: never has a place
+    for (Place& place : table[key % number_of_sets])
+        if (place.word.load(std::memory_order_relaxed) >> key_shift == key)
+            return key != 0 ? &place : nullptr;
     return nullptr;
 }
 
 // A free place, or else that of the type on which the library has spent least.
 Place* claim(MPI_Datatype type) noexcept {
+    const uint32_t key = library::key_of_handle(type);
+    if (key == 0) return nullptr;
     Place* best = nullptr;
     uint64_t least = 0;
-    for (Place& place : set_of(type)) {
+    for (Place& place : table[key % number_of_sets]) {
         const uint64_t word = place.word.load(std::memory_order_relaxed);
         const bool is_counted = (word & decided_bits) == 0;
         if (!is_counted || (best != nullptr && (word & most_units) >= (least & most_units)))
@@ -119,8 +122,9 @@ Place* claim(MPI_Datatype type) noexcept {
         least = word;
         if (word == 0) break;
     }
-    const bool is_mine = best != nullptr && best->word.compare_exchange_strong(
-                                                least, key_of(type), std::memory_order_relaxed);
+    const bool is_mine =
+        best != nullptr && best->word.compare_exchange_strong(least, uint64_t{key} << key_shift,
+                                                              std::memory_order_relaxed);
     return is_mine ? best : nullptr;
 }
 
@@ -264,7 +268,7 @@ constinit std::atomic<uint64_t> handles_gone{0};
 
 void drop_place(MPI_Datatype type) noexcept {
     handles_gone.fetch_add(1, std::memory_order_relaxed);
-    for (Place& place : set_of(type)) {
+    for (Place& place : table[library::key_of_handle(type) % number_of_sets]) {
         uint64_t word = place.word.load(std::memory_order_relaxed);
         if (!is_of(word, type)) continue;
         if ((word & settled_bit) == 0 &&

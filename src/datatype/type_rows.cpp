@@ -21,7 +21,7 @@ constinit std::atomic<uint64_t> table[number_of_sets][ways]{};
 
 constexpr unsigned handle_shift = 32, reason_shift = 16;
 uint64_t key_of(MPI_Datatype type) noexcept {
-    return uint64_t{static_cast<uint32_t>(type)} << handle_shift;
+    return uint64_t{library::key_of_handle(type)} << handle_shift;
 }
 uint64_t bits_of(WhyLibrary why) noexcept { return static_cast<uint64_t>(why) << reason_shift; }
 WhyLibrary reason_of(uint64_t word) noexcept {
@@ -29,21 +29,23 @@ WhyLibrary reason_of(uint64_t word) noexcept {
 }
 
 std::atomic<uint64_t>* find(MPI_Datatype type) noexcept {
-    for (auto& word : table[static_cast<uint32_t>(type) % number_of_sets])
-        if (word.load(std::memory_order_relaxed) >> handle_shift == static_cast<uint32_t>(type))
-            return &word;
+    const uint32_t key = library::key_of_handle(type);
+    for (auto& word : table[key % number_of_sets])
+        if (word.load(std::memory_order_relaxed) >> handle_shift == key)
+            return key != 0 ? &word : nullptr;
     return nullptr;
 }
 
-// A fifth type of a set counts among all others.
+// A fifth type of a set counts among all others, and so does one that has no key.
 void enter(MPI_Datatype type, RowNumber row) noexcept {
+    if (library::key_of_handle(type) == 0) return;
     const uint64_t entered = key_of(type) | bits_of(WhyLibrary::too_little) | row;
     if (std::atomic<uint64_t>* const there = find(type)) {
         const uint64_t word = there->load(std::memory_order_relaxed);
         if ((word & UINT16_MAX) != row) there->store(entered, std::memory_order_relaxed);
         return;
     }
-    for (auto& word : table[static_cast<uint32_t>(type) % number_of_sets]) {
+    for (auto& word : table[library::key_of_handle(type) % number_of_sets]) {
         uint64_t nobody = 0;
         if (word.compare_exchange_strong(nobody, entered, std::memory_order_relaxed)) return;
     }
@@ -98,7 +100,7 @@ void note_verdict(MPI_Datatype type, WhyLibrary why) noexcept {
     if (word == nullptr) return;
     uint64_t before = word->load(std::memory_order_relaxed);
     const uint64_t after = key_of(type) | bits_of(why) | (before & UINT16_MAX);
-    if (before >> handle_shift == static_cast<uint32_t>(type))
+    if (before >> handle_shift == library::key_of_handle(type))
         word->compare_exchange_strong(before, after, std::memory_order_relaxed);
 }
 

@@ -55,23 +55,29 @@ def class_of(function):
 def handler_row(function):
     if function.kind == "real":
         return f"NO_HANDLER({function.short_name})\n"
+    if function.kind == "convert":
+        return f"CONVERTER({function.short_name}, convert_{function.short_name})\n"
     return wrap("HANDLER(", [function.short_name, class_of(function)], ")") + "\n"
 
 
 def handlers_list(functions):
     return (
-        banner("The class that serves each function: for macros HANDLER(name, class) and NO_HANDLER(name).")
+        banner(
+            "The class that serves each function: for macros HANDLER(name, class), CONVERTER(name, function)"
+            " and NO_HANDLER(name)."
+        )
         + "".join(handler_row(function) for function in functions)
     )
 
 
 def hand_written(function):
     type_of = "CallingBack" if "calls_back" in function.words else "ByHand"
-    return f"{type_of}<calls::{function.short_name}> serve_{function.short_name};\n"
+    name = f"{'convert' if function.kind == 'convert' else 'serve'}_{function.short_name}"
+    return f"{type_of}<calls::{function.short_name}> {name};\n"
 
 
 def handlers_header(functions):
-    body = "".join(hand_written(function) for function in functions if function.kind == "hook")
+    body = "".join(hand_written(function) for function in functions if function.kind in ("hook", "convert"))
     return (
         banner("The hand-written handlers: parameters as in mpi.h. Only src/intercept includes this.")
         + '#pragma once\n\n#include "hand_written.hpp"\n\n'

@@ -138,9 +138,9 @@ constinit std::atomic<HandlerFunction<Handle>*> Trampolines<Handle, size>::funct
 template <class Handle, unsigned size>
 constinit std::mutex Trampolines<Handle, size>::taking;
 
-using OfInts = Trampolines<int, most_deferred>;
+// Of communicators, windows and sessions: see deferred().
+using OfComms = Trampolines<MPI_Comm, most_deferred>;
 using OfFiles = Trampolines<MPI_File, most_deferred_of_files>;
-static_assert(std::is_same_v<MPI_Comm, int> && std::is_same_v<MPI_Win, int>);
 
 // With another Fint MPICH marks handlers of Fortran, and gives them pointers to that type.
 constexpr bool fortran_calls_as_c = sizeof(MPI_Fint) == sizeof(int);
@@ -159,7 +159,7 @@ library::AnyFunction behind_trampoline(int kind, library::AnyFunction given) noe
         return reinterpret_cast<library::AnyFunction>(
             OfFiles::behind(reinterpret_cast<OfFiles::Function*>(given)));
     return reinterpret_cast<library::AnyFunction>(
-        OfInts::behind(reinterpret_cast<OfInts::Function*>(given)));
+        OfComms::behind(reinterpret_cast<OfComms::Function*>(given)));
 }
 
 void report_by_cxx(int kind, int* object, int* code, library::AnyFunction given) {
@@ -178,7 +178,7 @@ library::CxxCaller wait_for_entry(library::CxxCaller caller) noexcept {
 }
 
 MPI_Comm_errhandler_function* deferred(MPI_Comm_errhandler_function* function) noexcept {
-    return function && fortran_calls_as_c ? OfInts::take(function) : function;
+    return function && fortran_calls_as_c ? OfComms::take(function) : function;
 }
 
 MPI_File_errhandler_function* deferred(MPI_File_errhandler_function* function) noexcept {

@@ -24,14 +24,21 @@ int call_error_handlers(int rc, const void* caller);
 
 // What the library gets in place of the program's function. The same one for the same function,
 // since a program may make a handler again and again; the program's own where all are in use.
-// (MPI_Win and MPI_Session are ints as MPI_Comm is.)
 MPI_Comm_errhandler_function* deferred(MPI_Comm_errhandler_function* function) noexcept;
 MPI_File_errhandler_function* deferred(MPI_File_errhandler_function* function) noexcept;
+// Of windows and sessions, whose handles are passed as those of communicators are. (In MPICH's ABI
+// they are the same type.)
+template <class Handle>
+auto* deferred(void (*function)(Handle*, int*, ...)) noexcept {
+    static_assert(sizeof(Handle) == sizeof(MPI_Comm));
+    return reinterpret_cast<decltype(function)>(
+        deferred(reinterpret_cast<MPI_Comm_errhandler_function*>(function)));
+}
 
 // The same for handlers of MPI 2's C++ bindings: what the library calls in place of their caller.
 library::CxxCaller wait_for_entry(library::CxxCaller caller) noexcept;
 
-// How many functions can be told apart, for handles that are ints and for those of files.
+// How many functions can be told apart, for those of files and for all others.
 constexpr unsigned most_deferred = 128;
 constexpr unsigned most_deferred_of_files = 32;
 

@@ -18,6 +18,7 @@ CLASSES = {
     "collective": (1, 3, ("for_each", "scatters", "neighbors")),
     "persistent": (0, 2, ()),
     "requests": (1, 1, ("blocks", "looks")),
+    "convert": (0, 0, ()),
     "hook": (0, 0, ("always", "messages", "typed", "blocks", "plans", "looks", "calls_back")),
 }
 WORDS = {word for _, _, words in CLASSES.values() for word in words}

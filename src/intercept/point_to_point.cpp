@@ -200,6 +200,19 @@ int serve_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message,
     return probe(source, tag, comm, message, status);
 }
 
+// ---- numbers of requests in Fortran (MPI 5.0, 20.4.3)
+// --------------------------------------------
+
+int convert_Request_toint(MPI_Request request) noexcept {
+    return offload::is_virtual(request) ? library::fortran_number_of(request)
+                                        : real.Request_toint(request);
+}
+
+MPI_Request convert_Request_fromint(int request) noexcept {
+    return library::is_unused_fortran_request(request) ? library::request_of_fortran(request)
+                                                       : real.Request_fromint(request);
+}
+
 // ---- generalized requests (MPI 4.0, 13.2) -------------------------------------------------------
 // Those of MPI_File_iread and its sisters among them: ROMIO makes them by these calls too.
 

@@ -8,6 +8,7 @@
 namespace vecmpi::intercept {
 
 #define HANDLER(name, ...) reinterpret_cast<EntryFunction>(timed_function<__VA_ARGS__>),
+#define CONVERTER(name, function) nullptr,
 #define NO_HANDLER(name) nullptr,
 
 const EntryFunction timed_handlers[library::number_of_calls] = {

@@ -99,7 +99,7 @@ struct Typed<Post<F>> : Post<F> {
         if (!library::is_builtin_type(parameters.datatype) &&
             !datatype::is_left({.way = way,
                                 .type = parameters.datatype,
-                                .object = parameters.comm,
+                                .object = library::number_of_handle(parameters.comm),
                                 .count = parameters.count})) [[unlikely]]
             if (const auto served = serve_derived(parameters, last_argument(a...))) return *served;
         if (!has_need(Post<F>::needs)) [[likely]]  // it came for its type alone

@@ -85,9 +85,7 @@ bool arrives_at_probe(MPI_Op op) noexcept {
 }
 
 bool is_op_table(OpFunction* table) noexcept {
-    constexpr MPI_Op ops[] = {MPI_MAX, MPI_MIN, MPI_SUM,  MPI_PROD, MPI_LAND,   MPI_BAND,
-                              MPI_LOR, MPI_BOR, MPI_LXOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC};
-    return std::all_of(std::begin(ops), std::end(ops), [table](MPI_Op op) {
+    return std::all_of(std::begin(predefined_ops), std::end(predefined_ops), [table](MPI_Op op) {
         const OpFunction own = std::exchange(table[op_index(op)], probe_function);
         const bool arrived = arrives_at_probe(op);
         table[op_index(op)] = own;

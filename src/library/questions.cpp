@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 
+#include <iterator>
+
 namespace vecmpi::library {
 namespace {
 
@@ -37,5 +39,32 @@ QuietErrors::QuietErrors() noexcept { ++quiet; }
 QuietErrors::~QuietErrors() { --quiet; }
 bool errors_are_quiet() noexcept { return quiet != 0; }
 bool errors_can_be_quiet() noexcept { return can_be_quiet.load(std::memory_order_relaxed); }
+
+MPI_Errhandler borrow_handler(MPI_Comm comm) noexcept {
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    real.Comm_get_errhandler(comm, &handler);
+    return handler;
+}
+
+void give_back_handler(MPI_Errhandler handler) noexcept {
+    const bool is_predefined = handler == MPI_ERRORS_RETURN || handler == MPI_ERRORS_ARE_FATAL ||
+                               handler == MPI_ERRORS_ABORT || handler == MPI_ERRHANDLER_NULL;
+    if (!is_predefined) real.Errhandler_free(&handler);  // our reference only
+}
+
+LoudQuestion::LoudQuestion() noexcept : loud_(!errors_can_be_quiet()) {
+    static_assert(std::size(comms) == std::size(decltype(handlers_){}));
+    for (size_t i = 0; loud_ && i < std::size(comms); ++i) {
+        handlers_[i] = borrow_handler(comms[i]);
+        real.Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN);
+    }
+}
+
+LoudQuestion::~LoudQuestion() {
+    for (size_t i = 0; loud_ && i < std::size(comms); ++i) {
+        real.Comm_set_errhandler(comms[i], handlers_[i]);
+        give_back_handler(handlers_[i]);
+    }
+}
 
 }  // namespace vecmpi::library

@@ -46,8 +46,9 @@ bool is_mpi_library(const LoadedLibrary& library, void* handle) noexcept {
     return owner != nullptr && owner != object_of(&real) && library.path == owner->l_name;
 }
 
-bool has_mpich_abi(std::string_view soname) noexcept {
-    return soname == "libmpi.so.12" || soname == "libmpich.so.12";
+bool has_abi_of_this_build(std::string_view soname) noexcept {
+    return std::find(std::begin(abi_sonames), std::end(abi_sonames), soname) !=
+           std::end(abi_sonames);
 }
 
 BoundLibrary find_mpi_library() {
@@ -56,7 +57,7 @@ BoundLibrary find_mpi_library() {
         if (handle == nullptr) continue;
         // The handle stays open: the library must stay while entries lead into it.
         if (is_mpi_library(library, handle))
-            return {true, has_mpich_abi(library.soname), library.soname, handle};
+            return {true, has_abi_of_this_build(library.soname), library.soname, handle};
         dlclose(handle);
     }
     return {};

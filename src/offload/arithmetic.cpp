@@ -144,6 +144,8 @@ kernels::ElementType rounded_otherwise(kernels::ElementType element) noexcept {
 // The kernel that gives the library's bits, or none.
 kernels::ReduceKernel agreeing_kernel(MPI_Op op, MPI_Datatype type,
                                       kernels::ElementType element) noexcept {
+    // Where a compiler's flags make Fortran's numbers wider, the library's type is.
+    if (static_cast<size_t>(shape_of(type).extent) != kernels::element_bytes(element)) return {};
     for (const kernels::ElementType one : {element, rounded_otherwise(element)}) {
         const kernels::ReduceKernel kernel =
             kernels::reduce_kernel(kernel_op(op), one, cap_for(kernel_op(op), one));
@@ -153,8 +155,9 @@ kernels::ReduceKernel agreeing_kernel(MPI_Op op, MPI_Datatype type,
 }
 
 void log_that_library_serves(MPI_Op op, MPI_Datatype type) noexcept {
-    log_line(LogLevel::info, "op %08x on type %08x stays with the library: other bits than ours",
-             static_cast<unsigned>(op), static_cast<unsigned>(type));
+    log_line(LogLevel::info,
+             "op %08llx on type %08llx stays with the library: other bits than ours",
+             library::shown_bits(op), library::shown_bits(type));
 }
 
 bool has_kernel(MPI_Op op, kernels::ElementType element) noexcept {

@@ -20,7 +20,7 @@ std::atomic<bool> sessions{false};
 constexpr int largest_cached_size = (1 << 26) - 1;
 
 uint64_t pack(MPI_Comm comm, const CommTraits& traits) noexcept {
-    return uint64_t{static_cast<uint32_t>(comm)} << 32 | uint64_t(traits.size) << 6 |
+    return uint64_t{library::key_of_handle(comm)} << 32 | uint64_t(traits.size) << 6 |
            uint64_t(traits.handler) << 4 | uint64_t{traits.world_only} << 2 |
            uint64_t{traits.inter} << 1 | 1;
 }
@@ -34,25 +34,9 @@ CommTraits unpack(uint64_t word) noexcept {
     return traits;
 }
 
-// The communicator's handler, to be given back.
-MPI_Errhandler borrow_handler(MPI_Comm comm) noexcept {
-    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-    real.Comm_get_errhandler(comm, &handler);
-    return handler;
-}
-
-bool is_predefined(MPI_Errhandler handler) noexcept {
-    return handler == MPI_ERRORS_RETURN || handler == MPI_ERRORS_ARE_FATAL ||
-           handler == MPI_ERRORS_ABORT || handler == MPI_ERRHANDLER_NULL;
-}
-
-void give_back(MPI_Errhandler handler) noexcept {
-    if (!is_predefined(handler)) real.Errhandler_free(&handler);  // our reference only
-}
-
 CommTraits::Handler handler_of(MPI_Comm comm) noexcept {
-    const MPI_Errhandler handler = borrow_handler(comm);
-    give_back(handler);
+    const MPI_Errhandler handler = library::borrow_handler(comm);
+    library::give_back_handler(handler);
     if (handler == MPI_ERRORS_RETURN) return CommTraits::Handler::returns;
     const bool fatal = handler == MPI_ERRORS_ARE_FATAL || handler == MPI_ERRORS_ABORT;
     return fatal ? CommTraits::Handler::fatal : CommTraits::Handler::user;
@@ -112,36 +96,10 @@ bool is_extension(MPI_Comm comm) noexcept {
     return marked != 0;
 }
 
-// For a question where the library cannot be kept from raising an error. Of a handle that is none,
-// it raises the error on these communicators (MPI 4.0, 9.3), which return it meanwhile. So is an
-// error of another thread that comes just then.
-class LoudQuestion {
-  public:
-    LoudQuestion() noexcept : loud_(!library::errors_can_be_quiet()) {
-        for (size_t i = 0; loud_ && i < std::size(comms); ++i) {
-            handlers_[i] = borrow_handler(comms[i]);
-            real.Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN);
-        }
-    }
-    ~LoudQuestion() {
-        for (size_t i = 0; loud_ && i < std::size(comms); ++i) {
-            real.Comm_set_errhandler(comms[i], handlers_[i]);
-            give_back(handlers_[i]);
-        }
-    }
-    LoudQuestion(const LoudQuestion&) = delete;
-    LoudQuestion& operator=(const LoudQuestion&) = delete;
-
-  private:
-    static constexpr MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
-    const bool loud_;
-    MPI_Errhandler handlers_[std::size(comms)];
-};
-
 // "No" is an answer; the program must not see it as an error.
 bool is_communicator(MPI_Comm comm, int* inter) noexcept {
     const library::QuietErrors question;
-    const LoudQuestion where_it_cannot_be;
+    const library::LoudQuestion where_it_cannot_be;
     return real.Comm_test_inter(comm, inter) == MPI_SUCCESS;
 }
 
@@ -178,10 +136,12 @@ bool all_can(MPI_Comm comm, bool can, uint64_t same_number) noexcept {
 }
 
 CommTraits comm_traits(MPI_Comm comm) noexcept {
-    const auto key = static_cast<uint32_t>(comm);
+    const uint32_t key = library::key_of_handle(comm);
+    if (key == 0) [[unlikely]]
+        return ask_library(comm);
     std::atomic<uint64_t>& entry = cache[(key ^ key >> 26) % cache_entries];
     const uint64_t word = entry.load(std::memory_order_relaxed);
-    if ((word & 1) != 0 && static_cast<uint32_t>(word >> 32) == key) return unpack(word);
+    if ((word & 1) != 0 && word >> 32 == key) return unpack(word);
     const uint32_t epoch = cache_epoch.load(std::memory_order_acquire);
     const CommTraits traits = ask_library(comm);
     // Nothing is kept of a freed one: the next communicator may get its handle.

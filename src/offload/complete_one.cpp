@@ -85,13 +85,13 @@ int complete_one(bool blocking, MPI_Request* request, int* flag, MPI_Status* sta
 }  // namespace
 
 int wait_one(MPI_Request* request, MPI_Status* status) noexcept {
-    if (!request || !status || hand_on(1, request)) return real.Wait(request, status);
+    if (!request || is_missing(status) || hand_on(1, request)) return real.Wait(request, status);
     int flag;
     return after_job_errors(complete_one(true, request, &flag, status));
 }
 
 int test_one(MPI_Request* request, int* flag, MPI_Status* status) noexcept {
-    if (!request || !flag || !status || hand_on(1, request))
+    if (!request || !flag || is_missing(status) || hand_on(1, request))
         return real.Test(request, flag, status);
     return after_job_errors(complete_one(false, request, flag, status));
 }

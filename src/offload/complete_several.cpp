@@ -77,7 +77,7 @@ int complete_some(bool blocking, int count, MPI_Request requests[], int* outcoun
 }  // namespace
 
 int wait_any(int count, MPI_Request requests[], int* index, MPI_Status* status) noexcept {
-    if (!index || !status || hand_on(count, requests))
+    if (!index || is_missing(status) || hand_on(count, requests))
         return real.Waitany(count, requests, index, status);
     int flag;
     return after_job_errors(complete_any(true, count, requests, index, &flag, status));
@@ -85,27 +85,27 @@ int wait_any(int count, MPI_Request requests[], int* index, MPI_Status* status) 
 
 int test_any(int count, MPI_Request requests[], int* index, int* flag,
              MPI_Status* status) noexcept {
-    if (!index || !flag || !status || hand_on(count, requests))
+    if (!index || !flag || is_missing(status) || hand_on(count, requests))
         return real.Testany(count, requests, index, flag, status);
     return after_job_errors(complete_any(false, count, requests, index, flag, status));
 }
 
 int test_all(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) noexcept {
-    if (!flag || !statuses || hand_on(count, requests))
+    if (!flag || is_missing(statuses) || hand_on(count, requests))
         return real.Testall(count, requests, flag, statuses);
     return after_job_errors(complete_all(count, requests, flag, statuses));
 }
 
 int wait_some(int incount, MPI_Request requests[], int* outcount, int indices[],
               MPI_Status statuses[]) noexcept {
-    if (!outcount || !indices || !statuses || hand_on(incount, requests))
+    if (!outcount || !indices || is_missing(statuses) || hand_on(incount, requests))
         return real.Waitsome(incount, requests, outcount, indices, statuses);
     return after_job_errors(complete_some(true, incount, requests, outcount, indices, statuses));
 }
 
 int test_some(int incount, MPI_Request requests[], int* outcount, int indices[],
               MPI_Status statuses[]) noexcept {
-    if (!outcount || !indices || !statuses || hand_on(incount, requests))
+    if (!outcount || !indices || is_missing(statuses) || hand_on(incount, requests))
         return real.Testsome(incount, requests, outcount, indices, statuses);
     return after_job_errors(complete_some(false, incount, requests, outcount, indices, statuses));
 }

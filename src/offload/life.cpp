@@ -101,6 +101,7 @@ void note_facts_of_library(int lib_provided, const LibraryWaits& library_waits) 
     library::answer_polls(answers);
     engine->facts.callers_serve_jobs = library_waits.serve_jobs;
     library::note_traits_of_version();
+    library::ask_about_predefined_types();
     engine->facts.operators_lock_library = !library::has_trait(library::Trait::free_operators);
     engine->facts.library_locks = lib_provided == MPI_THREAD_MULTIPLE;
     read_tag_upper_bound();

@@ -9,7 +9,7 @@
 namespace vecmpi::offload {
 
 // Bytes of the buffer of a call; 0 where the type does not tell.
-constexpr size_t payload_bytes(const CallFacts& facts) noexcept {
+inline size_t payload_bytes(const CallFacts& facts) noexcept {
     if (facts.vector_form || facts.count <= 0 || !library::is_builtin_type(facts.type)) return 0;
     return static_cast<size_t>(facts.count) * library::builtin_type_bytes(facts.type);
 }
@@ -28,7 +28,7 @@ constexpr bool plausible_tag(int tag, int upper_bound, bool receive) noexcept {
     return (tag >= 0 && tag <= upper_bound) || (receive && tag == MPI_ANY_TAG);
 }
 
-constexpr bool plausible_buffer(MPI_Count count, MPI_Datatype type) noexcept {
+inline bool plausible_buffer(MPI_Count count, MPI_Datatype type) noexcept {
     return count >= 0 && library::is_type_handle(type);
 }
 

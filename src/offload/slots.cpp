@@ -7,14 +7,14 @@
 
 namespace vecmpi::offload {
 
-static_assert(sizeof(Slot) == 64 + max_argument_bytes);
-static_assert(request_value(slot_count - 1, generations - 1) ==
-              library::null_request + library::unused_requests);
+static_assert(sizeof(Slot) == offsetof(Slot, arguments) + max_argument_bytes);
+static_assert(request_number(slot_count - 1, generations - 1) == library::unused_requests);
 
 SlotPool::SlotPool() noexcept {
     void* memory = mmap(nullptr, sizeof(Slot) * slot_count, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    slots_ = memory == MAP_FAILED ? nullptr : static_cast<Slot*>(memory);
+    slots_ =
+        memory == MAP_FAILED || !library::reserve_requests() ? nullptr : static_cast<Slot*>(memory);
 }
 
 SlotPool::~SlotPool() {
@@ -58,9 +58,9 @@ void SlotPool::give(Slot* slot) noexcept {
 }
 
 Slot* SlotPool::find(MPI_Request request) noexcept {
-    const auto value = static_cast<uint32_t>(request);
-    Slot* slot = slots_ + index_of_value(value);
-    const bool current = slot->generation == generation_of_value(value) &&
+    const uint32_t number = library::number_of_request(request);
+    Slot* slot = slots_ + index_of_number(number);
+    const bool current = slot->generation == generation_of_number(number) &&
                          slot->state.load(std::memory_order_relaxed) != SlotState::free;
     return current ? slot : nullptr;
 }

@@ -46,7 +46,8 @@ struct alignas(64) Slot {
     };
     alignas(64) std::byte arguments[max_argument_bytes];
 };
-static_assert(offsetof(Slot, arguments) == 64);
+// Where handles are addresses and a status is longer it takes two lines.
+static_assert(offsetof(Slot, arguments) % 64 == 0);
 
 inline SlotState state_of(const Slot* slot) noexcept {
     return slot->state.load(std::memory_order_acquire);
@@ -78,12 +79,13 @@ constexpr unsigned slot_index_bits = 14;
 constexpr unsigned slot_count = 1u << slot_index_bits;
 constexpr uint32_t generations = 1u << (26 - slot_index_bits);
 
-constexpr uint32_t request_value(uint32_t index, uint32_t generation) noexcept {
-    return library::null_request | (generation << slot_index_bits) | index;
+// The number of a virtual request.
+constexpr uint32_t request_number(uint32_t index, uint32_t generation) noexcept {
+    return (generation << slot_index_bits) | index;
 }
-constexpr uint32_t index_of_value(uint32_t value) noexcept { return value & (slot_count - 1); }
-constexpr uint32_t generation_of_value(uint32_t value) noexcept {
-    return (value & library::unused_requests) >> slot_index_bits;
+constexpr uint32_t index_of_number(uint32_t number) noexcept { return number & (slot_count - 1); }
+constexpr uint32_t generation_of_number(uint32_t number) noexcept {
+    return number >> slot_index_bits;
 }
 
 class SlotPool {
@@ -99,7 +101,7 @@ class SlotPool {
     void give(Slot* slot) noexcept;
     Slot* find(MPI_Request request) noexcept;  // null for a handle that is not in use
     MPI_Request handle(const Slot* slot) const noexcept {
-        return static_cast<MPI_Request>(request_value(index(slot), slot->generation));
+        return library::unused_request(request_number(index(slot), slot->generation));
     }
     uint32_t index(const Slot* slot) const noexcept { return static_cast<uint32_t>(slot - slots_); }
     Slot* at(uint32_t index) noexcept { return slots_ + index; }

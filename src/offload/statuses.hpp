@@ -5,6 +5,11 @@
 
 namespace vecmpi::offload {
 
+// The library must refuse it. In the standard ABI a null pointer is MPI_STATUS_IGNORE.
+inline bool is_missing(const MPI_Status* status) noexcept {
+    return status == nullptr && status != MPI_STATUS_IGNORE;
+}
+
 inline MPI_Status* status_at(MPI_Status statuses[], int i) noexcept {
     return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : statuses + i;
 }

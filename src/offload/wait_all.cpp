@@ -152,7 +152,7 @@ int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexce
 }  // namespace
 
 int wait_all(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {
-    if (count < 0 || !requests || !statuses || hand_on(count, requests))
+    if (count < 0 || !requests || is_missing(statuses) || hand_on(count, requests))
         return real.Waitall(count, requests, statuses);
     return after_job_errors(wait_all_of(count, requests, statuses));
 }

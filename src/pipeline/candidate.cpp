@@ -27,7 +27,7 @@ ChoiceFacts facts_of(const CollectiveCall& call, const Asked& asked,
     facts.nodes = layout.nodes();
     facts.most_ranks_on_a_node = layout.most_ranks_on_a_node();
     facts.uniform = layout.uniform();
-    facts.user_op = is_user_op(call.op);
+    facts.user_op = library::is_user_op(call.op);
     facts.nonblocking = !call.form.is_blocking();
     facts.spans_world = call.spans_world();
     return facts;
@@ -79,7 +79,7 @@ ScheduleRequest request_of(const CollectiveCall& call, const Choice& choice, int
 // The library's call in pieces, with its turn, or the library itself.
 Candidate candidate_of_pieces(CollectiveCall& call, const Asked& asked, Candidate pieces) noexcept {
     Counter why{};
-    if (call.collective == Collective::allreduce && is_user_op(call.op) &&
+    if (call.collective == Collective::allreduce && library::is_user_op(call.op) &&
         !offload::agreement().twin_collectives && asked.elements <= INT_MAX) {
         if (!scatters({asked.bytes, asked.elements, call.ranks()}, settings(), &why)) {
             call.decline.note(why);

@@ -13,12 +13,6 @@ int out_of_memory(MPI_Comm comm) noexcept {
     return MPI_ERR_NO_MEM;
 }
 
-// A handle of kind direct or indirect.
-bool is_user_op(MPI_Op op) noexcept {
-    const auto value = static_cast<unsigned>(op);
-    return (value >> 30) >= 2 && ((value >> 26) & 0xfu) == 6;
-}
-
 bool is_commutative(MPI_Op op) noexcept {
     int commutes = 0;
     return real.Op_commutative(op, &commutes) == MPI_SUCCESS && commutes != 0;
@@ -43,7 +37,7 @@ bool CollectiveCall::look_at(MPI_Datatype type, MPI_Count count) noexcept {
     // The program's operators may be scattered on one node, too.
     const bool is_served =
         may_be_scheduled_at_some_size(collective, !offload::agreement().one_node, settings()) ||
-        (collective == Collective::allreduce && is_user_op(op));
+        (collective == Collective::allreduce && library::is_user_op(op));
     if (!is_served) decline.note(Counter::decline_layout);
     const bool meets_wishes = form.is_blocking() && private_comms_are_wanted();
     if (!is_served && !meets_wishes) return false;

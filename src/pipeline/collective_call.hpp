@@ -16,7 +16,6 @@ namespace vecmpi::pipeline {
 // program's error handler decides.
 int out_of_memory(MPI_Comm comm) noexcept;
 
-bool is_user_op(MPI_Op op) noexcept;  // made by MPI_Op_create
 bool is_commutative(MPI_Op op) noexcept;
 
 // Why our paths leave a call to the library. Several paths may be asked one after the other. One

@@ -15,12 +15,14 @@ using namespace vecmpi::offload;
 TEST_CASE("virtual requests lie where MPICH makes no handle", "[offload][slots]") {
     for (uint32_t generation : {1u, 2u, 77u, generations - 1})
         for (uint32_t index : {0u, 1u, 4711u, slot_count - 1}) {
-            const uint32_t value = request_value(index, generation);
-            CHECK(index_of_value(value) == index);
-            CHECK(generation_of_value(value) == generation);
-            CHECK(value > library::null_request);
-            CHECK(value <= 0x2fffffffu);
-            CHECK(is_virtual(static_cast<MPI_Request>(value)));
+            const uint32_t number = request_number(index, generation);
+            CHECK(index_of_number(number) == index);
+            CHECK(generation_of_number(number) == generation);
+            const MPI_Request request = library::unused_request(number);
+            CHECK(static_cast<uint32_t>(request) > 0x2c000000u);
+            CHECK(static_cast<uint32_t>(request) <= 0x2fffffffu);
+            CHECK(library::number_of_request(request) == number);
+            CHECK(is_virtual(request));
         }
 }
 
@@ -70,7 +72,7 @@ TEST_CASE("SlotPool: handles of slots that were never used are unknown", "[offlo
     SlotPool pool;
     for (uint32_t index : {0u, 1u, slot_count - 1})
         for (uint32_t generation : {0u, 1u, 5u}) {
-            const auto request = static_cast<MPI_Request>(request_value(index, generation));
+            const auto request = library::unused_request(request_number(index, generation));
             CHECK(pool.find(request) == nullptr);
         }
 }

@@ -1,49 +1,48 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What handles of the MPICH ABI say by their bits.
+// What handles say by their bits: the one place that takes a handle for a number. One file for each
+// ABI that vecmpi is built for, with the same names in both.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+
+#if defined(VECMPI_STANDARD_ABI)
+#include "handles_standard.hpp"
+#else
+#include "handles_mpich.hpp"
+#endif
 
 namespace vecmpi::library {
 
-// Object kind in bits 29-26 of an MPICH handle; kind 0 in bits 31-30 is an invalid handle.
-constexpr bool handle_is(int handle, unsigned object) noexcept {
-    const auto value = static_cast<unsigned>(handle);
-    return (value >> 30) != 0 && ((value >> 26) & 0xfu) == object;
-}
-constexpr bool is_comm_handle(MPI_Comm comm) noexcept { return handle_is(comm, 1); }
-constexpr bool is_type_handle(MPI_Datatype type) noexcept { return handle_is(type, 3); }
-constexpr bool is_op_handle(MPI_Op op) noexcept { return handle_is(op, 6); }
-constexpr bool is_builtin_type(MPI_Datatype type) noexcept {
-    return (static_cast<unsigned>(type) >> 26) == 0x13u;
-}
-constexpr size_t builtin_type_bytes(MPI_Datatype type) noexcept {
-    return (static_cast<unsigned>(type) >> 8) & 0xffu;
-}
-constexpr bool is_builtin_op(MPI_Op op) noexcept {
-    return (static_cast<unsigned>(op) >> 26) == 0x16u;
+template <class Handle>
+constexpr HandleNumber number_of_handle(Handle handle) noexcept {
+    return static_cast<HandleNumber>(handle);
 }
 
-// Libraries of the ABI give out no request between MPI_REQUEST_NULL, which this is, and 0x2fffffff.
-constexpr uint32_t null_request = 0x2c000000u;
-constexpr uint32_t unused_requests = 0x03ffffffu;  // behind it
-constexpr bool is_unused_request(MPI_Request request) noexcept {
-    return static_cast<uint32_t>(request) - null_request - 1 < unused_requests;
+// For a line to the user.
+template <class Handle>
+constexpr unsigned long long shown_bits(Handle handle) noexcept {
+    return static_cast<std::make_unsigned_t<HandleNumber>>(number_of_handle(handle));
 }
 
-// MPIX_C_FLOAT16 of MPICH 4.0 and later, MPIX_BFLOAT16 of MPICH 5.
-constexpr auto float16 = static_cast<MPI_Datatype>(0x4c000246);
-constexpr auto bfloat16 = static_cast<MPI_Datatype>(0x4c00024c);
-
-// A small number for each predefined type. Their handles are 0x4c00SSII (SS bytes, II below 0x80),
-// and for pairs with gaps 0x8c00000N (N below 8).
-constexpr size_t type_indices = 0x88;
-constexpr size_t type_index(MPI_Datatype type) noexcept {
-    const auto value = static_cast<unsigned>(type);
-    return value >> 26 == 0x23 ? 0x80 + (value & 0x7u) : value & 0x7fu;
+// Numbers that a virtual request has in Fortran (MPI_Request_toint): no library gives them out.
+constexpr uint32_t unused_fortran_requests = 0x2c000000u;
+inline int fortran_number_of(MPI_Request virtual_request) noexcept {
+    return static_cast<int>(unused_fortran_requests + number_of_request(virtual_request));
 }
+constexpr bool is_unused_fortran_request(int request) noexcept {
+    return static_cast<uint32_t>(request) - unused_fortran_requests - 1 < unused_requests;
+}
+inline MPI_Request request_of_fortran(int unused_request_number) noexcept {
+    return unused_request(static_cast<uint32_t>(unused_request_number) - unused_fortran_requests);
+}
+
+// The ops on which MPI defines reductions (MPI 4.0, 6.9.2), by a small number: MPI_MAX is 1,
+// MPI_MAXLOC is 12. So has MPICH them in its table, and src/kernels its enum class.
+constexpr size_t first_op = 1, last_op = 12;
+constexpr MPI_Op predefined_op(size_t index) noexcept { return predefined_ops[index - first_op]; }
 
 }  // namespace vecmpi::library

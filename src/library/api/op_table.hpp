@@ -8,24 +8,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "handles.hpp"
 #include "real.hpp"
 
 namespace vecmpi::library {
 
 // in, inout, number of elements, datatype: MPICH 4.0, src/include/mpir_op.h.
 using OpFunction = void (*)(void* in, void* inout, MPI_Aint* length, MPI_Datatype* type);
-
-// The low byte of a predefined op's handle: MPI_MAX is 1, MPI_MAXLOC is 12.
-constexpr size_t first_op = 1, last_op = 12;
-constexpr unsigned null_op = 0x58000000u;  // what precedes that byte
-constexpr size_t op_index(MPI_Op op) noexcept { return static_cast<unsigned>(op) & 0xffu; }
-constexpr bool is_predefined_op(MPI_Op op) noexcept {
-    return (static_cast<unsigned>(op) & ~0xffu) == null_op && op_index(op) >= first_op &&
-           op_index(op) <= last_op;
-}
-constexpr MPI_Op predefined_op(size_t index) noexcept {
-    return static_cast<MPI_Op>(null_op + index);
-}
 
 struct CodeRange {
     uintptr_t begin, end;

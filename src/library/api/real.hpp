@@ -24,7 +24,8 @@ static_assert(sizeof(RealFunctions) == number_of_calls * sizeof(void (*)()));
 // Written once by bind_real_functions(), before any entry leads here.
 extern RealFunctions real;
 
-// Finds the MPI library among the loaded ones and fills `real`. served: it has the MPICH ABI.
+// Finds the MPI library among the loaded ones and fills `real`. served: it has the
+// ABI of this build.
 struct BoundLibrary {
     bool found = false;
     bool served = false;

@@ -19,7 +19,7 @@ using IssueFunction = int (*)(const void* arguments, MPI_Request* mpi_request) n
 constexpr size_t max_argument_bytes = 128;
 
 // There is no communicator argument. No handle, and not MPI_COMM_NULL, which a program may pass.
-constexpr MPI_Comm no_comm_argument = static_cast<MPI_Comm>(0x80000000u);
+constexpr MPI_Comm no_comm_argument = static_cast<MPI_Comm>(library::no_handle);
 
 // A call's arguments, as far as paths look at them. Arguments that a call lacks keep their
 // defaults.

@@ -97,14 +97,14 @@ int PackedBlocks::for_each_packed(MPI_Comm comm, const Move& move) const noexcep
 
 int PackedBlocks::pack(MPI_Comm comm) const noexcept {
     return for_each_packed(
-        comm, [](const datatype::PackedBuffer& buffer, const MovedBlock& block) noexcept {
+        comm, [](const datatype::PackedBuffer& buffer, const MovedBlock& block) noexcept -> int {
             return buffer.bytes() == 0 ? MPI_SUCCESS : buffer.pack_to(block.place);
         });
 }
 
 int PackedBlocks::unpack(MPI_Comm comm) const noexcept {
     return for_each_packed(
-        comm, [](const datatype::PackedBuffer& buffer, const MovedBlock& block) noexcept {
+        comm, [](const datatype::PackedBuffer& buffer, const MovedBlock& block) noexcept -> int {
             if (static_cast<size_t>(buffer.bytes()) != block.bytes) return MPI_ERR_OTHER;
             return block.bytes == 0 ? MPI_SUCCESS : buffer.unpack_from(block.place);
         });

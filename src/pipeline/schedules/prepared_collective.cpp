@@ -135,7 +135,7 @@ std::optional<int> run_schedule(const CollectiveCall& call, const Candidate& by,
     prepared.schedule = by.own->schedule_for(by.request);
     if (!prepared.schedule) return out_of_memory(call.comm);
     count_schedule(call, by, bytes);
-    const bool calls_program = is_user_op(prepared.operands.op);
+    const bool calls_program = library::is_user_op(prepared.operands.op);
     SharedCollective shared;
     try {
         shared = std::make_shared<PreparedCollective>(std::move(prepared));

@@ -12,7 +12,7 @@ namespace {
 bool executor_reduces(const CollectiveCall& call, MPI_Datatype type) noexcept {
     const offload::TypeShape shape = offload::shape_of(type);
     if (shape.bytes <= 0 || shape.extent != shape.bytes) return false;
-    if (!is_user_op(call.op)) return offload::is_reducible(call.op, type);
+    if (!library::is_user_op(call.op)) return offload::is_reducible(call.op, type);
     if (!call.form.is_blocking()) return false;
     MPI_Count lower_bound = 0, extent = 0;
     real.Type_get_true_extent_x(type, &lower_bound, &extent);
@@ -39,7 +39,7 @@ std::optional<int> scheduled_reduction(const CollectiveCall& call, Candidate by,
     by.request.count = what.count;
     by.request.root = call.root;
     by.request.in_place = in_place;
-    if (call.form.is_blocking() && !is_user_op(call.op) &&
+    if (call.form.is_blocking() && !library::is_user_op(call.op) &&
         by.request.algorithm == CollectivePath::hierarchical) {
         if (const auto served = allreduce_by_slices(call, by, what)) {
             count_schedule(call, by, what.bytes());
