@@ -133,10 +133,10 @@ install_tool() { # LINT
 
 # ---- files ---------------------------------------------------------------------------------------
 
-# Files of the checkout, and those that are not committed yet.
+# Files of the checkout, and those that are not committed yet. What others wrote stays as they wrote it.
 files_named() { # PATTERN...
     local file
-    git ls-files --cached --others --exclude-standard -- "$@" | while read -r file; do
+    git ls-files --cached --others --exclude-standard -- "$@" ':!third_party' | while read -r file; do
         [[ ! -f $file ]] || echo "$file"
     done
 }

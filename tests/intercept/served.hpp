@@ -16,9 +16,11 @@ struct ClassOf;
     struct ClassOf<calls::name> { \
         using Type = __VA_ARGS__; \
     };
+#define CONVERTER(name, function)
 #define NO_HANDLER(name)
 #include "intercept/mpi_handlers.def"
 #undef HANDLER
+#undef CONVERTER
 #undef NO_HANDLER
 
 }  // namespace vecmpi::intercept

@@ -124,7 +124,7 @@ class Maker {
 
     Type base() {
         if (unit_ == Unit::record) return record();
-        constexpr MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_SHORT, MPI_BYTE};
+        const MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_SHORT, MPI_BYTE};
         Type type;
         MPI_Type_dup(types[static_cast<int>(unit_)], &type.handle);
         type.map.push_back({0, bytes_of(unit_)});

@@ -97,7 +97,7 @@ class TypedBlocks {
         const int units = is_predefined ? 1 : divisor(own, common);
         Type& type = types_.emplace_back(way < 2 ? maker.dense(units) : maker.make(units, 3));
         units_of_type_.push_back(units);
-        constexpr MPI_Datatype predefined[] = {MPI_INT, MPI_DOUBLE, MPI_SHORT, MPI_BYTE};
+        const MPI_Datatype predefined[] = {MPI_INT, MPI_DOUBLE, MPI_SHORT, MPI_BYTE};
         if (is_predefined) {
             given_.push_back(predefined[static_cast<int>(unit_)]);
             return;

@@ -232,14 +232,16 @@ void bad_local_reductions() {
          "MPI_REPLACE in Iallreduce");
 }
 
-// Requests that no call made.
+// Requests that no call made. (In the standard ABI the library may take one for an address.)
 void bad_requests() {
     MPI_Request none = MPI_REQUEST_NULL;
+#if defined(MPICH_NUMVERSION)
     MPI_Request strange = 0x2c000077;
     note(MPI_Wait(&strange, MPI_STATUS_IGNORE), MPI_ERR_REQUEST, "strange request in Wait");
     note(MPI_Waitall(1, &strange, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST,
          "strange request in Waitall");
     note(MPI_Request_free(&strange), MPI_ERR_REQUEST, "strange request in Request_free");
+#endif
     note(MPI_Request_free(&none), MPI_ERR_REQUEST, "null request in Request_free");
     note(MPI_Cancel(&none), MPI_ERR_REQUEST, "null request in Cancel");
     note(MPI_Start(&none), MPI_ERR_REQUEST, "null request in Start");

@@ -34,7 +34,7 @@ std::string file_name() {
 // others' memory.
 
 Type base(Unit unit) {
-    constexpr MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_SHORT, MPI_BYTE};
+    const MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_SHORT, MPI_BYTE};
     Type type;
     if (unit != Unit::record) {
         MPI_Type_dup(types[static_cast<int>(unit)], &type.handle);
@@ -199,7 +199,7 @@ class Buffer {
     static constexpr MPI_Aint margin = 64;
 
     MPI_Datatype with_absolute_addresses() const {
-        constexpr MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_SHORT, MPI_BYTE, MPI_BYTE};
+        const MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_SHORT, MPI_BYTE, MPI_BYTE};
         const MPI_Datatype of = types[static_cast<int>(unit_)];
         int bytes = 0;
         MPI_Type_size(of, &bytes);
@@ -244,7 +244,7 @@ struct File {
 };
 
 File open_file(const std::string& name, View view, Unit unit, MPI_Offset etypes_of_rank) {
-    constexpr MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_SHORT, MPI_BYTE, MPI_BYTE};
+    const MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_SHORT, MPI_BYTE, MPI_BYTE};
     File file{MPI_FILE_NULL, name, view, types[static_cast<int>(unit)], etypes_of_rank};
     MPI_File_open(MPI_COMM_WORLD, name.c_str(), MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
                   &file.handle);
@@ -516,7 +516,8 @@ void errors(const std::string& name, Random& own) {
     MPI_Type_free(&wide);
     MPI_File handle = file.handle;
     MPI_File_close(&handle);
-    for (const int mode : {MPI_MODE_RDONLY, MPI_MODE_WRONLY, MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL}) {
+    for (const int mode : std::initializer_list<int>{MPI_MODE_RDONLY, MPI_MODE_WRONLY,
+                                                     MPI_MODE_RDWR | MPI_MODE_SEQUENTIAL}) {
         MPI_File_open(MPI_COMM_WORLD, name.c_str(), mode, MPI_INFO_NULL, &handle);
         add(MPI_File_write_at(handle, 0, buffer.address(), buffer.count(), buffer.type(), &status));
         add(MPI_File_write(handle, buffer.address(), buffer.count(), buffer.type(), &status));

@@ -23,8 +23,13 @@ struct Type {
     int fraction_bits;
     uint16_t one;
 };
+#if defined(MPICH_NUMVERSION)
 const Type float16{static_cast<MPI_Datatype>(0x4c000246), "float16", 10, 0x3c00};
 const Type bfloat16{static_cast<MPI_Datatype>(0x4c00024c), "bfloat16", 7, 0x3f80};
+#else  // the standard ABI lacks them
+const Type float16{MPI_DATATYPE_NULL, "float16", 10, 0x3c00};
+const Type bfloat16{MPI_DATATYPE_NULL, "bfloat16", 7, 0x3f80};
+#endif
 
 struct Op {
     MPI_Op handle;
@@ -45,6 +50,7 @@ bool library_is_mpich(const char* version) {
 
 // MPICH 4.0 ends the process in all of them, and MPICH 5 in all of bfloat16's but the sum.
 bool library_has(const Op& op, const Type& type) {
+    if (type.handle == MPI_DATATYPE_NULL) return false;
     const bool is_5 = library_is_mpich("5.");
     if (type.handle == bfloat16.handle) return is_5 && op.handle == MPI_SUM;
     return is_5 || library_is_mpich("4.3");

@@ -546,7 +546,7 @@ class Episode {
 
     // MPICH 4.0.2 asserts where values have another size in "external32" than in memory, or parts.
     static bool has_external_form(const Shape& shape) {
-        constexpr std::array all = {
+        const std::array all = {
             MPI_INT,           MPI_DOUBLE,         MPI_CHAR,     MPI_SHORT,
             MPI_FLOAT,         MPI_BYTE,           MPI_UNSIGNED, MPI_SIGNED_CHAR,
             MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_LONG_LONG};
