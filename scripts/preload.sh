@@ -64,14 +64,23 @@ about() { # PROGRAM
     done
 }
 
+# Libraries of the standard ABI of MPI 5 have a build of their own, which stands beside the other. Sets $library, unless
+# VECMPI_LIBRARY named it, and $sentence, what is known of the program.
+choose_build() { # PROGRAM
+    local answer mpi='' build
+    answer=$(about "$1") || true
+    sentence=${answer%%$'\n'*}
+    [[ $answer != *$'\n'* ]] || mpi=$(basename "${answer#*$'\n'}")
+    if [ -n "$is_named" ] || [[ $mpi != libmpi_abi.* ]]; then return; fi
+    build=$(dirname "$library")/libvecmpi_abi.so
+    [ -f "$build" ] || fail "$1 is linked with $mpi, and there is no $build, which serves it"
+    library=$build
+}
+
 # says WHAT [PROGRAM] [NOTE]: into what the library is preloaded
 says() {
-    local line="$me: $library is preloaded into $1" sentence
-    if [ -n "${2:-}" ]; then
-        line+=": $2"
-        sentence=$(about "$2" | head -n 1) || true
-        [ -z "$sentence" ] || line+=", $sentence"
-    fi
+    local line="$me: $library is preloaded into $1"
+    [ -z "${2:-}" ] || line+=": $2${sentence:+, $sentence}"
     [ -z "${3:-}" ] || line+="; $3"
     [[ ${VECMPI:-} != [oO][fF][fF] ]] || line+="; VECMPI=off, so it does nothing"
     echo "$line" >&2
@@ -86,12 +95,16 @@ starts_mpich() { # LAUNCHER
 
 # start PROGRAM NOTE COMMAND...: ends as the command. PROGRAM and NOTE are for the line; an empty PROGRAM is looked for.
 start() {
-    local program=$1 note=$2
-    local preload=$library${LD_PRELOAD:+:$LD_PRELOAD}
+    local program=$1 note=$2 preload sentence=''
     shift 2
     case $(basename "$1") in
+        mpirun | mpiexec | mpirun.* | mpiexec.* | srun) program=${program:-$(program_of "${@:2}")} ;;
+        *) program=${program:-$(program_of "$@")} ;;
+    esac
+    [ -z "$program" ] || choose_build "$program"
+    preload=$library${LD_PRELOAD:+:$LD_PRELOAD}
+    case $(basename "$1") in
         mpirun|mpiexec|mpirun.*|mpiexec.*)
-            program=${program:-$(program_of "${@:2}")}
             if starts_mpich "$1"; then
                 says "the ranks only" "$program" "$note"
                 exec "$1" -genv LD_PRELOAD "$preload" "${@:2}"
@@ -101,16 +114,17 @@ start() {
             says "all processes" "$program" "$note"
             exec env LD_PRELOAD="$preload" "$@" ;;
         srun)
-            says "the tasks only" "${program:-$(program_of "${@:2}")}" "$note"
+            says "the tasks only" "$program" "$note"
             exec "$1" --export="ALL,LD_PRELOAD=$preload" "${@:2}" ;;
         *)
-            says "the program" "${program:-$(program_of "$@")}" "$note"
+            says "the program" "$program" "$note"
             exec env LD_PRELOAD="$preload" "$@" ;;
     esac
 }
 
-# Sets $library.
+# Sets $library, and $is_named where the user did.
 need_library() {
+    is_named=${VECMPI_LIBRARY:-}
     library=$(find_library) || {
         [ -n "${VECMPI_LIBRARY:-}" ] || fail "libvecmpi.so not found; build it or set VECMPI_LIBRARY to its path"
         exit 2

@@ -96,10 +96,10 @@ bool is_first_rank() noexcept {
 void explain_once(const library::BoundLibrary& library) noexcept {
     static constinit std::atomic<bool> explained{false};
     if (explained.exchange(true, std::memory_order_relaxed) || !is_first_rank()) return;
-    log_line(LogLevel::warn,
-             "%s does not have the MPICH ABI (libmpi.so.12, libmpich.so.12): every MPI call passes "
-             "through untouched",
-             library.soname.empty() ? "the MPI library" : library.soname.c_str());
+    const char* const build = library::build_for_other_abi(library.soname);
+    log_line(LogLevel::warn, "%s does not have %s: every MPI call passes through untouched%s%s",
+             library.soname.empty() ? "the MPI library" : library.soname.c_str(), library::abi_name,
+             *build == '\0' ? "" : "; preload ", build);
 }
 
 // ---- binding ------------------------------------------------------------------------------------

@@ -46,9 +46,9 @@ bool is_mpi_library(const LoadedLibrary& library, void* handle) noexcept {
     return owner != nullptr && owner != object_of(&real) && library.path == owner->l_name;
 }
 
-bool has_abi_of_this_build(std::string_view soname) noexcept {
-    return std::find(std::begin(abi_sonames), std::end(abi_sonames), soname) !=
-           std::end(abi_sonames);
+template <size_t number>
+bool is_among(const char* const (&names)[number], std::string_view name) noexcept {
+    return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
 BoundLibrary find_mpi_library() {
@@ -57,7 +57,7 @@ BoundLibrary find_mpi_library() {
         if (handle == nullptr) continue;
         // The handle stays open: the library must stay while entries lead into it.
         if (is_mpi_library(library, handle))
-            return {true, has_abi_of_this_build(library.soname), library.soname, handle};
+            return {true, is_among(abi_sonames, library.soname), library.soname, handle};
         dlclose(handle);
     }
     return {};
@@ -100,6 +100,10 @@ const BoundLibrary& bind_real_functions() noexcept {
     const BoundLibrary* bound = published.load(std::memory_order_acquire);
     if (bound == nullptr) bound = find_and_publish();
     return bound != nullptr ? *bound : none;
+}
+
+const char* build_for_other_abi(std::string_view soname) noexcept {
+    return is_among(other_abi_sonames, soname) ? other_build : "";
 }
 
 std::string library_version() {

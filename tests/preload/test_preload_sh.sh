@@ -57,6 +57,19 @@ echo 'void nothing(void) {}' >mpi.c
 echo 'int main(void) { return 0; }' >other.c
 "${CC:-cc}" -shared -fPIC mpi.c -Wl,-soname,libmpi.so.40 -o libmpi.so.40 &&
     "${CC:-cc}" other.c -Wl,--no-as-needed ./libmpi.so.40 -Wl,-rpath,"$work" -o other
+# Installed, it finds the build for the program's ABI.
+"${CC:-cc}" -shared -fPIC mpi.c -Wl,-soname,libmpi_abi.so.1 -o libmpi_abi.so.1 &&
+    "${CC:-cc}" other.c -Wl,--no-as-needed ./libmpi_abi.so.1 -Wl,-rpath,"$work" -o abi
+mkdir -p prefix/bin prefix/lib
+cp "$script" "$build/vecmpi-info" prefix/bin && cp "$build/libvecmpi.so" "$build/libvecmpi_abi.so" prefix/lib
+expect 'the standard ABI' 0 "lib/libvecmpi_abi.so is preloaded into the program: $work/abi, linked with libmpi_abi.so.1" \
+    env -u VECMPI_LIBRARY prefix/bin/preload.sh "$work/abi"
+expect 'the ABI of MPICH' 0 "lib/libvecmpi.so is preloaded into the program: $program, linked with libmpich.so.12" \
+    env -u VECMPI_LIBRARY prefix/bin/preload.sh "$program" --help
+expect '... where the user named another' 0 "$library is preloaded into the program: $work/abi" prefix/bin/preload.sh "$work/abi"
+rm prefix/lib/libvecmpi_abi.so
+expect '... which is not there' 2 'there is no ' env -u VECMPI_LIBRARY prefix/bin/preload.sh "$work/abi"
+
 expect 'another MPI' 0 'linked with libmpi.so.40 (Open MPI), which vecmpi does not serve' "$script" ./other
 
 echo "$passed passed, $failed failed"

@@ -104,7 +104,8 @@ check "off" says 1 'VECMPI=off is set' env VECMPI=off "$info" --check ./mpi
 check "statically linked" checked 1 'statically linked, so nothing can be preloaded' static
 check "statically linked, relocatable" checked 1 'statically linked' static_pie
 check "Open MPI's" checked 1 'linked with libmpi.so.40 (Open MPI), which vecmpi does not serve' openmpi
-check "of MPI 5's ABI" checked 1 'linked with libmpi_abi.so.1 (the standard ABI of MPI 5), which' abi
+check "of MPI 5's ABI" checked 0 'linked with libmpi_abi.so.1' abi
+check "... which build serves it" grep -q '^  preload  *libvecmpi_abi.so ' said
 check "of two libraries" checked 1 'so calls may go to either' two
 check "a library that is gone" checked 1 'linked with libmpi.so.12, which the loader does not find' gone
 check "sessions alone" checked 1 'by MPI sessions alone' session

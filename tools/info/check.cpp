@@ -35,7 +35,6 @@ std::string linked_with(const ProgramFile& program, const std::string& soname) {
 
 std::string name_of_abi(const MpiLibrary& library) {
     if (library.version.starts_with("Open MPI")) return " (Open MPI)";
-    if (library.soname.starts_with("libmpi_abi.")) return " (the standard ABI of MPI 5)";
     return library.soname == "libmpi.so.40" ? " (Open MPI)" : "";
 }
 
@@ -59,8 +58,9 @@ Judgement judge_file(const CheckFacts& facts) {
                     "preloaded into it",
                     "build vecmpi there"};
         default:
-            return {Verdict::not_served, "statically linked, so nothing can be preloaded into it",
-                    "link it dynamically (ldd shows libmpich.so.12 or libmpi.so.12)"};
+            return {
+                Verdict::not_served, "statically linked, so nothing can be preloaded into it",
+                "link it dynamically (ldd shows libmpich.so.12, libmpi.so.12 or libmpi_abi.so.1)"};
     }
 }
 
@@ -79,13 +79,16 @@ Judgement judge_without_mpi(const CheckFacts& facts) {
 Judgement judge_linked(const CheckFacts& facts) {
     const MpiLibrary& library = facts.mpi.front();
     const std::string linked = linked_with(facts.program, library.soname);
-    const auto is_served = [](const MpiLibrary& one) { return one.served; };
-    const auto served = std::count_if(facts.mpi.begin(), facts.mpi.end(), is_served);
-    if (served != 0 && served != std::ssize(facts.mpi))
+    const auto is_served = [](const MpiLibrary& one) { return one.is_served(); };
+    const auto is_like_first = [&](const MpiLibrary& one) {
+        return one.served_by == library.served_by;
+    };
+    if (std::any_of(facts.mpi.begin(), facts.mpi.end(), is_served) &&
+        !std::all_of(facts.mpi.begin(), facts.mpi.end(), is_like_first))
         return {Verdict::not_served,
                 linked + " and with " + facts.mpi.back().soname + ", so calls may go to either",
                 "link all of it with one MPI library (ldd shows which parts want the other)"};
-    if (!library.served)
+    if (!library.is_served())
         return {Verdict::not_served,
                 linked + name_of_abi(library) +
                     ", which vecmpi does not serve: every MPI call will pass through",
@@ -216,7 +219,11 @@ std::string format_check(const CheckFacts& facts) {
             text += row_of(
                 "MPI library",
                 library.path + ": " + (library.version.empty() ? "no version" : library.version));
-    if (judgement.verdict == Verdict::served) text += served_text(facts);
+    if (judgement.verdict == Verdict::served) {
+        text +=
+            row_of("preload", facts.mpi.front().served_by + " (vecmpi-run and vecmpi-preload do)");
+        text += served_text(facts);
+    }
     return text + "next: " + judgement.next + "\n";
 }
 

@@ -11,10 +11,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <sstream>
 #include <string>
 
 #include "child_output.hpp"
+#include "mpi_libraries.hpp"
 
 namespace vecmpi::info {
 namespace {
@@ -33,12 +35,12 @@ std::string own_path() {
 }
 
 // Beside this program in a build tree; installed, in a lib folder beside bin.
-std::string find_vecmpi(const std::string& program) {
+std::string find_vecmpi(const std::string& program, const std::string& build) {
     const std::string folder = program.substr(0, program.find_last_of('/'));
-    for (const char* place : {"/libvecmpi.so", "/../lib*/libvecmpi.so", "/../lib/*/libvecmpi.so"}) {
+    for (const char* place : {"/", "/../lib*/", "/../lib/*/"}) {
         glob_t found{};
         // NOLINTNEXTLINE(concurrency-mt-unsafe): this program has one thread
-        const bool any = glob((folder + place).c_str(), 0, nullptr, &found) == 0;
+        const bool any = glob((folder + place + build).c_str(), 0, nullptr, &found) == 0;
         std::string first = any ? found.gl_pathv[0] : "";
         globfree(&found);
         if (!first.empty()) return first;
@@ -46,10 +48,19 @@ std::string find_vecmpi(const std::string& program) {
     return {};
 }
 
+// The build for the library of this file; the one for MPICH where its name tells nothing.
+std::string build_of_file(const char* library) {
+    const std::string name = library == nullptr ? "" : std::filesystem::path(library).filename();
+    for (const VecmpiBuild& build : vecmpi_builds())
+        for (const std::string& soname : build.sonames)
+            if (name.starts_with(soname.substr(0, soname.find(".so") + 3))) return build.file;
+    return vecmpi_builds().front().file;
+}
+
 void* load(const char* library) {
     if (library != nullptr) return dlopen(library, RTLD_NOW | RTLD_GLOBAL);
-    for (const char* soname : {"libmpich.so.12", "libmpi.so.12"})
-        if (void* handle = dlopen(soname, RTLD_NOW | RTLD_GLOBAL)) return handle;
+    for (const std::string& soname : vecmpi_builds().front().sonames)
+        if (void* handle = dlopen(soname.c_str(), RTLD_NOW | RTLD_GLOBAL)) return handle;
     return nullptr;
 }
 
@@ -109,15 +120,17 @@ std::vector<LibraryTrait> read_traits(const std::string& printed) {
 }  // namespace
 
 int show_library_traits(const char* library) {
-    const std::string program = own_path(), vecmpi = find_vecmpi(program);
-    if (vecmpi.empty()) return fail("no libvecmpi.so beside this program or in lib");
+    const std::string program = own_path(), build = build_of_file(library);
+    const std::string vecmpi = find_vecmpi(program, build);
+    if (vecmpi.empty()) return fail("no " + build + " beside this program or in lib");
     setenv("LD_PRELOAD", vecmpi.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
     execl(program.c_str(), program.c_str(), traits_here, library, nullptr);
     return fail("this program cannot be started again");
 }
 
 std::vector<LibraryTrait> ask_library_traits(const std::string& library) {
-    const std::string program = own_path(), vecmpi = find_vecmpi(program);
+    const std::string program = own_path();
+    const std::string vecmpi = find_vecmpi(program, build_of_file(library.c_str()));
     if (vecmpi.empty()) return {};
     return read_traits(output_of_child({program, traits_here, library}, {"LD_PRELOAD=" + vecmpi}));
 }
@@ -135,7 +148,7 @@ int show_traits_here(const char* library) {
     auto* const init = find<int(int*, char***)>("MPI_Init");
     auto* const finalize = find<int()>("MPI_Finalize");
     if (traits == nullptr || init == nullptr || finalize == nullptr)
-        return fail("libvecmpi.so was not preloaded");
+        return fail("vecmpi was not preloaded");
     if (init(nullptr, nullptr) != 0) return fail("MPI_Init failed");
     print_version();
     print_traits(traits());

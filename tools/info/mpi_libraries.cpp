@@ -37,13 +37,26 @@ void describe_library(const char* soname, int pipe) {
     if (get_version != nullptr && get_version(version, &length) == 0) write_line(pipe, version);
 }
 
-bool has_mpich_abi(std::string_view soname, std::string_view version) {
-    // Open MPI 1.10 had the soname libmpi.so.12 too.
-    return (soname == "libmpich.so.12" || soname == "libmpi.so.12") &&
-           !version.starts_with("Open MPI");
+// Open MPI 1.10 had the soname libmpi.so.12 too.
+bool only_looks_like_mpich(std::string_view soname, std::string_view version) {
+    return soname == "libmpi.so.12" && version.starts_with("Open MPI");
 }
 
 }  // namespace
+
+const std::vector<VecmpiBuild>& vecmpi_builds() {
+    static const std::vector<VecmpiBuild> builds = {
+        {"libvecmpi.so", {"libmpich.so.12", "libmpi.so.12"}},
+        {"libvecmpi_abi.so", {"libmpi_abi.so.1"}}};
+    return builds;
+}
+
+std::string build_for(const std::string& soname) {
+    for (const VecmpiBuild& build : vecmpi_builds())
+        if (std::find(build.sonames.begin(), build.sonames.end(), soname) != build.sonames.end())
+            return build.file;
+    return {};
+}
 
 MpiLibrary look_at_library(const std::string& file, const std::string& soname) {
     constexpr unsigned most_seconds = 10;
@@ -53,7 +66,8 @@ MpiLibrary look_at_library(const std::string& file, const std::string& soname) {
     std::string version = answer.substr(std::min(end + 1, answer.size()));
     version.erase(std::min(version.find('\n'), version.size()));
     std::replace(version.begin(), version.end(), '\t', ' ');
-    return {soname, answer.substr(0, end), version, has_mpich_abi(soname, version)};
+    return {soname, answer.substr(0, end), version,
+            only_looks_like_mpich(soname, version) ? "" : build_for(soname)};
 }
 
 std::vector<MpiLibrary> find_mpi_libraries() {

@@ -10,10 +10,19 @@ namespace vecmpi::info {
 struct MpiLibrary {
     std::string soname;
     std::string path;
-    std::string version;  // first line of MPI_Get_library_version
-    bool served =
-        false;  // has the MPICH ABI, so vecmpi serves its calls; others pass through untouched
+    std::string version;    // first line of MPI_Get_library_version
+    std::string served_by;  // the build of vecmpi for its ABI; empty: calls pass through untouched
+    bool is_served() const { return !served_by.empty(); }
 };
+
+// The builds of vecmpi, and the sonames of the MPI libraries that they serve.
+struct VecmpiBuild {
+    const char* file;
+    std::vector<std::string> sonames;
+};
+const std::vector<VecmpiBuild>& vecmpi_builds();
+// The file of the build for libraries of this soname; empty: there is none.
+std::string build_for(const std::string& soname);
 
 std::vector<MpiLibrary> find_mpi_libraries();
 

@@ -34,7 +34,8 @@ std::string ranks_of_node(const HostView& host) {
 std::string library_line(const MpiLibrary& library) {
     std::string version = library.version.empty() ? "no version" : library.version;
     return library.path + ": " + version + ", " +
-           (library.served ? "served" : "not the MPICH ABI: passed through untouched");
+           (library.is_served() ? "served by " + library.served_by
+                                : "of another ABI: passed through untouched");
 }
 
 std::string json_settings(const Info& info) {
@@ -54,7 +55,7 @@ std::string json_libraries(const Info& info) {
     for (const MpiLibrary& library : info.mpi_libraries)
         rows.push_back("{\"soname\": " + quote_json(library.soname) + ", \"path\": " +
                        quote_json(library.path) + ", \"version\": " + quote_json(library.version) +
-                       ", \"served\": " + json_bool(library.served) + "}");
+                       ", \"served\": " + json_bool(library.is_served()) + "}");
     return "[" + join(rows, ", ") + "]";
 }
 

@@ -12,6 +12,8 @@ namespace vecmpi::library {
 
 constexpr const char* abi_name = "the MPICH ABI (libmpi.so.12, libmpich.so.12)";
 constexpr const char* abi_sonames[] = {"libmpi.so.12", "libmpich.so.12"};
+constexpr const char* other_abi_sonames[] = {"libmpi_abi.so.1"};
+constexpr const char* other_build = "libvecmpi_abi.so";
 
 using HandleNumber = int;
 constexpr unsigned no_handle = 0x80000000u;  // and not a null handle

@@ -12,6 +12,8 @@ namespace vecmpi::library {
 
 constexpr const char* abi_name = "the standard ABI of MPI 5 (libmpi_abi.so.1)";
 constexpr const char* abi_sonames[] = {"libmpi_abi.so.1"};
+constexpr const char* other_abi_sonames[] = {"libmpi.so.12", "libmpich.so.12"};
+constexpr const char* other_build = "libvecmpi.so";
 
 using HandleNumber = uintptr_t;
 constexpr uintptr_t no_handle = ~uintptr_t{0};  // and not a null handle

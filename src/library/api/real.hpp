@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <string>
+#include <string_view>
 
 #include "library/api/calls.hpp"
 #include "library/api/mpi_later.hpp"
@@ -33,6 +34,8 @@ struct BoundLibrary {
     void* handle = nullptr;
 };
 const BoundLibrary& bind_real_functions() noexcept;
+// The file of vecmpi that serves libraries of this soname, where that is not this one; else "".
+const char* build_for_other_abi(std::string_view soname) noexcept;
 std::string library_version();  // first line of MPI_Get_library_version, tabs as blanks
 
 }  // namespace vecmpi::library
