@@ -230,6 +230,9 @@ def all_tests(build):
     found += catch_tests(
         tests / "intercept" / "vecmpi_handlers", SOURCE / "tests" / "intercept", "handlers", "intercept"
     )
+    abi = tests / "standard_abi" / "vecmpi_standard_abi"
+    if abi.exists():  # -DVECMPI_STANDARD_ABI=OFF has none
+        found += catch_tests(abi, SOURCE / "tests" / "standard_abi", "standard ABI", "library")
     found += catch_tests(tests / "demo" / "test_demo_parts", SOURCE / "tests" / "demo", "demo parts", "demo")
     for more in (battery_tests(), nodes_tests(), preload_tests(), sanitizer_tests(), part_tests(tests / "parts")):
         found += more
