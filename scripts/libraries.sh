@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs the programs of the MPI battery, plain and preloaded, with other MPI libraries than the one they were built with:
-# the same programs, the same libvecmpi.so, libraries and launchers from wheels. Not for timing.
+# the same programs, the same libvecmpi.so, libraries and launchers from wheels. For the standard ABI the programs are
+# built once more, and preloaded is libvecmpi_abi.so. Not for timing.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -9,10 +10,11 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$here/scripts/packages.sh"
 
 # NAME: the wheel, and what the ranks have in their environment besides.
-declare -rA wheels=([mpich4]=mpich==4.3.2 [mpich5]=mpich==5.0.2 [ofi]=mpich==5.0.2 [intel]=impi-rt==2021.18.1)
+declare -rA wheels=([mpich4]=mpich==4.3.2 [mpich5]=mpich==5.0.2 [ofi]=mpich==5.0.2 [intel]=impi-rt==2021.18.1
+    [abi]=mpich==5.0.2 [abi_ofi]=mpich==5.0.2 [abi_intel]=impi-rt==2021.18.1)
 # Intel MPI: recursive doubling, so that plain sums have the order of MPICH 4.0's, which is that of our lines.
-declare -rA ranks_environment=([ofi]=MPIR_CVAR_CH4_NETMOD=ofi
-    [intel]='I_MPI_ADJUST_ALLREDUCE=2 I_MPI_ADJUST_REDUCE=2')
+declare -rA ranks_environment=([ofi]=MPIR_CVAR_CH4_NETMOD=ofi [abi_ofi]=MPIR_CVAR_CH4_NETMOD=ofi
+    [intel]='I_MPI_ADJUST_ALLREDUCE=2 I_MPI_ADJUST_REDUCE=2' [abi_intel]='I_MPI_ADJUST_ALLREDUCE=2 I_MPI_ADJUST_REDUCE=2')
 # Cases that fail plain as well, but not each time. Intel MPI, MPICH 4.3 and 5.0: statuses of complete persistent requests,
 # with MPICH 5.0.2 over libfabric in 50 of 60 plain runs. MPICH 5.0.2: wrong bytes in collectives of derived types, by what
 # the heap holds (MALLOC_PERTURB_): on 4 ranks in 4 of 40 plain runs (neighbourhood) and 2 of 25 (rooted). MPICH 4.3 and
@@ -20,7 +22,7 @@ declare -rA ranks_environment=([ofi]=MPIR_CVAR_CH4_NETMOD=ofi
 declare -rA unsteady=([intel]=persistent [mpich4]='persistent,schedules:last'
     [mpich5]='persistent,derived_collectives,schedules:last' [ofi]='persistent,derived_collectives,schedules:last')
 
-action=check only=mpich4,mpich5,ofi,intel modes=off,on,auto ranks=1,2,4 cases='' seed='' timeout=60
+action=check only=mpich4,mpich5,ofi,intel,abi,abi_ofi,abi_intel modes=off,on,auto ranks=1,2,4 cases='' seed='' timeout=60
 build=$here/build library=''
 out=$here/build/libraries
 cache=${VECMPI_CACHE:-$HOME/.cache/vecmpi}/libraries
@@ -35,16 +37,17 @@ usage: scripts/libraries.sh [check | fetch] [options]
           counts and what passes plain and not preloaded; the last line is "N passed, N failed"
   fetch   only fetches
 
-  --only LIST      of mpich4 (MPICH 4.3), mpich5 (MPICH 5.0), ofi (the same over libfabric), intel (Intel MPI)
-                   (default: all)
+  --only LIST      of mpich4 (MPICH 4.3), mpich5 (MPICH 5.0), ofi (the same over libfabric), intel (Intel MPI), and abi,
+                   abi_ofi, abi_intel: the standard ABI of the last three (default: all)
   --modes LIST     modes of tests/mpi/run.py (default: off,on,auto)
   --ranks LIST     numbers of ranks (default: 1,2,4)
   --cases LIST     cases of tests/mpi/run.py whose name contains one of these (default: all)
   --subset         some short cases, 2 ranks, modes off,on: what scripts/check.sh runs
   --seed N         of the programs (default: a random one, printed)
   --timeout S      seconds for one start of the ranks (default: 60)
-  --build DIR      holds libvecmpi.so and the programs, tests/mpi/bin (default: build)
-  --library PATH   library to preload (default: libvecmpi.so of --build)
+  --build DIR      holds libvecmpi.so, libvecmpi_abi.so and the programs, tests/mpi/bin; those for the standard ABI are
+                   built into its tests/mpi_abi (default: build)
+  --library PATH   library to preload (default: libvecmpi.so or libvecmpi_abi.so of --build)
   --cache DIR      the libraries (default: ${VECMPI_CACHE:-$HOME/.cache/vecmpi}/libraries)
   --out DIR        output of tests/mpi/run.py, a file for each library (default: build/libraries)
 
@@ -71,7 +74,7 @@ known_libraries() {
     local name
     words "$1" "$2"
     for name in ${2//,/ }; do
-        [[ -n ${wheels[$name]:-} ]] || bad_argument "$1 takes a list of mpich4 mpich5 ofi intel, not '$name'"
+        [[ -n ${wheels[$name]:-} ]] || bad_argument "$1 takes a list of mpich4 mpich5 ofi intel abi abi_ofi abi_intel, not '$name'"
     done
 }
 
@@ -101,8 +104,12 @@ parse_arguments() {
         esac
         shift 2
     done
-    library=${library:-$build/libvecmpi.so}
 }
+
+# Of NAME: the library to preload, the folder of the programs, the name under which plain failures are known.
+library_for() { if [[ $1 == abi* ]]; then echo "${library:-$build/libvecmpi_abi.so}"; else echo "${library:-$build/libvecmpi.so}"; fi; }
+programs_for() { if [[ $1 == abi* ]]; then echo "$build/tests/mpi_abi"; else echo "$build/tests/mpi"; fi; }
+unsteady_of() { case $1 in abi) echo "${unsteady[mpich5]}" ;; *) echo "${unsteady[${1#abi_}]:-}" ;; esac; }
 
 prefix_of() { echo "$cache/${wheels[$1]/==/-}"; } # NAME; no "=" in it, for env
 
@@ -142,11 +149,28 @@ with_library() {
         "${@:2}"
 }
 
+# With the header of the MPI Forum, and linked to whatever library of that ABI is there: it is chosen at run time. Only
+# what the cases need. Two of these scripts may share the folder.
+build_programs_for_abi() { # NAME
+    local folder log=$out/programs_$1.log name file targets=(battery_probes vecmpi_yield)
+    folder=$(programs_for "$1")
+    for name in ${cases//,/ }; do
+        for file in "$here"/tests/mpi/programs/*"${name%%:*}"*.cpp; do
+            [[ ! -f $file ]] || targets+=("battery_$(basename "$file" .cpp)")
+        done
+    done
+    [[ -n $cases ]] || targets=(all)
+    { flock 9 && cmake -S "$here/tests/mpi" -B "$folder" -G Ninja -DVECMPI_MPI_INCLUDE="$here/third_party/mpi_abi" \
+        -DVECMPI_MPI_LIBRARY="$(prefix_of "$1")/lib/libmpi_abi.so.1" &&
+        cmake --build "$folder" -j2 --target "${targets[@]}"; } >"$log" 2>&1 9>"$build/mpi_abi.lock" ||
+        fail "the programs cannot be built for the standard ABI: $(tail -n 1 "$log") (log: $log)"
+}
+
 # Does a rank load this library, and no other?
 is_loaded() { # NAME
     local prefix loaded
     prefix=$(realpath "$(prefix_of "$1")")
-    loaded=$(with_library "$1" "$prefix/bin/mpiexec" -n 1 ldd "$build/tests/mpi/bin/probes" 2>&1) || return
+    loaded=$(with_library "$1" "$prefix/bin/mpiexec" -n 1 ldd "$(programs_for "$1")/bin/probes" 2>&1) || return
     [[ $loaded == *"=> $prefix/lib/libmpi"* ]]
 }
 
@@ -163,8 +187,8 @@ summary() {
 # A preloaded run is compared where the plain one passed; what does not pass plain is left out by run.py. Sums of floats
 # have the order of MPICH 4.0's algorithms, not of those that another library chooses.
 check_library() { # NAME
-    local log=$out/$1.log arguments=(--build-dir "$build/tests/mpi" --library "$library" --modes "$modes"
-        --ranks "$ranks" --timeout "$timeout" --only "$cases" --leave-out "${unsteady[$1]:-}" --where-plain-passes
+    local log=$out/$1.log arguments=(--build-dir "$(programs_for "$1")" --library "$(library_for "$1")" --modes "$modes"
+        --ranks "$ranks" --timeout "$timeout" --only "$cases" --leave-out "$(unsteady_of "$1")" --where-plain-passes
         --other-library)
     [[ -z $seed ]] || arguments+=(--seed "$seed")
     with_library "$1" python3 -B "$here/tests/mpi/run.py" "${arguments[@]}" \
@@ -183,11 +207,12 @@ main() {
         exit 77
     fi
     [[ $action != fetch ]] || return 0
-    [[ -f $library && -d $build/tests/mpi/bin ]] ||
-        fail "no $library, or no $build/tests/mpi/bin: build first (cmake -S . -B build && cmake --build build)"
     mkdir -p "$out"
     local name passed=0 failed=0
     for name in ${only//,/ }; do
+        [[ -f $(library_for "$name") && -d $build/tests/mpi/bin ]] ||
+            fail "no $(library_for "$name"), or no $build/tests/mpi/bin: build first (cmake -S . -B build && cmake --build build)"
+        [[ $name != abi* ]] || build_programs_for_abi "$name"
         is_loaded "$name" || fail "the ranks do not load $name (${wheels[$name]})"
         check_library "$name"
         passed=$((passed + $(grep -c '^ok ' "$out/$name.log" || true)))

@@ -231,6 +231,9 @@ def sanitized(word, stem):
 # ---- what other people wrote --------------------------------------------------------------------------------
 
 LIBRARIES = ("mpich4", "mpich5", "ofi", "intel")
+# The standard ABI: the programs of a few cases are built once more for it.
+ABI_LIBRARIES = ("abi", "abi_ofi", "abi_intel")
+ABI_CASES = ("p2p_random", "node_collectives:random", "packing")
 LIBRARY_CASES = (
     "p2p_random",
     "many_requests",
@@ -253,8 +256,8 @@ TESTS += [
         "rotating",
         300,
     )
-    for library in LIBRARIES
-    for case in LIBRARY_CASES
+    for library, cases in [(name, LIBRARY_CASES) for name in LIBRARIES] + [("abi", ABI_CASES)]
+    for case in cases
 ]
 TESTS += [
     Test(
@@ -264,7 +267,7 @@ TESTS += [
         "long",
         3600,
     )
-    for library in LIBRARIES
+    for library in LIBRARIES + ABI_LIBRARIES
 ]
 
 MPICH_PARTS = 8
