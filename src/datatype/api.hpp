@@ -207,9 +207,17 @@ class TypeReference {
     PlanReference plan_;
 };
 
+// Where the stream of `count` elements of a derived type, of so many bytes, lies in the buffer as
+// it is: there it need not be packed. Null: it does not, or nobody knows. The type is the program's
+// own handle, which the caller holds.
+unsigned char* place_of_stream(const void* buffer, MPI_Count count, MPI_Datatype type,
+                               MPI_Count bytes) noexcept;
+// Shorter ones are packed before a type is described, which takes 1 to 3 us.
+constexpr MPI_Count least_described_bytes = 16 << 10;
+
 // A program's buffer of any datatype, in a collective of ours, which moves packed bytes. A buffer
-// of a predefined type holds these itself; others are packed as MPI_Pack and MPI_Unpack do it, by a
-// plan or by the library. MPI_BOTTOM may be the buffer. Functions return MPI error codes.
+// of a type without gaps holds these itself; others are packed as MPI_Pack and MPI_Unpack do it, by
+// a plan or by the library. MPI_BOTTOM may be the buffer. Functions return MPI error codes.
 class PackedBuffer {
   public:
     // The type must stay valid: the caller holds it (TypeInUse).
@@ -221,38 +229,47 @@ class PackedBuffer {
     // 0 also where the arguments are wrong, more than PTRDIFF_MAX, or MPI_Pack_c is missing: such a
     // buffer is the library's to serve.
     MPI_Count bytes() const noexcept { return bytes_; }
-    bool is_dense() const noexcept { return is_dense_; }  // holds its packed bytes itself
+    // Holds its packed bytes itself.
+    bool is_dense() const noexcept {
+        if (form_ == Form::unknown) [[unlikely]]
+            find_form();
+        return form_ == Form::dense;
+    }
 
     // Where pack() and unpack() have the packed bytes: in the buffer itself, or in memory that the
     // first call allocates. Null: out of memory.
     unsigned char* place() noexcept {
-        if (is_dense_) return buffer_;
+        if (is_dense()) return stream_;
         if (memory_.place() == nullptr) memory_.take_anyhow(static_cast<size_t>(bytes_));
         return memory_.place();
     }
-    int pack() const noexcept { return is_dense_ ? MPI_SUCCESS : pack_to(memory_.place()); }
-    int unpack() const noexcept { return is_dense_ ? MPI_SUCCESS : unpack_from(memory_.place()); }
+    int pack() const noexcept { return is_dense() ? MPI_SUCCESS : pack_to(memory_.place()); }
+    int unpack() const noexcept { return is_dense() ? MPI_SUCCESS : unpack_from(memory_.place()); }
 
     // The same with memory of the caller, of bytes() bytes.
     int pack_to(void* to) const noexcept {
-        if (!is_dense_) return move(kernels::Direction::pack, to);
-        std::memcpy(to, buffer_, static_cast<size_t>(bytes_));
+        if (!is_dense()) return move(kernels::Direction::pack, to);
+        std::memcpy(to, stream_, static_cast<size_t>(bytes_));
         return MPI_SUCCESS;
     }
     int unpack_from(const void* from) const noexcept {
-        if (!is_dense_) return move(kernels::Direction::unpack, const_cast<void*>(from));
-        std::memcpy(buffer_, from, static_cast<size_t>(bytes_));
+        if (!is_dense()) return move(kernels::Direction::unpack, const_cast<void*>(from));
+        std::memcpy(stream_, from, static_cast<size_t>(bytes_));
         return MPI_SUCCESS;
     }
 
   private:
+    enum class Form : uint8_t { unknown, dense, packed };
+    void find_form() const noexcept;
     int move(kernels::Direction direction, void* packed) const noexcept;
 
     unsigned char* buffer_;
     MPI_Count count_, bytes_ = 0;
     MPI_Datatype type_;
     MPI_Comm comm_;
-    bool is_dense_, may_use_plan_;              // of the handle
+    mutable Form form_;
+    mutable unsigned char* stream_;             // if it is dense
+    bool may_use_plan_;                         // of the handle
     PlanReference plan_;                        // else this one, if there is one
     MPI_Datatype tallied_ = MPI_DATATYPE_NULL;  // else what the library takes is counted for it
     PackMemory memory_;

@@ -74,8 +74,9 @@ PackedBuffer::PackedBuffer(const void* buffer, MPI_Count count, MPI_Datatype typ
       count_(count),
       type_(type),
       comm_(comm),
-      is_dense_(library::is_builtin_type(type)),
-      may_use_plan_(!is_dense_ && (!offload::is_reentrant() || offload::is_in_job())) {
+      form_(library::is_builtin_type(type) ? Form::dense : Form::unknown),
+      stream_(buffer_),
+      may_use_plan_(form_ != Form::dense && (!offload::is_reentrant() || offload::is_in_job())) {
     if (count <= 0 || !library::is_type_handle(type) || !real.Pack_c) return;
     ptrdiff_t bytes = 0;
     if (!__builtin_mul_overflow(count, offload::size_of(type), &bytes) && bytes > 0) bytes_ = bytes;
@@ -87,6 +88,12 @@ PackedBuffer::PackedBuffer(const void* buffer, MPI_Count count, const TypeRefere
     may_use_plan_ = false;
     plan_ = type.plan();
     tallied_ = type.of();
+}
+
+// Asked where the bytes are wanted: the library may serve the call.
+void PackedBuffer::find_form() const noexcept {
+    stream_ = may_use_plan_ ? place_of_stream(buffer_, count_, type_, bytes_) : nullptr;
+    form_ = stream_ != nullptr ? Form::dense : Form::packed;
 }
 
 int PackedBuffer::move(kernels::Direction direction, void* packed) const noexcept {

@@ -54,9 +54,6 @@ size_t worth_describing(uint64_t spent_ns) noexcept {
     return std::min<size_t>((affordable_ns - plan_ns) / entry_ns, most_described);
 }
 
-namespace {
-
-// Size and true bounds must be those that the library gives for the type.
 bool agrees_with_library(const TypeMap& map, MPI_Datatype type) noexcept {
     MPI_Count size = 0, low = 0, extent = 0;
     real.Type_size_x(type, &size);
@@ -64,6 +61,8 @@ bool agrees_with_library(const TypeMap& map, MPI_Datatype type) noexcept {
     const Bounds bounds = bounds_of(map);
     return map.bytes == size && bounds.low == low && bounds.high == low + extent;
 }
+
+namespace {
 
 PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, DataForm form, Counter* why) {
     const TypeDigest digest = digest_of(tree);

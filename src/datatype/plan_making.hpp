@@ -36,6 +36,9 @@ kernels::PackLimits pack_limits(PackMode mode, IsaChoice isa, const PackTable& t
 std::unique_ptr<PlanSteps> make_steps(const TypeMap& map, int64_t extent,
                                       const kernels::PackLimits& limits, Counter* why);
 
+// Size and true bounds are those that the library gives for the type.
+bool agrees_with_library(const TypeMap& map, MPI_Datatype type) noexcept;
+
 // `plan` is null where the library is to pack, for the reason `why`. Not final where the
 // description is too long for what the library has spent on the type so far.
 struct MadePlan {

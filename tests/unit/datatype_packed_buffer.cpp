@@ -51,6 +51,33 @@ TEST_CASE("a buffer of a derived type is packed into memory of its own", "[datat
     CHECK(memory == std::vector<int>{0, 1, 9, 3, 4, 5, 6, 7});
 }
 
+TEST_CASE("a large buffer of a derived type without gaps holds its packed bytes itself",
+          "[datatype]") {
+    constexpr int many = least_described_bytes / sizeof(int);
+    const PackingLibrary library({{1, {many, 1}}, {2, {4, 1}}, {3, {many, 1, 5 * many}}});
+    std::vector<int> memory = counted(6 * many);
+    const auto is_dense = [&](MPI_Count count, int type) {
+        PackedBuffer buffer(memory.data(), count, handle(type), MPI_COMM_WORLD);
+        if (buffer.is_dense())
+            CHECK(buffer.place() == reinterpret_cast<unsigned char*>(memory.data()));
+        return buffer.is_dense();
+    };
+    CHECK(is_dense(1, 1));
+    CHECK(is_dense(2, 1));
+    CHECK_FALSE(is_dense(many / 4 - 1, 2));  // too short to ask
+    CHECK(is_dense(many / 4, 2));
+    CHECK(is_dense(1, 2));  // known since
+    CHECK(is_dense(1, 3));
+    CHECK_FALSE(is_dense(2, 3));  // a gap between elements
+    const int asked = envelopes;
+    CHECK(is_dense(1, 1));
+    CHECK(envelopes == asked);
+    forget_plan(handle(1));
+    types[handle(1)] = {many, 2};  // the same handle, of another type
+    CHECK_FALSE(is_dense(1, 1));
+    CHECK_FALSE(is_dense(1, 2));  // asked anew, and too short for that
+}
+
 TEST_CASE("wrong arguments are no bytes", "[datatype]") {
     const PackingLibrary library({{1, {4, 2}}});
     int memory = 0;

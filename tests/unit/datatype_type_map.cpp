@@ -7,6 +7,7 @@
 #include <string>
 
 #include "datatype/decode.hpp"
+#include "datatype/dense_types.hpp"
 
 using namespace vecmpi;
 using namespace vecmpi::datatype;
@@ -125,6 +126,26 @@ TEST_CASE("each combiner has its canonical map", "[datatype]") {
         REQUIRE(map);
         CHECK(*map == c.map);
     }
+}
+
+TEST_CASE("which streams lie in memory as they are", "[datatype]") {
+    const auto stream_of = [](const TypeTree& tree) {
+        return dense_stream(*decode(tree), tree.extent);
+    };
+    const TypeTree pair = made(MPI_COMBINER_CONTIGUOUS, {2}, {a_double}, {}, 16);
+    const TypeTree structure = made(MPI_COMBINER_STRUCT, {2, 2, 1}, {an_int, a_double}, {0, 8}, 16);
+    CHECK(stream_of(pair)->is_of_elements);
+    CHECK(stream_of(pair)->low == 0);
+    CHECK(stream_of(structure)->is_of_elements);
+    const TypeTree absolute =
+        made(MPI_COMBINER_STRUCT, {2, 2, 1}, {an_int, a_double}, {4000, 4008}, 16);
+    CHECK(stream_of(absolute)->low == 4000);
+    const TypeTree wide = made(MPI_COMBINER_RESIZED, {}, {pair}, {0, 24}, 24);
+    CHECK_FALSE(stream_of(wide)->is_of_elements);
+    const TypeTree backwards = made(MPI_COMBINER_INDEXED, {2, 1, 1, 1, 0}, {an_int}, {}, 8);
+    CHECK_FALSE(stream_of(backwards).has_value());
+    CHECK_FALSE(stream_of(made(MPI_COMBINER_VECTOR, {3, 1, 2}, {an_int}, {}, 20)).has_value());
+    CHECK_FALSE(stream_of(made(MPI_COMBINER_CONTIGUOUS, {0}, {an_int})).has_value());
 }
 
 TEST_CASE("large-count types have their arguments among the counts", "[datatype]") {

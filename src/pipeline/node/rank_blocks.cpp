@@ -57,16 +57,29 @@ TypesInUse::TypesInUse(const RankBlocks& blocks) noexcept {
     }
 }
 
+// Null: to be packed.
+unsigned char* PackedBlocks::dense_place(int rank) const noexcept {
+    const MPI_Datatype type = program_.type_of(rank);
+    void* const place = program_.place_of(rank, unit_);
+    if (library::is_builtin_type(type)) return static_cast<unsigned char*>(place);
+    return datatype::place_of_stream(place, program_.counts[rank], type,
+                                     static_cast<MPI_Count>(program_.bytes_of(rank)));
+}
+
+bool PackedBlocks::is_packed(int rank) const noexcept {
+    const unsigned char* const place = blocks_[rank].place;
+    return program_.moves(rank) && place >= memory_.place() &&
+           place < memory_.place() + packed_bytes_;
+}
+
 PackedBlocks::PackedBlocks(const RankBlocks& program, MovedBlock* blocks, int ranks) noexcept
     : program_(program), blocks_(blocks), unit_(program.unit()) {
     std::fill(blocks, blocks + ranks, MovedBlock{});
     for (int rank = program.first; rank < program.end; ++rank) {
         if (!program.moves(rank)) continue;
         const size_t bytes = program.bytes_of(rank);
-        const bool is_dense = library::is_builtin_type(program.type_of(rank));
-        blocks[rank] = {
-            is_dense ? static_cast<unsigned char*>(program.place_of(rank, unit_)) : nullptr, bytes};
-        if (!is_dense) packed_bytes_ += bytes;
+        blocks[rank] = {dense_place(rank), bytes};
+        if (blocks[rank].place == nullptr) packed_bytes_ += bytes;
     }
     if (packed_bytes_ == 0) return;
     memory_.take_anyhow(packed_bytes_);
@@ -85,10 +98,9 @@ int PackedBlocks::for_each_packed(MPI_Comm comm, const Move& move) const noexcep
     if (memory_.place() == nullptr) return MPI_ERR_NO_MEM;
     int error = MPI_SUCCESS;
     for (int rank = program_.first; rank < program_.end; ++rank) {
-        const MPI_Datatype type = program_.type_of(rank);
-        if (!program_.moves(rank) || library::is_builtin_type(type)) continue;
+        if (!is_packed(rank)) continue;
         const datatype::PackedBuffer buffer(program_.place_of(rank, unit_), program_.counts[rank],
-                                            type, comm);
+                                            program_.type_of(rank), comm);
         const int one = move(buffer, blocks_[rank]);
         if (error == MPI_SUCCESS) error = one;
     }

@@ -86,6 +86,8 @@ class PackedBlocks {
   private:
     template <class Move>
     int for_each_packed(MPI_Comm comm, const Move& move) const noexcept;
+    unsigned char* dense_place(int rank) const noexcept;
+    bool is_packed(int rank) const noexcept;
 
     const RankBlocks& program_;
     MovedBlock* const blocks_;

@@ -107,7 +107,7 @@ int segmented_allgather(const CollectiveCall& call, unsigned n, const BlockSide&
     int rc = MPI_SUCCESS;
     if (!in_place)
         rc = own.pack();
-    else if (!own.is_dense())
+    else if (!all.is_dense())
         rc = own.pack_to(receive + call.rank * block);
     if (rc == MPI_SUCCESS) rc = allgather_bytes(n, send, receive, block, gathered.ranks, call.comm);
     return rc == MPI_SUCCESS ? all.unpack() : rc;

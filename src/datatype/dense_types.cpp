@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Finds out which types need no packing, and remembers the last ones of each thread.
+#include "dense_types.hpp"
+
+#include <exception>
+
+#include "offload/api.hpp"
+#include "plan_making.hpp"
+#include "plans_by_handle.hpp"
+
+namespace vecmpi::datatype {
+
+namespace {
+
+// It stays so while no handle goes. A call from a callback may be there because the handle goes.
+struct Known {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    uint64_t gone_before = 0;
+    std::optional<DenseStream> stream{};
+};
+constexpr unsigned places = 16;
+constinit thread_local Known known_types[places] __attribute__((tls_model("initial-exec"))){};
+
+// A longer description, such as that of scattered blocks, seldom is of a dense type.
+constexpr size_t most_entries = 64;
+
+// Cheap.
+bool has_gaps(MPI_Datatype type) noexcept {
+    MPI_Count size = 0, low = 0, extent = 0;
+    real.Type_size_x(type, &size);
+    real.Type_get_true_extent_x(type, &low, &extent);
+    return size != extent;
+}
+
+std::optional<DenseStream> stream_of(MPI_Datatype type) noexcept {
+    if (has_gaps(type)) return std::nullopt;
+    try {
+        TypeTree tree;
+        if (describe(type, tree, most_entries) != Described::fully) return std::nullopt;
+        const std::optional<TypeMap> map = decode(tree);
+        if (!map || !agrees_with_library(*map, type)) return std::nullopt;
+        return dense_stream(*map, tree.extent);
+    } catch (const std::exception&) {  // no memory
+        return std::nullopt;
+    }
+}
+
+}  // namespace
+
+std::optional<DenseStream> dense_stream(const TypeMap& map, int64_t extent) noexcept {
+    if (map.kind != TypeMap::Kind::dense) return std::nullopt;
+    return DenseStream{map.offset, extent == map.bytes};
+}
+
+unsigned char* place_of_stream(const void* buffer, MPI_Count count, MPI_Datatype type,
+                               MPI_Count bytes) noexcept {
+    const uint64_t gone_before = handles_gone.load(std::memory_order_relaxed);
+    Known& known = known_types[library::key_of_handle(type) % places];
+    if (offload::is_reentrant() && !offload::is_in_job()) return nullptr;
+    if (known.type != type || known.gone_before != gone_before) {
+        if (bytes < least_described_bytes || settings().pack == PackMode::off ||
+            !offload::engine_runs())
+            return nullptr;
+        known = {type, gone_before, stream_of(type)};
+    }
+    if (!known.stream || (count != 1 && !known.stream->is_of_elements)) return nullptr;
+    return reinterpret_cast<unsigned char*>(reinterpret_cast<uintptr_t>(buffer) +
+                                            static_cast<uintptr_t>(known.stream->low));
+}
+
+}  // namespace vecmpi::datatype
