@@ -57,9 +57,10 @@ void Trial::begin_rematch(unsigned candidates) noexcept {
     round_.store(1, std::memory_order_relaxed);
 }
 
-void Trial::admit(unsigned candidates, Calls calls) noexcept {
+void Trial::admit(unsigned candidates, Calls calls, Begins begins) noexcept {
     alive_.store(static_cast<uint8_t>(candidates), std::memory_order_relaxed);
     calls_.store(calls, std::memory_order_relaxed);
+    begins_.store(begins, std::memory_order_relaxed);
     if (std::has_single_bit(candidates)) award(nth(candidates, 0));
 }
 
@@ -67,7 +68,8 @@ unsigned Trial::next() noexcept {
     const unsigned alive = alive_.load(std::memory_order_relaxed);
     const auto number = static_cast<unsigned>(std::popcount(alive));
     const unsigned turn = begun_.fetch_add(1, std::memory_order_relaxed);
-    return nth(alive, (turn + round_.load(std::memory_order_relaxed)) % number);
+    const unsigned first = begins_.load(std::memory_order_relaxed) == Begins::last ? number - 1 : 0;
+    return nth(alive, (first + turn + round_.load(std::memory_order_relaxed)) % number);
 }
 
 bool Trial::note(unsigned candidate, uint64_t time, Memory memory) noexcept {

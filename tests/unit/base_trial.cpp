@@ -76,6 +76,14 @@ TEST_CASE("who is clearly slower is dropped, so a trial's cost is bounded", "[tr
     CHECK(of_short.cost(times) == 2 * 900 + 2 * 60);
 }
 
+TEST_CASE("the last candidate may begin", "[trial]") {
+    Trial trial(0b111);
+    trial.admit(0b101, Trial::Calls::are_long, Trial::Begins::last);
+    const std::vector<unsigned> turns = turns_of(trial, {100, 1, 110});
+    CHECK(turns == std::vector<unsigned>{2, 0, 0, 2, 2, 0, 0, 2});
+    CHECK(trial.winner() == 0);
+}
+
 TEST_CASE("one slow call of many decides nothing", "[trial]") {
     Trial trial;
     unsigned turns[2] = {};

@@ -24,6 +24,14 @@ TEST_CASE("sizes share a trial up to the next power of two, not with what a line
     for (size_t bytes = 0; bytes < 5000; ++bytes) CHECK(size_class(bytes) < size_classes);
 }
 
+TEST_CASE("few long calls are the library's before there are staging buffers", "[node]") {
+    CHECK_FALSE(are_few_long_calls(long_bytes - 1, 0));
+    CHECK(are_few_long_calls(long_bytes, 0));
+    CHECK(are_few_long_calls(size_t{1} << 30, 0));
+    CHECK(are_few_long_calls(long_bytes, moved_before_staging - 1));
+    CHECK_FALSE(are_few_long_calls(long_bytes, moved_before_staging));
+}
+
 TEST_CASE("what a trial has found serves communicators of as many ranks", "[node]") {
     remember_transport(77, Collective::bcast, 5000, 2);
     remember_transport(77, Collective::barrier, 0, 0);

@@ -45,7 +45,10 @@ class Trial {
     // The first turns may be slow for their own reasons: whoever is served first makes what he
     // needs. So nobody is dropped after the first round, unless calls are long.
     enum class Calls : uint8_t { are_short, are_long };
-    void admit(unsigned candidates, Calls calls) noexcept;
+    // Whose turn is the very first. The last is the library, where it takes part: a program that
+    // makes few long calls never pays for what the others need.
+    enum class Begins : uint8_t { first, last };
+    void admit(unsigned candidates, Calls calls, Begins begins = Begins::first) noexcept;
 
     // Whose turn it is. The order changes from round to round: a program that alternates between
     // two kinds of calls has all candidates timed with both.
@@ -69,6 +72,7 @@ class Trial {
     };
     std::atomic<uint8_t> winner_{open}, alive_, round_{0}, cold_turns_{0};
     std::atomic<Calls> calls_{Calls::are_short};
+    std::atomic<Begins> begins_{Begins::first};
     std::atomic<uint32_t> begun_{0};  // turns of this round
     Side sides_[most_candidates];
 };

@@ -107,6 +107,7 @@ NodeCall NodeComm::begin_call(Call call, MPI_Comm comm, Collective collective,
     StagedCollectives* staged = nullptr;
     if (!goes_in_line(collective, bytes)) {
         if (!staged_decided_) {
+            if (leaves_long_call(bytes)) return {};
             const offload::DirectCall scope(call);
             obtain_staged(comm);
         }
@@ -119,6 +120,13 @@ NodeCall NodeComm::begin_call(Call call, MPI_Comm comm, Collective collective,
     if (winner == base::Trial::open || one.is_check_due()) [[unlikely]]
         return begin_turn(staged, collective, bytes);
     return call_by(winner, staged);
+}
+
+bool NodeComm::leaves_long_call(size_t bytes) noexcept {
+    const bool leaves = settings().intranode != IntranodeMode::on &&
+                        are_few_long_calls(bytes, moved_in_long_calls_);
+    moved_in_long_calls_ += leaves ? bytes : 0;
+    return leaves;
 }
 
 // What was found on another communicator may not be allowed on this one.

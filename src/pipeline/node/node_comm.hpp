@@ -94,6 +94,7 @@ class NodeComm {
         uint64_t all_finished = 0;  // by all ranks, as far as is known
     };
     void make_staged(MPI_Comm comm) noexcept;
+    bool leaves_long_call(size_t bytes) noexcept;
     unsigned candidates_for(Collective collective, size_t bytes) const noexcept;
     static bool goes_in_line(Collective collective, size_t bytes) noexcept {
         return fits_line(bytes) &&
@@ -142,6 +143,7 @@ class NodeComm {
     uint64_t butterflies_ = 0;
     SequenceNumbers one_way_[number_of_one_way];
     uint32_t looks_ = 0;
+    uint64_t moved_in_long_calls_ = 0;  // before there were staging buffers
     bool staged_decided_ = false;
     uint32_t own_buffer_ = no_staging_buffer;
     std::unique_ptr<StagedCollectives> staged_;

@@ -31,6 +31,16 @@ constexpr unsigned size_class(size_t bytes) noexcept {
 }
 static_assert(size_class(kernels::line_data_bytes) < size_class(kernels::line_data_bytes + 1));
 
+// A call of so many bytes is long: a slow candidate shows at once, and costs much.
+constexpr size_t long_bytes = size_t{1} << 20;
+
+// Staging buffers take 1 to 2 ms to make. A communicator's few long calls must not pay for that, so
+// long calls that have moved less than this together are the library's. moved: by those before.
+constexpr uint64_t moved_before_staging = uint64_t{32} << 20;
+constexpr bool are_few_long_calls(size_t bytes, uint64_t moved) noexcept {
+    return bytes >= long_bytes && moved < moved_before_staging;
+}
+
 // By collective and class: the winner, or Trial::open.
 using FoundTransports = std::array<std::array<uint8_t, size_classes>, number_of_collectives>;
 // What earlier communicators leave to a new one.

@@ -16,8 +16,6 @@ void end_turn_of_node(const TimedTurn& turn) noexcept {
     if (turn.epoch == node_sites_epoch()) static_cast<NodeComm*>(turn.whose)->end_turn(turn);
 }
 
-constexpr size_t long_bytes = size_t{1} << 20;
-
 // The first calls after another candidate's find the caches full of that one's data and code. The
 // longer a call, the less that matters, and the more a slow candidate costs.
 constexpr unsigned calls_in_row(size_t bytes) noexcept {
@@ -131,8 +129,11 @@ NodeCall NodeComm::begin_turn(StagedCollectives* staged, Collective collective,
         // The next call shows what this one took.
         if (!meets_rivals && is_tried && !(is_of_row && row.is_check)) one.calls_to_check = 1;
     } else if (!trial.has_begun()) {
-        trial.admit(candidates, bytes < long_bytes ? base::Trial::Calls::are_short
-                                                   : base::Trial::Calls::are_long);
+        using base::Trial;
+        if (bytes < long_bytes)
+            trial.admit(candidates, Trial::Calls::are_short);
+        else
+            trial.admit(candidates, Trial::Calls::are_long, Trial::Begins::last);
     }
     if (!is_tried) return call_by(default_of(one, candidates), staged);
     const bool is_check = trial.winner() != base::Trial::open;
