@@ -2,6 +2,7 @@
 """Fetches and builds what a program needs, once: sources and builds are kept in a cache."""
 from __future__ import annotations
 
+import glob
 import os
 import pathlib
 import string
@@ -23,16 +24,13 @@ def variables(cache: pathlib.Path, name: str) -> dict[str, str]:
     return {"SOURCE": str(cache / "applications" / name), "HERE": str(HERE), "CACHE": str(cache / "clients")}
 
 
-def product_of(cache: pathlib.Path, name: str) -> pathlib.Path:
-    return pathlib.Path(string.Template(BUILDS[name].product).substitute(variables(cache, name)))
+def product_of(cache: pathlib.Path, name: str) -> str:
+    return string.Template(BUILDS[name].product).substitute(variables(cache, name))
 
 
 def is_built(cache: pathlib.Path, name: str) -> bool:
-    product = product_of(cache, name)
-    if not product.exists():
-        return False
-    own = BUILDS[name].own
-    return not own or product.stat().st_mtime >= (HERE / own).stat().st_mtime
+    products, own = glob.glob(product_of(cache, name)), BUILDS[name].own
+    return any(not own or os.path.getmtime(path) >= (HERE / own).stat().st_mtime for path in products)
 
 
 def logged(log: pathlib.Path, what: str, command: list[str], **options) -> None:

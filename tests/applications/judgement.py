@@ -75,6 +75,30 @@ def as_plain(taken):
     return check
 
 
+LOSSES = re.compile(r"^losses of rank (\d+) of (\d+): (.+)$", re.MULTILINE)
+
+
+def losses_as_plain(tolerance: float):
+    """Of each step on each rank: to the bit on up to two ranks, which have one order of summation; else to the relative
+    `tolerance`."""
+
+    def check(text: str, plain: str) -> str:
+        ours, theirs = LOSSES.findall(text), LOSSES.findall(plain)
+        if not theirs or [row[:2] for row in ours] != [row[:2] for row in theirs]:
+            return "no losses, or of other ranks than plain"
+        allowed = tolerance if int(theirs[0][1]) > 2 else 0
+        for (rank, _, our), (_, _, their) in zip(ours, theirs):
+            numbers, wanted = ([float.fromhex(word) for word in words.split()] for words in (our, their))
+            if len(numbers) != len(wanted):
+                return f"rank {rank} has {len(numbers)} losses, plain {len(wanted)}"
+            for step, (number, plain_number) in enumerate(zip(numbers, wanted)):
+                if not abs(number - plain_number) <= allowed * abs(plain_number):  # nan differs
+                    return f"loss of step {step} on rank {rank} is {number!r}, plain {plain_number!r}"
+        return ""
+
+    return check
+
+
 def found(pattern: str):
     def taken(text: str) -> str:
         return "\n".join(match[0] for match in re.finditer(pattern, text, re.MULTILINE))

@@ -44,6 +44,18 @@ class Checks(unittest.TestCase):
             self.assertEqual(check(right, "v=1"), "")
             self.assertNotEqual(check(wrong, "v=1"), "")
 
+    def test_losses(self):
+        def text(ranks, *losses):
+            return f"losses of rank 0 of {ranks}: " + " ".join(map(float.hex, losses))
+
+        check = judgement.losses_as_plain(1e-3)
+        self.assertEqual(check(text(2, 7.0, 6.5), text(2, 7.0, 6.5)), "")
+        self.assertIn("step 1 on rank 0", check(text(2, 7.0, 6.5000001), text(2, 7.0, 6.5)))
+        self.assertEqual(check(text(4, 7.0, 6.501), text(4, 7.0, 6.5)), "")
+        for wrong in (text(4, 7.0, 6.6), text(4, 7.0), text(4, 7.0, float("nan")), text(3, 7.0, 6.5), ""):
+            self.assertNotEqual(check(wrong, text(4, 7.0, 6.5)), "")
+        self.assertNotEqual(check("", ""), "")
+
     def test_nothing_to_compare_is_no_success(self):
         self.assertNotEqual(as_plain(found("v"))("", ""), "")
 

@@ -16,14 +16,14 @@ sys.path.insert(0, str(HERE.parent / "clients"))
 import compare  # noqa: E402
 import mumps_grid  # noqa: E402
 import programs as clients  # noqa: E402
-from judgement import Figure, as_plain, at_most, contains, found, lacks  # noqa: E402
+from judgement import Figure, as_plain, at_most, contains, found, lacks, losses_as_plain  # noqa: E402
 
 
 @dataclasses.dataclass(frozen=True)
 class Build:
     """What has to be there before a program can run."""
 
-    product: str  # the file that shows that it was built
+    product: str  # the file that shows that it was built; * stands for any name
     package: str = ""  # Debian's source package, name=version
     original: bool = False  # without Debian's patches
     own: str = ""  # a source file of this folder; newer than the product: it is built again
@@ -48,7 +48,8 @@ class Program:
 CLIENT_PYTHON = "$CACHE/venv/bin/python"
 
 BUILDS = {
-    "mpi4py": Build("$CACHE/venv/lib", client="mpi4py"),
+    "mpi4py": Build("$CACHE/venv/lib/python3*/site-packages/mpi4py", client="mpi4py"),
+    "horovod": Build("$CACHE/venv/bin/horovodrun", client="horovod"),
     "lammps": Build("$CACHE/lammps/src/lmp_mpi", client="cxx"),
     "mumps": Build("$CACHE/mumps/examples/dsimpletest", client="fortran"),
     "fftw": Build(
@@ -150,6 +151,21 @@ def lammps(name: str, what: str, files: tuple[str, ...], sizes: dict) -> Program
     )
 
 
+def training(model: str, what: str, sizes: dict, *options: str) -> Program:
+    """Horovod fuses gradients as time has it: three ranks or more add them in another order in each run."""
+    script = str(HERE.parent / "clients" / "horovod_training.py")
+    options += ("--steps", "$STEPS", "--learning-rate", "0.001")
+    return Program(
+        f"horovod-{model}",
+        what,
+        "horovod",
+        (CLIENT_PYTHON, script, "--model", model, *options),
+        (Figure("step", r"^result step_s ([\d.]+)$"),),
+        (contains("^check passed$"), losses_as_plain(1e-3)),
+        sizes,
+    )
+
+
 PROGRAMS = (
     Program(
         "jacobi",
@@ -168,6 +184,17 @@ PROGRAMS = (
         (Figure("transforms", r"^time of transforms ([\d.]+) s$"), Figure("counts", r"^time of counts ([\d.]+) s$")),
         (contains("^check passed$"),),
         {"N": (1024, 1024, 256), "STEPS": (20, 4, 1), "CALLS": (50000, 500, 200)},
+    ),
+    training(
+        "resnet50",
+        "Horovod 0.28 with PyTorch: ResNet-50, 2 pictures of 64 x 64 a rank",
+        {"STEPS": (6, 4, 1)},
+        *("--batch", "2", "--pixels", "64", "--warm-up", "1"),
+    ),
+    training(
+        "transformer",
+        "Horovod 0.28 with PyTorch: a transformer of 3.7 million parameters, 4 texts of 64 tokens a rank",
+        {"STEPS": (20, 12, 2)},
     ),
     Program(
         "fftw",

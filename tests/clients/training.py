@@ -21,7 +21,7 @@ import execute  # noqa: E402
 LAB = HERE.parent.parent / "scripts" / "lab.sh"
 LIMIT_S = 540
 FINALIZE_S = 5  # MPICH 4.0 over TCP can hang in MPI_Finalize, plain too; by then the results are there
-LAST_RESULT = "step_ms"
+LAST_RESULT = "step_s"
 
 
 class RunFailed(Exception):
@@ -81,7 +81,7 @@ def run_once(args: argparse.Namespace, hosts: int, variant: str, repeat: int) ->
 
 
 def summary(hosts: int, runs: dict[str, list[dict[str, float]]]) -> str:
-    step = {variant: statistics.median(run["step_ms"] for run in found) for variant, found in runs.items()}
+    step = {variant: 1000 * statistics.median(run["step_s"] for run in found) for variant, found in runs.items()}
     pace = {variant: statistics.median(run["images_per_s"] for run in found) for variant, found in runs.items()}
     saved = 100 * (1 - step["preloaded"] / step["plain"])
     return (
@@ -96,7 +96,8 @@ def measure(args: argparse.Namespace, hosts: int) -> str:
         for variant in ("plain", "preloaded") if repeat % 2 == 0 else ("preloaded", "plain"):
             found = run_once(args, hosts, variant, repeat)
             runs[variant].append(found)
-            print(f"  {hosts} hosts, {variant}: {found['step_ms']:.0f} ms a step, loss {found['loss']!r}", flush=True)
+            step_ms, loss = 1000 * found["step_s"], found["loss"]
+            print(f"  {hosts} hosts, {variant}: {step_ms:.0f} ms a step, loss {loss!r}", flush=True)
     return summary(hosts, runs)
 
 
