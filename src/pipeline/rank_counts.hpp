@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "kept_arrays.hpp"
 #include "offload/api/arguments.hpp"
 
 namespace vecmpi::pipeline {
@@ -37,6 +38,7 @@ class RankCounts {
             if ((*this)[r] < 0) return true;
         return false;
     }
+    void keep(KeptArrays& arrays, int ranks) { counts_ = arrays.copy(counts_, ranks); }
 
   private:
     offload::RankArray counts_;

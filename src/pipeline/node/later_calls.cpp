@@ -54,6 +54,15 @@ class KeptCall final : public offload::JobSource {
     const std::unique_ptr<StagedWork> work_;
 };
 
+bool keep_arrays(StagedWork& work, int ranks) noexcept {
+    try {
+        work.keep_arrays(ranks);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 std::optional<LaterCall> later_call(const CollectiveForm& form, const NodeSite& site, MPI_Comm comm,
@@ -83,7 +92,8 @@ std::optional<LaterCall> later_call(const CollectiveForm& form, const NodeSite& 
 std::optional<int> keep_for_starts(const CollectiveForm& form, MPI_Comm comm, LaterCall later,
                                    std::unique_ptr<StagedWork> work) noexcept {
     std::unique_ptr<offload::JobSource> kept;
-    if (work) kept.reset(new (std::nothrow) KeptCall(std::move(later), std::move(work)));
+    if (work && keep_arrays(*work, later.queue->node->ranks()))
+        kept.reset(new (std::nothrow) KeptCall(std::move(later), std::move(work)));
     const bool made =
         offload::make_persistent_job(form.call, comm, std::move(kept), form.request) == MPI_SUCCESS;
     const bool all_made = [&]() noexcept {

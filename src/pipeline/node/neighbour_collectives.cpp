@@ -81,9 +81,14 @@ class NeighbourExchange final : public StagedWork {
         if (const int unpacked = taken.unpack(comm_); error == MPI_SUCCESS) error = unpacked;
         return is_whole ? error : MPI_ERR_TRUNCATE;
     }
+    void keep_arrays(int) override {
+        what_.given.keep(arrays_);
+        what_.taken.keep(arrays_);
+    }
 
   private:
     NeighbourCall what_;
+    KeptArrays arrays_;
     TypesInUse given_in_use_, taken_in_use_;
     MPI_Comm comm_;
 };

@@ -54,6 +54,11 @@ struct RankBlocks {
         return library::is_builtin_type(type) ? offload::size_of(type)
                                               : offload::shape_of(type).extent;
     }
+    void keep(KeptArrays& arrays) {
+        counts.keep(arrays, end);
+        displs = arrays.copy(displs, end);
+        types = arrays.copy(types, end);
+    }
     size_t total_bytes() const noexcept;
     size_t largest_bytes() const noexcept;
     // The library would not refuse them.

@@ -108,6 +108,7 @@ class Reduction final : public StagedWork {
             return reduce(*node.staged(), dense, by);
         });
     }
+    void keep_arrays(int ranks) override { counts_.keep(arrays_, ranks); }
 
   private:
     int reduce(StagedCollectives& staged, const Operands& dense, Transport by) const noexcept {
@@ -135,6 +136,7 @@ class Reduction final : public StagedWork {
     Element element_;
     int root_ = 0;
     RankCounts counts_{MPI_Count{0}};
+    KeptArrays arrays_;
 };
 
 class Barrier final : public StagedWork {

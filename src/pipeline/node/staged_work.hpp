@@ -20,6 +20,8 @@ class StagedWork {
     // node: has staging buffers. Returns an MPI error code. In a job it leaves off where it waits
     // (Fiber).
     virtual int run(NodeComm& node, Transport by) noexcept = 0;
+    // For runs after the call, in which the program's arrays may be gone. Throws std::bad_alloc.
+    virtual void keep_arrays(int /*ranks*/) {}
 };
 
 // Nonblocking calls of a communicator, or the starts of one persistent request. They run one after
