@@ -34,8 +34,8 @@ find_library() {
         realpath "$VECMPI_LIBRARY"
         return
     fi
-    for candidate in "$here/../build/libvecmpi.so" "$here/../lib/libvecmpi.so" \
-                     "$here"/../lib/*/libvecmpi.so "$here/../../lib/libvecmpi.so" "$here"/../../lib/*/libvecmpi.so; do
+    # lib, lib64 (Fedora, SUSE), lib/KIND (Debian)
+    for candidate in "$here/../build/libvecmpi.so" "$here"/../{,../}lib{,64,/*}/libvecmpi.so; do
         if [ -f "$candidate" ]; then realpath "$candidate"; return; fi
     done
     candidate=$(ldconfig -p 2>/dev/null | awk '/libvecmpi\.so/ {print $NF; exit}')

@@ -148,6 +148,11 @@ check "installed" says 0 "vecmpi-run: $work/installed/lib/libvecmpi.so is preloa
     env -u VECMPI_LIBRARY installed/bin/vecmpi-run -n 2 ./mpi
 check "... with a report" grep -q '^vecmpi report: 2 ranks' said
 check "... with vecmpi-info" says 0 '  collectives of a node   yes' env -u VECMPI_LIBRARY installed/bin/vecmpi-info --check ./mpi
+mv installed/lib installed/lib64
+check "... in lib64" says 0 'installed/lib64/libvecmpi.so is preloaded' env -u VECMPI_LIBRARY installed/bin/vecmpi-run -n 1 ./mpi
+check "... with vecmpi-info" says 0 '  collectives of a node   yes' env -u VECMPI_LIBRARY installed/bin/vecmpi-info --check ./mpi
+mkdir installed/lib && mv installed/lib64 installed/lib/x86_64-linux-gnu
+check "... in a folder of lib" says 0 'linux-gnu/libvecmpi.so is preloaded' env -u VECMPI_LIBRARY installed/bin/vecmpi-run -n 1 ./mpi
 
 stand_in srun 'slurm 22.05'
 stand_in prefix_mpiexec 'HYDRA build details'
