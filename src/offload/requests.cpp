@@ -208,13 +208,18 @@ Look look_at(MPI_Request request, MPI_Status* status) noexcept {
     return {!complete || index != MPI_UNDEFINED, complete != 0, error};
 }
 
+// mpi.h of MPICH 4.2 lacks the standard's const.
+MPI_Request* without_const(const MPI_Request requests[]) noexcept {
+    return const_cast<MPI_Request*>(requests);
+}
+
 }  // namespace
 
 int request_get_status_all(int count, const MPI_Request requests[], int* flag,
                            MPI_Status statuses[]) noexcept {
     if (!flag || !holds_virtual(count, requests))
         return directly(Call::Request_get_status_all, [&]() noexcept {
-            return real.Request_get_status_all(count, requests, flag, statuses);
+            return real.Request_get_status_all(count, without_const(requests), flag, statuses);
         });
     bool failed = false;
     *flag = 1;
@@ -239,7 +244,7 @@ int request_get_status_any(int count, const MPI_Request requests[], int* index, 
                            MPI_Status* status) noexcept {
     if (!index || !flag || !holds_virtual(count, requests))
         return directly(Call::Request_get_status_any, [&]() noexcept {
-            return real.Request_get_status_any(count, requests, index, flag, status);
+            return real.Request_get_status_any(count, without_const(requests), index, flag, status);
         });
     *index = MPI_UNDEFINED;
     *flag = 1;  // as where none is active
@@ -259,7 +264,8 @@ int request_get_status_some(int incount, const MPI_Request requests[], int* outc
                             MPI_Status statuses[]) noexcept {
     if (!outcount || !indices || !holds_virtual(incount, requests))
         return directly(Call::Request_get_status_some, [&]() noexcept {
-            return real.Request_get_status_some(incount, requests, outcount, indices, statuses);
+            return real.Request_get_status_some(incount, without_const(requests), outcount, indices,
+                                                statuses);
         });
     bool any_active = false;
     int found = 0;

@@ -3,6 +3,7 @@
 // All but check_program() is pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -3,6 +3,7 @@
 // program is run.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

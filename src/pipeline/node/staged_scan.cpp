@@ -16,7 +16,7 @@ void StagedCollectives::scan(const Operands& what, Own own) noexcept {
     const uint64_t first = ring.begin(static_cast<uint64_t>(rounds));
     const auto number = [=](int64_t k) noexcept { return first + static_cast<uint64_t>(k); };
     const auto elements = [&](int64_t k) noexcept {
-        return std::min(in_round, what.count - k * in_round);
+        return std::min<int64_t>(in_round, what.count - k * in_round);
     };
     const auto give = [&](int64_t k) noexcept {
         ring.await_free(number(k));
