@@ -58,10 +58,12 @@ def catch_argument(name):
 
 def catch_tests(program, folder, group, area=None):
     """A case is one test. Its area is that of its file, BASE_noun.cpp, where none is given."""
-    # Catch2 2 ends with the number of cases.
-    listed = subprocess.run([program, "--list-test-names-only"], capture_output=True, text=True, check=False)
-    names = [line for line in listed.stdout.splitlines() if line.strip()]
-    if not names:
+    # Catch2 2 ends with the number of cases. Catch2 3 has other options, and refuses those of 2 on standard error.
+    for words in (("--list-test-names-only",), ("--list-tests", "--verbosity", "quiet")):
+        listed = subprocess.run([program, *words], capture_output=True, text=True, check=False)
+        if names := [line for line in listed.stdout.splitlines() if line.strip()]:
+            break
+    else:
         raise SystemExit(f"discover.py: {program} lists no tests")
     cases = cases_in(folder)
     for name in names:
