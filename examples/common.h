@@ -53,7 +53,7 @@ static void read_options(int argc, char** argv, const char* program, const numbe
 
 /* Of numbers that are spread over all ranks; the same wherever they lie, other bits give another
  * one. `first` is the place of numbers[0] among all of them. To be added up over the ranks. */
-static uint64_t hash_of(const double* numbers, size_t count, uint64_t first) {
+static inline uint64_t hash_of(const double* numbers, size_t count, uint64_t first) {
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t bits;
@@ -66,25 +66,25 @@ static uint64_t hash_of(const double* numbers, size_t count, uint64_t first) {
     return sum;
 }
 
-static uint64_t sum_of_all(uint64_t mine) {
+static inline uint64_t sum_of_all(uint64_t mine) {
     uint64_t sum;
     MPI_Allreduce(&mine, &sum, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
     return sum;
 }
 
-static double largest_of_all(double mine) {
+static inline double largest_of_all(double mine) {
     double largest;
     MPI_Allreduce(&mine, &largest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return largest;
 }
 
-static int compare_doubles(const void* a, const void* b) {
+static inline int compare_doubles(const void* a, const void* b) {
     const double left = *(const double*)a, right = *(const double*)b;
     return (left > right) - (left < right);
 }
 
 /* The median of each rank's `count` times, on the slowest rank; sorts them. */
-static double median_of_slowest(double* times, int count) {
+static inline double median_of_slowest(double* times, int count) {
     qsort(times, (size_t)count, sizeof *times, compare_doubles);
     return largest_of_all(times[count / 2]);
 }

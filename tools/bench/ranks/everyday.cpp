@@ -180,8 +180,8 @@ std::vector<Pair> make_pairs(int threads, int rank) {
 
 void begin_size(Pair& pair, std::size_t bytes) {
     pair.bytes = static_cast<int>(bytes);
-    pair.out.assign(2 * bytes, 'a');
-    pair.in.assign(2 * bytes, 'b');
+    pair.out = std::vector<char>(2 * bytes, 'a');
+    pair.in = std::vector<char>(2 * bytes, 'b');
     MPI_Send_init(pair.out.data(), pair.bytes, MPI_BYTE, pair.other, 0, pair.comm, &pair.sending);
     MPI_Recv_init(pair.in.data(), pair.bytes, MPI_BYTE, pair.other, 0, pair.comm, &pair.receiving);
 }
