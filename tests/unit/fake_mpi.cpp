@@ -129,7 +129,6 @@ int on_active(MPI_Request handle) {
 
 int fake_Pready(int, MPI_Request handle) { return on_active(handle); }
 int fake_Pready_range(int, int, MPI_Request handle) { return on_active(handle); }
-int fake_Pready_list(int, int*, MPI_Request handle) { return on_active(handle); }
 int fake_Parrived(MPI_Request handle, int, int* flag) {
     const int rc = on_active(handle);
     if (rc != MPI_SUCCESS) return rc;
@@ -216,13 +215,17 @@ void fill_requests() {
     real.Request_free = fake_Request_free;
     real.Cancel = fake_Cancel;
     real.Request_get_status = fake_Request_get_status;
-    real.Request_get_status_any = fake_Request_get_status_any;
+    // Versions of mpi.h differ in const.
+    real.Request_get_status_any = [](int count, auto* handles, int* index, int* flag,
+                                     MPI_Status* status) {
+        return fake_Request_get_status_any(count, handles, index, flag, status);
+    };
     real.X_Request_is_complete = fake_Request_is_complete;
     real.Start = fake_Start;
     real.Startall = fake_Startall;
     real.Pready = fake_Pready;
     real.Pready_range = fake_Pready_range;
-    real.Pready_list = fake_Pready_list;
+    real.Pready_list = [](int, auto*, MPI_Request handle) { return on_active(handle); };
     real.Parrived = fake_Parrived;
 }
 
