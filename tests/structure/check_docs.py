@@ -35,7 +35,7 @@ REASON = re.compile(r"\b(?:decline|ran)_[a-z_]+\b")
 
 # Options and files of others that the documents name by themselves; an example of a misspelt name.
 OF_OTHERS = {"--export", "--pid", "--cap-add", "--cpus"}
-FILES_OF_OTHERS = {"mpi.h"}
+FILES_OF_OTHERS = {"mpi.h", "hwy/highway.h", "xxhash.h"}
 MISSPELT = {"VECMPI_OFLOAD"}
 STARTED_BY_OTHERS = ("vecmpi-bench-", "vecmpi-tune-")  # programs that answer no --help
 # What a script takes stands in its source.
