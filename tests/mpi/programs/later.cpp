@@ -9,11 +9,15 @@
 using namespace battery;
 
 extern "C" {
-int MPI_Request_get_status_all(int, const MPI_Request[], int*, MPI_Status[]) __attribute__((weak));
-int MPI_Request_get_status_any(int, const MPI_Request[], int*, int*, MPI_Status*)
-    __attribute__((weak));
-int MPI_Request_get_status_some(int, const MPI_Request[], int*, int[], MPI_Status[])
-    __attribute__((weak));
+// A later mpi.h declares them, that of MPICH 4.2 without const.
+#if MPI_VERSION == 4 && MPI_SUBVERSION == 0
+int MPI_Request_get_status_all(int, const MPI_Request[], int*, MPI_Status[]);
+int MPI_Request_get_status_any(int, const MPI_Request[], int*, int*, MPI_Status*);
+int MPI_Request_get_status_some(int, const MPI_Request[], int*, int[], MPI_Status[]);
+#endif
+#pragma weak MPI_Request_get_status_all
+#pragma weak MPI_Request_get_status_any
+#pragma weak MPI_Request_get_status_some
 int MPI_Comm_attach_buffer(MPI_Comm, void*, int) __attribute__((weak));
 int MPI_Comm_detach_buffer(MPI_Comm, void*, int*) __attribute__((weak));
 int MPI_Comm_flush_buffer(MPI_Comm) __attribute__((weak));
