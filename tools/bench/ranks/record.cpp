@@ -59,7 +59,7 @@ void print_threads() {
 JsonLine::JsonLine(const char* kind) : line_("{\"bench\":" + json_quoted(kind)) {}
 
 JsonLine& JsonLine::raw(const char* name, const std::string& json) {
-    line_ += "," + json_quoted(name) + ":" + json;
+    line_.append(",").append(json_quoted(name)).append(":").append(json);
     return *this;
 }
 
