@@ -285,8 +285,9 @@ particles_are_counted() {
     [ "$(row_of_type "$particles")" = "400 11 MiB, all" ] && grep -qF ", $particles, has a plan of " preloaded.err
 }
 
+# With MPICH 4.2 sends of the vector alone are seen.
 messages_are_counted() {
-    [ "$(row_of_type 'vector(1000, 1, 2) of MPI_DOUBLE')" = "800 6.1 MiB, all" ] &&
+    [[ $(row_of_type 'vector(1000, 1, 2) of MPI_DOUBLE') =~ ^("800 6.1 MiB, all"|"400 3 MiB, all")$ ]] &&
         [ "$(row_of_type 'hindexed(2, absolute) of MPI_INT')" = "100 390.6 KiB, all" ]
 }
 
@@ -384,7 +385,8 @@ profile_refused() { # TEXT WORDS
 open_mpi() { # by-launcher | in-environment | off
     command -v mpirun.openmpi >/dev/null || { skip "$name" "no mpirun.openmpi here"; return; }
     need mpi3_open || return
-    local launch=(mpirun.openmpi --allow-run-as-root --oversubscribe -n 2)
+    # Without a network Open MPI 5 complains of it, with the number of the job.
+    local launch=(mpirun.openmpi --allow-run-as-root --oversubscribe --mca btl ^tcp -n 2)
     record plain "${launch[@]}" ./mpi3_open
     case $1 in
         by-launcher) record preloaded "${launch[@]}" -x LD_PRELOAD="$library" ./mpi3_open ;;
