@@ -60,6 +60,14 @@ TESTS = [
     Test(
         "structure: documents, selftest", python("tests/structure/check_docs.py", "--selftest"), ("structure", "docs")
     ),
+    Test(
+        "docs: commands",
+        python("tests/structure/check_commands.py", "--build", "{build}", "{source}"),
+        ("docs", "demo"),
+        "default",
+        300,
+    ),
+    Test("docs: commands, selftest", python("tests/structure/check_commands.py", "--selftest"), ("structure", "docs")),
     Test("structure: one definition", script("scripts/odr.sh", "{build}/odr"), SHAPE, "long", 1800, cpus=2),
     Test("structure: exported names", script("tests/structure/exported_names.sh", "{build}/libvecmpi.so"), SHAPE),
     Test(
@@ -92,6 +100,7 @@ TESTS = [
         "default",
         300,
     ),
+    Test("demo: demo.sh", script("scripts/demo.sh", "--quick"), ("demo",), "long", 1800, cpus=2),
     Test("demo: packages", script("tests/demo/test_packages.sh"), ("demo", "packaging")),
     Test("demo: thread teams", script("tests/demo/test_team_sum.sh", "{build}", "{source}"), ("demo", "node")),
     Test(
