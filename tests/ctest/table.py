@@ -61,13 +61,13 @@ TESTS = [
         "structure: documents, selftest", python("tests/structure/check_docs.py", "--selftest"), ("structure", "docs")
     ),
     Test(
-        "docs: commands",
+        "documents: commands",
         python("tests/structure/check_commands.py", "--build", "{build}", "{source}"),
         ("docs", "demo"),
         "default",
         300,
     ),
-    Test("docs: commands, selftest", python("tests/structure/check_commands.py", "--selftest"), ("structure", "docs")),
+    Test("documents: commands, selftest", python("tests/structure/check_commands.py", "--selftest"), ("structure", "docs")),
     Test("structure: one definition", script("scripts/odr.sh", "{build}/odr"), SHAPE, "long", 1800, cpus=2),
     Test("structure: exported names", script("tests/structure/exported_names.sh", "{build}/libvecmpi.so"), SHAPE),
     Test(
