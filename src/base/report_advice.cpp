@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of conditions of a run and what helps there. docs/report.md lists its rows.
+// The table of conditions of a run and what helps there.
 #include "report_advice.hpp"
 
 #include <algorithm>
