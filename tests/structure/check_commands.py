@@ -43,6 +43,7 @@ STAND_INS = (
     (r"^vecmpi-tune$", "vecmpi-tune --quick --only kernels,pack,node"),  # its network lies between hosts
     (r" docs/pictures$", " pictures post"),
     (r" --loop 20$", " --loop 2"),
+    (r"^(ctest .*)", r"\1 --show-only"),
     (r"(find_type\.py .*)", r"\1 --types 20"),
 )
 
@@ -58,8 +59,8 @@ class Elsewhere:
 
 
 ELSEWHERE = (
-    Elsewhere(r"cmake -S \. -B build .*&& cmake --build build", "minutes", "check.sh", "cmake -S"),
-    Elsewhere(r"scripts/check\.sh", "it runs this test", "check.sh", 'check "$@"'),
+    Elsewhere(r"cmake -S \. -B build.* && (cmake --build|ninja -C) .*", "minutes", "check.sh", "cmake -S"),
+    Elsewhere(r"scripts/check\.sh.*", "it runs this test", "check.sh", 'check "$@"'),
     Elsewhere(r"scripts/demo\.sh.*", "builds all", "demo: demo.sh", "scripts/demo.sh"),
     Elsewhere(r"scripts/applications\.sh.*", "fetches", "applications: results", "scripts/applications.sh"),
     Elsewhere(r"scripts/clients\.sh.*", "fetches", "mpi4py: test_cco_buf", "scripts/clients.sh"),
