@@ -152,27 +152,36 @@ std::string format_json(const Info& info) {
            ",\n  \"warnings\": " + json_list(info.warnings) + "\n}\n";
 }
 
-std::string format_markdown() {
-    std::string text =
-        "<!-- Made by `vecmpi-info --markdown` from src/base/api/settings.def: change that "
-        "table. -->\n"
-        "# Settings\n\n"
-        "Environment variables, read once. Nothing has to be set; `vecmpi-info` shows the values "
-        "in force.\n"
-        "[guide.md](guide.md#what-to-set) says what to set for which aim.\n\n"
-        "- Words may be in upper or lower case. An empty value is the default.\n"
-        "- Sizes take `K`, `M`, `G` (powers of 1024) and, in ranges, `max`.\n"
-        "- A range is `path:from-to`, `from` included and `to` not. Ranges are separated by `;` or "
-        "`,`.\n"
-        "  A path alone stands for every size. The last range that holds a size wins.\n"
-        "- A value that is not accepted stops the job in MPI_Init with one line.\n"
-        "  An unknown `VECMPI_` name gets a warning with the nearest real one.\n\n"
-        "| variable | default | accepted | meaning | same on all ranks |\n|---|---|---|---|---|\n";
+namespace {
+
+std::string list_of_settings(bool same_on_all_ranks) {
+    std::string text;
     for (const SettingText& setting : setting_texts())
-        text += std::string("| `") + setting.name + "` | `" + setting.default_value + "` | " +
-                setting.accepted + " | " + setting.text + " | " +
-                (setting.must_agree ? "yes" : "no") + " |\n";
+        if (setting.must_agree == same_on_all_ranks)
+            text += std::string("- `") + setting.name + "=" + setting.default_value + "` (" +
+                    setting.accepted + "): " + setting.text + "\n";
     return text;
+}
+
+}  // namespace
+
+std::string format_markdown() {
+    return "<!-- Made by `vecmpi-info --markdown` from src/base/api/settings.def: change that "
+           "table. -->\n"
+           "# Settings\n\n"
+           "Environment variables, read once. Nothing has to be set; `vecmpi-info` shows the "
+           "values in force.\n"
+           "[guide.md](guide.md#what-to-set) says what to set for which aim.\n\n"
+           "- Each stands here with its default, and in brackets what it accepts.\n"
+           "- Words may be in upper or lower case. An empty value is the default.\n"
+           "- Sizes take `K`, `M`, `G` (powers of 1024) and, in ranges, `max`.\n"
+           "- A range is `path:from-to`, `from` included and `to` not. Ranges are separated by "
+           "`;` or `,`.\n"
+           "  A path alone stands for every size. The last range that holds a size wins.\n"
+           "- A value that is not accepted stops the job in MPI_Init with one line.\n"
+           "  An unknown `VECMPI_` name gets a warning with the nearest real one.\n\n"
+           "## The same on all ranks\n\n" +
+           list_of_settings(true) + "\n## Each rank's own\n\n" + list_of_settings(false);
 }
 
 }  // namespace vecmpi::info
