@@ -67,7 +67,7 @@ TESTS = [
         "default",
         300,
     ),
-    Test("documents: commands, selftest", python("tests/structure/check_commands.py", "--selftest"), ("structure", "docs")),
+    Test("documents: commands, selftest", python("tests/structure/check_commands.py", "--selftest"), ("docs",)),
     Test("structure: one definition", script("scripts/odr.sh", "{build}/odr"), SHAPE, "long", 1800, cpus=2),
     Test("structure: exported names", script("tests/structure/exported_names.sh", "{build}/libvecmpi.so"), SHAPE),
     Test(

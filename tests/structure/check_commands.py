@@ -38,6 +38,10 @@ STAND_INS = (
     (r"\bNAME=OTHER\b", "VECMPI_WAIT=yield"),
     (r"^cmake --install build && ldconfig$", "cmake --install $BUILD --prefix installed && ldconfig -n installed/lib"),
     (r"--sizes 64K-16M", "--sizes 64K"),
+    (r"(vecmpi-bench allreduce .*--offload off,on)", r"\1 --sizes 64K"),
+    (r"(vecmpi-bench messages)", r"\1 --sizes 2K"),
+    (r"(vecmpi-bench applications)", r"\1 --sizes small"),
+    (r"--ranks 2,4,5", "--ranks 2"),
     (r"^(\S*vecmpi-bench overlap.*)", r"\1 --sizes 64K"),
     (r"^(\S*vecmpi-bench \w.*?)( --quick)?$", r"\1 --quick"),  # one short run of each side in place of five
     (r"^vecmpi-tune$", "vecmpi-tune --quick --only kernels,pack,node"),  # its network lies between hosts
