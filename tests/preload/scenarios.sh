@@ -287,7 +287,9 @@ particles_are_counted() {
 
 # With MPICH 4.2 sends of the vector alone are seen.
 messages_are_counted() {
-    [[ $(row_of_type 'vector(1000, 1, 2) of MPI_DOUBLE') =~ ^("800 6.1 MiB, all"|"400 3 MiB, all")$ ]] &&
+    local expected='800 6.1 MiB, all'
+    [[ ! $(mpichversion) =~ Version:[[:space:]]*4\.2 ]] || expected='400 3 MiB, all'
+    [ "$(row_of_type 'vector(1000, 1, 2) of MPI_DOUBLE')" = "$expected" ] &&
         [ "$(row_of_type 'hindexed(2, absolute) of MPI_INT')" = "100 390.6 KiB, all" ]
 }
 
