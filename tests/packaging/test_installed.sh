@@ -25,7 +25,7 @@ says() { # PATTERN COMMAND...
 
 holds_all() { # FOLDER NAME... : what all have, and these
     local name
-    for name in libvecmpi.so libvecmpi_team.so team.h vecmpi-info vecmpi-bench vecmpi-tune vecmpi-preload vecmpi-run \
+    for name in libvecmpi.so libvecmpi_abi.so libvecmpi_team.so team.h vecmpi-info vecmpi-bench vecmpi-tune vecmpi-preload vecmpi-run \
         vecmpi-team.pc vecmpi-config.cmake settings.md troubleshooting.md man7/vecmpi.7 README.md "${@:2}"; do
         find "$1" -path "*/$name*" | grep -q . || { echo "no $name"; return 1; }
     done
