@@ -10,10 +10,10 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=scripts/sources.sh
 . "$here/scripts/sources.sh"
 
-mpi4py=4.1.0 horovod=0.28.1                               # released sources
+mpi4py=4.1.0 mpi4py_abi=4.1.2 horovod=0.28.1               # released sources
 mumps=mumps=5.5.1-1 lammps=lammps=20220106.git7586adbb6a+ds1-2 # source packages of Debian 12
 
-action=check only=mpi4py,horovod,fortran,cxx modes=off,on ranks=1,2,3,4 yield=on timeout=900 limit=60
+action=check only=mpi4py,mpi4py_abi,horovod,fortran,cxx modes=off,on ranks=1,2,3,4 yield=on timeout=900 limit=60
 library=$here/build/libvecmpi.so
 out=$here/build/clients
 cache=${VECMPI_CACHE:-$HOME/.cache/vecmpi}/clients
@@ -29,15 +29,16 @@ usage: scripts/clients.sh [check | build | training] [options]
   build     only builds
   training  measures ResNet-50 trained by Horovod over virtual hosts, plain and preloaded in turn (root)
 
-  --only LIST         of mpi4py, horovod, fortran, cxx (default: all)
-  --library PATH      library to preload (default: build/libvecmpi.so)
+  --only LIST         of mpi4py, mpi4py_abi (built for the standard ABI of MPI 5, run with the MPICH 5 that
+                      scripts/libraries.sh fetches), horovod, fortran, cxx (default: all)
+  --library PATH      library to preload (default: build/libvecmpi.so); with mpi4py_abi the libvecmpi_abi.so beside it
   --cache DIR         sources and builds of the clients (default: ${VECMPI_CACHE:-$HOME/.cache/vecmpi}/clients)
   --out DIR           logs of every run (default: build/clients)
 
 check:
   --modes LIST        of off, on, segments: the settings of scripts/conformance.sh (default: off,on)
   --ranks LIST        numbers of ranks (default: 1,2,3,4)
-  --tests FILE        only the tests of mpi4py that FILE names, a module, class or test on each line
+  --tests FILE        only the tests of mpi4py's suite that FILE names, a module, class or test on each line
   --horovod-tests DIR the folder test of Horovod's sources, of the version above; the released archive has none, and
                       without it only the checks of tests/clients run
   --limit S           seconds for one check of a Python client, after which its ranks are ended (default: 60)
@@ -70,7 +71,7 @@ fail() {
 
 list_of() { # OPTION VALUE WORD...: VALUE is a list of these words
     local word
-    [[ $2 =~ ^[a-z0-9]+(,[a-z0-9]+)*$ ]] || bad_argument "$1 takes a list, not '$2'"
+    [[ $2 =~ ^[a-z0-9_]+(,[a-z0-9_]+)*$ ]] || bad_argument "$1 takes a list, not '$2'"
     for word in ${2//,/ }; do
         [[ " ${*:3} " == *" $word "* ]] || bad_argument "$1 takes a list of ${*:3}, not '$word'"
     done
@@ -94,7 +95,7 @@ parse_arguments() {
             *) bad_argument "'$1' is not an option" ;;
         esac
         case $1 in
-            --only) list_of "$1" "$2" mpi4py horovod fortran cxx; only=$2 ;;
+            --only) list_of "$1" "$2" mpi4py mpi4py_abi horovod fortran cxx; only=$2 ;;
             --library) library=$2 ;;
             --cache) cache=$2 ;;
             --out) out=$2 ;;
@@ -164,6 +165,21 @@ build_mpi4py() {
             "$cache/venv/bin/pip" install --no-deps "$cache/mpi4py-$mpi4py"
 }
 
+# From the sources, since the released wheels have no build for the standard ABI. Beside the other one, which the
+# virtual environment holds.
+build_mpi4py_abi() {
+    local mpich_5
+    need_packages clients || exit 3
+    python_environment
+    mpich_5=$("$here/scripts/libraries.sh" where --only abi) || fail "no MPICH 5: $mpich_5"
+    ln -sfn "$mpich_5" "$cache/mpich_5"
+    fetch_release mpi4py "$mpi4py_abi"
+    [[ -d $cache/mpi4py_abi/mpi4py-$mpi4py_abi.dist-info ]] ||
+        logged "$cache/mpi4py_abi.log" "building mpi4py $mpi4py_abi for the standard ABI" \
+            env MPICC="$mpich_5/bin/mpicc_abi" CFLAGS='-O1 -g0' "$cache/venv/bin/pip" install --no-deps --upgrade \
+            --target "$cache/mpi4py_abi" "$cache/mpi4py-$mpi4py_abi"
+}
+
 # Without isolation: the build asks the installed torch how it was built.
 build_horovod() {
     need_packages client-horovod || exit 3
@@ -211,6 +227,8 @@ main() {
     parse_arguments "$@"
     [[ $action != training ]] || only=horovod
     [[ $action == build || -f $library ]] || fail "no $library: build it first (cmake -S . -B build && cmake --build build)"
+    [[ $action != check || -f $(dirname "$library")/libvecmpi_abi.so ]] || ! wants mpi4py_abi ||
+        fail "mpi4py_abi needs libvecmpi_abi.so beside $library"
     build_all
     [[ $action != build ]] || return 0
     mkdir -p "$out"
@@ -225,7 +243,7 @@ main() {
     [[ -z $tests ]] || arguments+=(--tests "$tests")
     [[ -z $horovod_tests ]] || arguments+=(--horovod-tests "$horovod_tests")
     exec python3 -B "$here/tests/clients/run_clients.py" "${arguments[@]}" --mpirun "$(command -v mpirun.mpich)" \
-        --only "$only" --modes "$modes" --ranks "$ranks" --timeout "$timeout" --limit "$limit" --mpi4py "$mpi4py"
+        --only "$only" --modes "$modes" --ranks "$ranks" --timeout "$timeout" --limit "$limit" --mpi4py "$mpi4py" --mpi4py-abi "$mpi4py_abi"
 }
 
 main "$@"

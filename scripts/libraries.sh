@@ -31,11 +31,12 @@ subset+=,packing:errors,random_types,callbacks,rma,later
 
 usage() {
     cat <<'TEXT'
-usage: scripts/libraries.sh [check | fetch] [options]
+usage: scripts/libraries.sh [check | fetch | where] [options]
 
   check   (default) fetches what is missing, runs the battery with each library, plain and preloaded, and prints the
           counts and what passes plain and not preloaded; the last line is "N passed, N failed"
   fetch   only fetches
+  where   only fetches, and prints the folder of each
 
   --only LIST      of mpich4 (MPICH 4.3), mpich5 (MPICH 5.0), ofi (the same over libfabric), intel (Intel MPI), and abi,
                    abi_ofi, abi_intel: the standard ABI of the last three (default: all)
@@ -80,7 +81,7 @@ known_libraries() {
 
 parse_arguments() {
     case ${1:-} in
-        check | fetch) action=$1; shift ;;
+        check | fetch | where) action=$1; shift ;;
     esac
     while (($#)); do
         case $1 in
@@ -200,15 +201,18 @@ check_library() { # NAME
 
 main() {
     parse_arguments "$@"
+    local name passed=0 failed=0
     need_packages libraries || exit 3
     fetch_all
     if [[ -z $only ]]; then
         echo "none of the libraries can be fetched here"
         exit 77
     fi
-    [[ $action != fetch ]] || return 0
+    case $action in
+        fetch) return 0 ;;
+        where) for name in ${only//,/ }; do prefix_of "$name"; done; return 0 ;;
+    esac
     mkdir -p "$out"
-    local name passed=0 failed=0
     for name in ${only//,/ }; do
         [[ -f $(library_for "$name") && -d $build/tests/mpi/bin ]] ||
             fail "no $(library_for "$name"), or no $build/tests/mpi/bin: build first (cmake -S . -B build && cmake --build build)"

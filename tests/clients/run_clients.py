@@ -31,8 +31,8 @@ ENDS_THE_RANKS = (compare.HANG, compare.CRASH)
 class Launcher:
     """Starts ranks in a mode, and keeps what they print."""
 
-    def __init__(self, args: argparse.Namespace):
-        self.mpirun, self.timeout_s, self.out = args.mpirun, args.timeout, args.out
+    def __init__(self, args: argparse.Namespace, mpirun: str):
+        self.mpirun, self.timeout_s, self.out = mpirun, args.timeout, args.out
         self.limit_s = args.limit  # for one check
 
     def run(self, mode: Mode, ranks: int, command: list[str], env: dict[str, str], work: pathlib.Path, log: str):
@@ -50,6 +50,7 @@ class Suite:
     """A client whose ranks log their checks (rank_log.py). What hangs or crashes is left out of the next start."""
 
     same = None
+    standard_abi = False  # run with MPICH 5 and the library for the standard ABI
 
     def __init__(self, name: str, command: list[str], env: dict[str, str], ranks=lambda n: True):
         self.name, self.command, self.env, self.runs_on = name, command, env, ranks
@@ -97,6 +98,8 @@ def how_it_ended(status: int | None, text: str, timed_out: bool) -> Check:
 class Programs:
     """A client that is run once for each of its cases, and whose output is its result."""
 
+    standard_abi = False
+
     def __init__(self, name: str, cases: list[programs.Case], env: dict[str, str], same=None):
         self.name, self.cases, self.env, self.same = name, cases, env, same
 
@@ -123,13 +126,20 @@ class Programs:
 PYTEST = ("-m", "pytest", "-p", "rank_log", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--assert=plain")
 
 
+def mpi4py_suite(name: str, version: str, pytest: list[str], env: dict[str, str], args: argparse.Namespace) -> Suite:
+    suite = args.cache / f"mpi4py-{version}" / "test"
+    names = programs.lines(args.tests) if args.tests else [""]
+    return Suite(name, [*pytest, "--rootdir", str(suite), *(str(suite / name) for name in names)], env)
+
+
 def python_suites(args: argparse.Namespace) -> dict[str, list[Suite]]:
     python = str(args.cache / "venv" / "bin" / "python")
     env = {"PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     pytest = [python, *PYTEST, "-c", "/dev/null", "-q", "-s"]
-    suite = args.cache / f"mpi4py-{args.mpi4py}" / "test"
-    names = programs.lines(args.tests) if args.tests else [""]
-    mpi4py = [*pytest, "--rootdir", str(suite), *(str(suite / name) for name in names)]
+    mpi4py = mpi4py_suite("mpi4py", args.mpi4py, pytest, env, args)
+    abi_env = env | {"PYTHONPATH": f"{HERE}:{args.cache / 'mpi4py_abi'}"}  # before the virtual environment's own mpi4py
+    mpi4py_abi = mpi4py_suite("mpi4py_abi", args.mpi4py_abi, pytest, abi_env, args)
+    mpi4py_abi.standard_abi = True
     training = [python, str(HERE / "horovod_training.py")]
     # Which gradients Horovod fuses depends on time, and so does the order of summation of three ranks or more.
     unfused = env | {"HOROVOD_FUSION_THRESHOLD": "0"}
@@ -143,7 +153,7 @@ def python_suites(args: argparse.Namespace) -> dict[str, list[Suite]]:
         parallel = args.horovod_tests / "parallel" / "test_torch.py"
         own = [*pytest, "--rootdir", str(args.horovod_tests), str(parallel)]
         horovod.append(Suite("horovod test_torch", own, env))
-    return {"mpi4py": [Suite("mpi4py", mpi4py, env)], "horovod": horovod}
+    return {"mpi4py": [mpi4py], "mpi4py_abi": [mpi4py_abi], "horovod": horovod}
 
 
 def clients(args: argparse.Namespace) -> list[Suite | Programs]:
@@ -204,7 +214,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     for name in ("--library", "--cache", "--out", "--tests", "--horovod-tests"):
         parser.add_argument(name, type=pathlib.Path)
-    for name in ("--mpirun", "--only", "--modes", "--ranks", "--yield-library", "--mpi4py"):
+    for name in ("--mpirun", "--only", "--modes", "--ranks", "--yield-library", "--mpi4py", "--mpi4py-abi"):
         parser.add_argument(name, default="")
     for name in ("--timeout", "--limit"):
         parser.add_argument(name, type=int, required=True)
@@ -214,12 +224,15 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     args = parse_arguments()
     behind = (args.yield_library,) if args.yield_library else ()
-    launcher, tally = Launcher(args), Tally()
-    plain = Mode("plain", {}, behind)
-    modes = [Mode(name, MODE_SETTINGS[name], (str(args.library), *behind)) for name in comma_list(args.modes)]
-    for mode in (plain, *modes):
-        check_launch(mode, args)
+    tally, plain = Tally(), Mode("plain", {}, behind)
     for client in clients(args):
+        mpirun, library = args.mpirun, args.library
+        if client.standard_abi:
+            mpirun, library = str(args.cache / "mpich_5" / "bin" / "mpiexec"), library.parent / "libvecmpi_abi.so"
+        launcher = Launcher(args, mpirun)
+        modes = [Mode(name, MODE_SETTINGS[name], (str(library), *behind)) for name in comma_list(args.modes)]
+        for mode in (plain, *modes):
+            check_launch(mode, launcher)
         for ranks in filter(client.runs_on, map(int, comma_list(args.ranks))):
             run_client(client, ranks, plain, modes, launcher, tally)
     print(f"{tally.passed} passed, {tally.failed} failed")

@@ -109,8 +109,8 @@ class RunSuite(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.root = pathlib.Path(self.folder.name)
         self.mpirun = self.root / "mpirun"
-        options = types.SimpleNamespace(mpirun=str(self.mpirun), timeout=20, limit=10, out=self.root / "out")
-        self.launcher = run_clients.Launcher(options)
+        options = types.SimpleNamespace(timeout=20, limit=10, out=self.root / "out")
+        self.launcher = run_clients.Launcher(options, str(self.mpirun))
 
     def tearDown(self):
         self.folder.cleanup()

@@ -336,6 +336,39 @@ TESTS += [
     for mode in ("off", "on", "segments", "traitless")
     for part in range(1, MPICH_WHOLE_PARTS + 1)
 ]
+# The same for the standard ABI; which algorithm MPICH takes (testlist.cvar) is no matter of the ABI.
+TESTS += [
+    Test(
+        f"mpich: standard ABI {part}",
+        script(
+            *("scripts/conformance.sh", "--abi", "--library", "{build}/libvecmpi_abi.so"),
+            *("--lists", "testlist,testlist.dtp", "--part", f"{part}/{MPICH_WHOLE_PARTS}", "--modes", "off,on"),
+            *("--timeout", "60"),
+            *MPICH_WHOLE,
+            f"{{build}}/conformance/abi-{part}",
+        ),
+        ("conformance",),
+        "long",
+        7200,
+        cpus=2,
+        alone="mpich",
+    )
+    for part in range(1, MPICH_WHOLE_PARTS + 1)
+]
+TESTS += [
+    Test(
+        "mpi4py_abi: whole suite",
+        script(
+            *("scripts/clients.sh", "--only", "mpi4py_abi", "--ranks", "2", "--modes", "off,on"),
+            *("--library", "{build}/libvecmpi.so", "--out", "{build}/clients/mpi4py_abi"),
+        ),
+        ("clients",),
+        "long",
+        7200,
+        cpus=2,
+        alone="mpi4py",
+    )
+]
 
 
 def mpi4py_module(module):
