@@ -79,11 +79,23 @@ int neither_began_nor_ended(int* flag) noexcept {
     return MPI_SUCCESS;
 }
 
+#if defined(VECMPI_STANDARD_ABI)
+// mpi4py asks whatever has MPI_Get_version, before it loads bindings and library.
+int version_of_this_abi(int* major, int* minor) noexcept {
+    *major = MPI_ABI_VERSION;
+    *minor = MPI_ABI_SUBVERSION;
+    return MPI_SUCCESS;
+}
+#endif
+
 EntryFunction target_without_library(size_t entry) {
     const Call call = call_of(entry);
-    if (call != Call::Initialized && call != Call::Finalized)
-        abort_with(symbol_of(entry) + " was called, but this process has loaded no MPI library");
-    return reinterpret_cast<EntryFunction>(neither_began_nor_ended);
+    if (call == Call::Initialized || call == Call::Finalized)
+        return reinterpret_cast<EntryFunction>(neither_began_nor_ended);
+#if defined(VECMPI_STANDARD_ABI)
+    if (call == Call::Abi_get_version) return reinterpret_cast<EntryFunction>(version_of_this_abi);
+#endif
+    abort_with(symbol_of(entry) + " was called, but this process has loaded no MPI library");
 }
 
 // True on rank 0 of the launchers that set a rank, and without a launcher.
