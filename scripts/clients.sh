@@ -176,7 +176,7 @@ build_mpi4py_abi() {
     fetch_release mpi4py "$mpi4py_abi"
     [[ -d $cache/mpi4py_abi/mpi4py-$mpi4py_abi.dist-info ]] ||
         logged "$cache/mpi4py_abi.log" "building mpi4py $mpi4py_abi for the standard ABI" \
-            env MPICC="$mpich_5/bin/mpicc_abi" CFLAGS='-O1 -g0' "$cache/venv/bin/pip" install --no-deps --upgrade \
+            env MPICC="$mpich_5/bin/mpicc_abi" CFLAGS='-O0 -g0' "$cache/venv/bin/pip" install --no-deps --upgrade \
             --target "$cache/mpi4py_abi" "$cache/mpi4py-$mpi4py_abi"
 }
 
