@@ -171,7 +171,8 @@ std::optional<int> scan_on_node(const CollectiveForm& form, Collective collectiv
     if (bytes == 0 || site.declined()) return std::nullopt;
     const bool gets_result = collective == Collective::scan || site.rank != 0;
     if (gets_result ? are_refused(sendbuf, count, recvbuf, count, type)
-                    : sendbuf != MPI_IN_PLACE && offload::is_refused(sendbuf, count, type))
+                    : sendbuf == recvbuf ||
+                          (sendbuf != MPI_IN_PLACE && offload::is_refused(sendbuf, count, type)))
         return std::nullopt;
     Operands what = operands(sendbuf, recvbuf, count, type, op, element);
     if (!gets_result) what.output = nullptr;
