@@ -16,6 +16,8 @@
 
 namespace vecmpi::bench {
 
+using FortranInteger = int;  // MPI_Fint, which the standard ABI does not name
+
 // One bit each, so that an op names the kinds that it takes.
 enum Kind : unsigned {
     signed_kind = 1,
@@ -181,7 +183,7 @@ inline const std::vector<TypeRow>& type_table() {
         number_row<std::int16_t>("INT16_T", MPI_INT16_T, signed_kind, alias),
         number_row<std::int32_t>("INT32_T", MPI_INT32_T, signed_kind, alias),
         number_row<std::int64_t>("INT64_T", MPI_INT64_T, signed_kind, alias),
-        number_row<MPI_Fint>("INTEGER", MPI_INTEGER, signed_kind, alias),
+        number_row<FortranInteger>("INTEGER", MPI_INTEGER, signed_kind, alias),
         number_row<char>("CHARACTER", MPI_CHARACTER, signed_kind, alias),
         number_row<std::int8_t>("INTEGER1", MPI_INTEGER1, signed_kind, alias),
         number_row<std::int16_t>("INTEGER2", MPI_INTEGER2, signed_kind, alias),
@@ -227,7 +229,7 @@ inline const std::vector<TypeRow>& type_table() {
         complex_row<double>("CXX_DOUBLE_COMPLEX", MPI_CXX_DOUBLE_COMPLEX, alias),
 
         number_row<bool>("C_BOOL", MPI_C_BOOL, logical_kind),
-        number_row<MPI_Fint>("LOGICAL", MPI_LOGICAL, logical_kind),
+        number_row<FortranInteger>("LOGICAL", MPI_LOGICAL, logical_kind),
         number_row<bool>("CXX_BOOL", MPI_CXX_BOOL, logical_kind, alias),
 
         pair_row<short>("SHORT_INT", MPI_SHORT_INT),
@@ -236,7 +238,7 @@ inline const std::vector<TypeRow>& type_table() {
         pair_row<float>("FLOAT_INT", MPI_FLOAT_INT),
         pair_row<double>("DOUBLE_INT", MPI_DOUBLE_INT),
         pair_row<long double>("LONG_DOUBLE_INT", MPI_LONG_DOUBLE_INT),
-        pair_row<MPI_Fint, MPI_Fint>("2INTEGER", MPI_2INTEGER),
+        pair_row<FortranInteger, FortranInteger>("2INTEGER", MPI_2INTEGER),
         pair_row<float, float>("2REAL", MPI_2REAL),
         pair_row<double, double>("2DOUBLE_PRECISION", MPI_2DOUBLE_PRECISION),
     };
