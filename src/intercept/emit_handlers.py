@@ -8,6 +8,7 @@ AROUND = {
     "blocks": "Blocking<{}>",
     "plans": "MakingPlans<{}>",
     "looks": "Looking<{}>",
+    "again": "LookingAgain<{}>",
     "always": "Always<{}>",
     "messages": "ForMessages<{}>",
     "typed": "Typed<{}>",

@@ -17,9 +17,9 @@ CLASSES = {
     "twin": (1, 1, ("typed",)),
     "collective": (1, 3, ("for_each", "scatters", "neighbors")),
     "persistent": (0, 2, ()),
-    "requests": (1, 1, ("blocks", "looks")),
+    "requests": (1, 1, ("blocks", "looks", "again")),
     "convert": (0, 0, ()),
-    "hook": (0, 0, ("always", "messages", "typed", "blocks", "plans", "looks", "calls_back")),
+    "hook": (0, 0, ("always", "messages", "typed", "blocks", "plans", "looks", "again", "calls_back")),
 }
 WORDS = {word for _, _, words in CLASSES.values() for word in words}
 

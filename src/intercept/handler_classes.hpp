@@ -317,6 +317,31 @@ struct Looking : Class {
         return Class::serve(a...);
     }
 };
+// offload::look_once(). Mostly that is all a call comes for: a loop of looks is to cost no more.
+template <class Class>
+struct LookingAgain : Class {
+    static constexpr When when = When::needed;
+    static constexpr unsigned other_needs = Class::needs | Need::queue | Need::counting;
+    static constexpr unsigned needs = other_needs | Need::later_looks;
+
+    template <class... A>
+    [[gnu::always_inline]] static int serve(A... a) noexcept {
+        using F = typename Class::Function;
+        if (has_need(other_needs)) return Class::serve(a...);
+        return offload::look_once(flag_of(a...),
+                                  [=]() noexcept { return (real.*F::real_function)(a...); });
+    }
+
+  private:
+    // The first int that the call sets.
+    template <class First, class... Rest>
+    [[gnu::always_inline]] static const int* flag_of(First first, Rest... rest) noexcept {
+        if constexpr (std::is_same_v<First, int*>)
+            return first;
+        else
+            return flag_of(rest...);
+    }
+};
 template <class Class, DataShape shape>
 struct Moving : Class {
     static constexpr DataShape data_shape = shape;

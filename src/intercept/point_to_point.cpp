@@ -178,7 +178,8 @@ int serve_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) noexcept
 
 int serve_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) noexcept {
     offload::DirectCall scope(Call::Iprobe, offload::Reentry::program);
-    const int rc = real.Iprobe(source, tag, comm, flag, status);
+    const int rc = offload::look_once(
+        flag, [=]() noexcept { return real.Iprobe(source, tag, comm, flag, status); });
     if (rc == MPI_SUCCESS && !*flag) offload::rest_after_failing_look();
     return rc;
 }
@@ -186,7 +187,8 @@ int serve_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* stat
 int serve_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
                   MPI_Status* status) noexcept {
     offload::DirectCall scope(Call::Improbe, offload::Reentry::program);
-    const int rc = real.Improbe(source, tag, comm, flag, message, status);
+    const int rc = offload::look_once(
+        flag, [=]() noexcept { return real.Improbe(source, tag, comm, flag, message, status); });
     if (rc == MPI_SUCCESS && !*flag) offload::rest_after_failing_look();
     return rc;
 }

@@ -15,12 +15,9 @@ int serve_Win_free(MPI_Win* win) {
     return error;
 }
 
-// MPICH looks before it polls. Its own barrier polls, so that after it the first look sees what was
-// completed before it; a barrier through memory does not.
 int serve_Win_test(MPI_Win win, int* flag) noexcept {
     const offload::DirectCall scope(Call::Win_test, offload::Reentry::program);
-    const int error = real.Win_test(win, flag);
-    return error == MPI_SUCCESS && !*flag ? real.Win_test(win, flag) : error;
+    return offload::look_once(flag, [=]() noexcept { return real.Win_test(win, flag); });
 }
 
 }  // namespace vecmpi::intercept

@@ -72,6 +72,30 @@ void make_progress() noexcept {
     });
 }
 
+constinit PollsOwed polls_owed;
+
+void forget_returns_from_memory() noexcept {
+    polls_owed.polled_after.store(polls_owed.returned.load(std::memory_order_relaxed),
+                                  std::memory_order_relaxed);
+}
+
+// A look in vain polls. So looks until a few in a row have moved nothing. Not all libraries show
+// what a poll has moved, and such a poll may take one message only.
+int look_again(uint64_t returned, const int* found, int (*look)(const void* context),
+               const void* context) noexcept {
+    constexpr unsigned most_in_vain = 4, most_looks = 1000;
+    unsigned in_vain = 0;
+    int error = MPI_SUCCESS;
+    for (unsigned looks = 0; in_vain < most_in_vain && looks < most_looks; ++looks) {
+        const uint64_t events = library::library_events;
+        error = look(context);
+        in_vain = library::library_events == events ? in_vain + 1 : 0;
+        if (error != MPI_SUCCESS || *found != 0) return error;
+    }
+    polls_owed.polled_after.store(returned, std::memory_order_release);
+    return error;
+}
+
 void rest_after_failing_look() noexcept {
     if (engine_runs() && !engine->facts.library_may_wait) engine->give_way_if_crowded();
 }

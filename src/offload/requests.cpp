@@ -325,8 +325,10 @@ int pready_list(int length, const int partitions[], MPI_Request request) noexcep
 int parrived(MPI_Request request, int partition, int* flag) noexcept {
     Slot* slot = slot_of(request);
     if (!slot)
-        return directly(Call::Parrived,
-                        [&]() noexcept { return real.Parrived(request, partition, flag); });
+        return directly(Call::Parrived, [=]() noexcept {
+            return look_once(flag,
+                             [=]() noexcept { return real.Parrived(request, partition, flag); });
+        });
     return with_library([&]() noexcept {
         engine->look(slot);
         const AskScope scope(*slot);

@@ -69,6 +69,7 @@ std::optional<int> run_by_leaders(CollectiveCall& call, const Operands& vector, 
     }
     const bool good = team.bcast_from_first(vector.output, vector.bytes(), error == MPI_SUCCESS);
     if (!good && error == MPI_SUCCESS) error = MPI_ERR_OTHER;
+    offload::note_return_from_memory();
     count_call(static_cast<size_t>(call.form.call), Path::on_node, vector.bytes());
     if (error != MPI_SUCCESS) real.Comm_call_errhandler(call.comm, error);
     return error;
@@ -141,6 +142,7 @@ class AllreduceBySlices {
             note(offload::wait_one(&requests_[carried % most_carried], MPI_STATUS_IGNORE));
             parts_.team().gather_slices(part(carried), parts_.slices());
         }
+        offload::note_return_from_memory();
         return error_;
     }
 

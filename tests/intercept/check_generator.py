@@ -164,6 +164,7 @@ class Handlers(unittest.TestCase):
         self.assertEqual(
             self.class_of("MPI(X, hook, messages, looks)"), "Looking<ForMessages<Hook<calls::X, serve_X>>>"
         )
+        self.assertEqual(self.class_of("MPI(X, hook, again)"), "LookingAgain<Hook<calls::X, serve_X>>")
         self.assertEqual(self.class_of("MPI(X, twin, Isend, typed)"), "Typed<Twin<calls::X, calls::Isend>>")
         self.assertEqual(self.class_of("MPI(X, post, typed)"), "Typed<Post<calls::X>>")
         self.assertEqual(self.class_of("MPI(X, hook, calls_back)"), "Hook<calls::X, serve_X>")

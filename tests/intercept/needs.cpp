@@ -19,6 +19,7 @@ constexpr bool comes_for_sleepers = (needs<F> & Need::sleepers) != 0;
 
 constexpr unsigned of_message = Need::messages | Need::counting | Need::message_plans |
                                 Need::freed_requests | Need::error_handlers;
+constexpr unsigned of_later_look = Need::queue | Need::later_looks;
 
 }  // namespace
 
@@ -34,8 +35,18 @@ TEST_CASE("needs: a message comes where we wait better or something is to be see
     STATIC_REQUIRE(needs<calls::Sendrecv_replace> == of_typed);
     STATIC_REQUIRE(needs<calls::Bsend> == (of_message | Need::sleepers));
     STATIC_REQUIRE(when<calls::Iprobe> == When::needed);
-    STATIC_REQUIRE(needs<calls::Iprobe> ==
-                   ((of_message | Need::looks) & ~(Need::message_plans | Need::freed_requests)));
+    STATIC_REQUIRE(needs<calls::Iprobe> == ((of_message | Need::looks | of_later_look) &
+                                            ~(Need::message_plans | Need::freed_requests)));
+}
+
+TEST_CASE("needs: what looks before it polls comes once collectives go through memory",
+          "[handlers]") {
+    STATIC_REQUIRE(when<calls::Win_test> == When::needed);
+    STATIC_REQUIRE(needs<calls::Win_test> ==
+                   (of_later_look | Need::counting | Need::error_handlers));
+    STATIC_REQUIRE(needs<calls::Parrived> == (of_message | Need::virtual_requests | of_later_look));
+    STATIC_REQUIRE((needs<calls::Improbe> & Need::later_looks) != 0);
+    STATIC_REQUIRE((needs<calls::Test> & Need::later_looks) == 0);
 }
 
 TEST_CASE("needs: a wait comes from the first virtual request on", "[handlers]") {

@@ -138,6 +138,7 @@ CASES = [
     Case("node_neighbours", "random", ranks=MANY, **STAGED),
     Case("node_neighbours", "ahead", ranks=MANY, **STAGED),
     Case("node_neighbours", "refused", ranks=(2, 3, 4, 5), **STAGED),
+    Case("single_looks", ranks=(2, 4), **LINES),
     # Without traits MPICH's lock stays held in a call that a handler has left.
     Case("left_calls", ranks=(2, 3), not_in=("segments", "bytes", "traitless-on"), **LINES),
     # All ranks wait for each other in the parts of a call that is cut.
@@ -205,7 +206,7 @@ AREAS = {
     "random_types": ("datatype", *COLLECTIVES),
     "progress": ("offload", "pipeline"), "schedules": ("pipeline",), "small_collectives": NODE,
     "node_collectives": NODE, "node_blocks": NODE, "node_neighbours": NODE, "late_roots": NODE,
-    "left_calls": ("intercept", "node"),
+    "left_calls": ("intercept", "node"), "single_looks": ("intercept", "node"),
     "same_bits": ("kernels", *COLLECTIVES), "reduce_bits": ("kernels", "offload"),
     "half_bits": ("kernels", "offload"), "persistent_arrays": COLLECTIVES,
     "user_op": ("pipeline",), "rounding": ("kernels", "pipeline"), "large_count": ("intercept", *COLLECTIVES),

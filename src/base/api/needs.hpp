@@ -24,6 +24,7 @@ struct Need {
     static constexpr unsigned typed_transfers = 1u << 11;  // a window and a derived type exist
     static constexpr unsigned held_transfers = 1u << 12;   // what completes them says so
     static constexpr unsigned looks = 1u << 13;  // ranks share CPUs: calls that look once say so
+    static constexpr unsigned later_looks = 1u << 14;  // collectives return without a poll
 };
 
 // Returns after the entries are bound for it. Only then may the caller hand the program something

@@ -65,6 +65,7 @@ int post_work(const CollectiveForm& form, MPI_Comm comm, const LaterCall& later,
 
 // The communicator's error handler hears of an error.
 inline int served(Call call, size_t bytes, MPI_Comm comm, int error = MPI_SUCCESS) noexcept {
+    offload::note_return_from_memory();
     count_call(static_cast<size_t>(call), Path::on_node, bytes);
     if (error != MPI_SUCCESS) real.Comm_call_errhandler(comm, error);
     return error;

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "base/api/needs.hpp"
 #include "neighbourhood.hpp"
 #include "pipeline/node/api.hpp"
 #include "staged_work.hpp"
@@ -80,6 +81,7 @@ std::unique_ptr<NodeComm> make_node_comm(MPI_Comm comm, int ranks) noexcept {
         FoundOnNode found = found_on_node(ranks);  // the first rank's, on all
         real.Bcast(&found, sizeof found, MPI_BYTE, 0, comm);
         made->adopt(found);
+        set_need(Need::later_looks, true);
         return made;
     }
     if (!made && own != nullptr) return_mailbox(own);

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/api/needs.hpp"
 #include "pipeline/node/api.hpp"
 
 namespace vecmpi::pipeline::node {
@@ -128,6 +129,8 @@ NodeComm* node_comm_for(const NodeSite& site, Call call, MPI_Comm comm, size_t b
 
 void forget_node_comms() noexcept {
     Table::forget_all();
+    set_need(Need::later_looks, false);
+    offload::forget_returns_from_memory();
     release_arenas();
 }
 

@@ -23,6 +23,7 @@ bool StagedJob::advance() noexcept {
             this);
     }
     if (!fiber.go_on()) return false;
+    offload::note_return_from_memory();
     queue_->ended.store(sequence_ + 1, std::memory_order_release);
     return true;
 }
