@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 #if defined(__x86_64__)
-#include <xmmintrin.h>
+#include <immintrin.h>
 #endif
 
 #include "samples.hpp"
@@ -309,6 +309,23 @@ void flush_subnormals(bool flush) {
 #endif
 }
 
+// VCVTPH2PS pays no attention to DAZ (Intel 64 and IA-32 Architectures Software Developer's Manual,
+// volume 1, 14.4.1). QEMU's flushes.
+#if defined(__x86_64__)
+[[gnu::target("f16c")]] bool halves_are_flushed() {
+    flush_subnormals(true);
+    const __m128 widened = _mm_cvtph_ps(_mm_set1_epi16(1));
+    flush_subnormals(false);
+    return _mm_cvtsi128_si32(_mm_castps_si128(widened)) == 0;
+}
+#else
+bool halves_are_flushed() { return false; }
+#endif
+bool is_as_on_hardware(kernels::ElementType type, kernels::Isa isa) {
+    const bool widens = isa == kernels::Isa::avx2 || isa == kernels::Isa::avx512;
+    return type != kernels::ElementType::f16 || !widens || !halves_are_flushed();
+}
+
 struct Environment {
     int rounding;
     bool flush;
@@ -379,6 +396,7 @@ Tally check_environments(kernels::Isa isa, const Options& options) {
         Pool pool = make_pool(random, op, type, 400);
         for (int rounding : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO})
             for (bool flush : {false, true}) {
+                if (flush && !is_as_on_hardware(type, isa)) continue;
                 const std::string complaint = run_in({rounding, flush}, kernel, pool, random);
                 if (complaint.empty()) continue;
                 add_result(tally, complaint + " (rounding " + std::to_string(rounding) +
