@@ -10,11 +10,12 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 . "$here/scripts/packages.sh"
 
 # NAME: the wheel, and what the ranks have in their environment besides.
-declare -rA wheels=([mpich4]=mpich==4.3.2 [mpich5]=mpich==5.0.2 [ofi]=mpich==5.0.2 [intel]=impi-rt==2021.18.1
-    [abi]=mpich==5.0.2 [abi_ofi]=mpich==5.0.2 [abi_intel]=impi-rt==2021.18.1)
+declare -rA wheels=([mpich4]=mpich==4.3.2 [mpich5]=mpich==5.0.2 [ofi]=mpich==5.0.2 [intel]=impi-rt==2021.18.1)
 # Intel MPI: recursive doubling, so that plain sums have the order of MPICH 4.0's, which is that of our lines.
-declare -rA ranks_environment=([ofi]=MPIR_CVAR_CH4_NETMOD=ofi [abi_ofi]=MPIR_CVAR_CH4_NETMOD=ofi
-    [intel]='I_MPI_ADJUST_ALLREDUCE=2 I_MPI_ADJUST_REDUCE=2' [abi_intel]='I_MPI_ADJUST_ALLREDUCE=2 I_MPI_ADJUST_REDUCE=2')
+declare -rA ranks_environment=([ofi]=MPIR_CVAR_CH4_NETMOD=ofi
+    [intel]='I_MPI_ADJUST_ALLREDUCE=2 I_MPI_ADJUST_REDUCE=2')
+# The same libraries by their standard ABI -> the name under which all else is known.
+declare -rA abis=([abi]=mpich5 [abi_ofi]=ofi [abi_intel]=intel)
 # Cases that fail plain as well, but not each time. Intel MPI, MPICH 4.3 and 5.0: statuses of complete persistent requests,
 # with MPICH 5.0.2 over libfabric in 50 of 60 plain runs. MPICH 5.0.2: wrong bytes in collectives of derived types, by what
 # the heap holds (MALLOC_PERTURB_): on 4 ranks in 4 of 40 plain runs (neighbourhood) and 2 of 25 (rooted). MPICH 4.3 and
@@ -75,7 +76,7 @@ known_libraries() {
     local name
     words "$1" "$2"
     for name in ${2//,/ }; do
-        [[ -n ${wheels[$name]:-} ]] || bad_argument "$1 takes a list of mpich4 mpich5 ofi intel abi abi_ofi abi_intel, not '$name'"
+        [[ -n ${wheels[$name]:-}${abis[$name]:-} ]] || bad_argument "$1 takes a list of mpich4 mpich5 ofi intel abi abi_ofi abi_intel, not '$name'"
     done
 }
 
@@ -107,17 +108,19 @@ parse_arguments() {
     done
 }
 
-# Of NAME: the library to preload, the folder of the programs, the name under which plain failures are known.
+# Of NAME: the library to preload, the folder of the programs.
 library_for() { if [[ $1 == abi* ]]; then echo "${library:-$build/libvecmpi_abi.so}"; else echo "${library:-$build/libvecmpi.so}"; fi; }
 programs_for() { if [[ $1 == abi* ]]; then echo "$build/tests/mpi_abi"; else echo "$build/tests/mpi"; fi; }
-unsteady_of() { case $1 in abi) echo "${unsteady[mpich5]}" ;; *) echo "${unsteady[${1#abi_}]:-}" ;; esac; }
 
-prefix_of() { echo "$cache/${wheels[$1]/==/-}"; } # NAME; no "=" in it, for env
+name_of() { echo "${abis[$1]:-$1}"; }
+wheel_of() { echo "${wheels[$(name_of "$1")]}"; }
+prefix_of() { wheel_of "$1" | sed "s|^|$cache/|; s/==/-/"; } # NAME; no "=" in it, for env
 
 # A virtual environment for each wheel: its bin has the launcher, its lib the library. Programs that were linked to
 # Debian's MPICH look for libmpich.so.12; the link stands beside the library, which finds its own parts from there.
 fetch() { # NAME
-    local wheel=${wheels[$1]} prefix
+    local wheel prefix
+    wheel=$(wheel_of "$1")
     prefix=$(prefix_of "$1")
     [[ ! -f $prefix/ready ]] || return 0
     rm -rf "$prefix"
@@ -135,7 +138,7 @@ fetch_all() {
     exec 9>"$cache/lock"
     flock 9 # two of these scripts may share the cache
     for name in ${only//,/ }; do
-        if fetch "$name"; then fetched+=("$name"); else echo "left out: $name: no ${wheels[$name]} (log: $cache/$name.log)"; fi
+        if fetch "$name"; then fetched+=("$name"); else echo "left out: $name: no $(wheel_of "$name") (log: $cache/$name.log)"; fi
     done
     exec 9>&-
     only=$(IFS=,; echo "${fetched[*]}")
@@ -146,7 +149,7 @@ with_library() {
     local prefix
     prefix=$(prefix_of "$1")
     # shellcheck disable=SC2086 # words
-    env LD_LIBRARY_PATH="$prefix/lib" I_MPI_ROOT="$prefix" FI_PROVIDER_PATH="$prefix/lib" ${ranks_environment[$1]:-} \
+    env LD_LIBRARY_PATH="$prefix/lib" I_MPI_ROOT="$prefix" FI_PROVIDER_PATH="$prefix/lib" ${ranks_environment[$(name_of "$1")]:-} \
         "${@:2}"
 }
 
@@ -189,13 +192,13 @@ summary() {
 # have the order of MPICH 4.0's algorithms, not of those that another library chooses.
 check_library() { # NAME
     local log=$out/$1.log arguments=(--build-dir "$(programs_for "$1")" --library "$(library_for "$1")" --modes "$modes"
-        --ranks "$ranks" --timeout "$timeout" --only "$cases" --leave-out "$(unsteady_of "$1")" --where-plain-passes
+        --ranks "$ranks" --timeout "$timeout" --only "$cases" --leave-out "${unsteady[$(name_of "$1")]:-}" --where-plain-passes
         --other-library)
     [[ -z $seed ]] || arguments+=(--seed "$seed")
     with_library "$1" python3 -B "$here/tests/mpi/run.py" "${arguments[@]}" \
         --mpirun "$(prefix_of "$1")/bin/mpiexec" >"$log" 2>&1 </dev/null || true
     grep -qE '^[0-9]+ passed, [0-9]+ failed$' "$log" || fail "run.py did not end with $1: $(tail -n 1 "$log")"
-    echo "$1 (${wheels[$1]}): $(summary "$log")"
+    echo "$1 ($(wheel_of "$1")): $(summary "$log")"
     grep -A 13 '^FAIL' "$log" | grep -E '^(FAIL|     )' || true
 }
 
@@ -217,7 +220,7 @@ main() {
         [[ -f $(library_for "$name") && -d $build/tests/mpi/bin ]] ||
             fail "no $(library_for "$name"), or no $build/tests/mpi/bin: build first (cmake -S . -B build && cmake --build build)"
         [[ $name != abi* ]] || build_programs_for_abi "$name"
-        is_loaded "$name" || fail "the ranks do not load $name (${wheels[$name]})"
+        is_loaded "$name" || fail "the ranks do not load $name ($(wheel_of "$name"))"
         check_library "$name"
         passed=$((passed + $(grep -c '^ok ' "$out/$name.log" || true)))
         failed=$((failed + $(grep -c '^FAIL' "$out/$name.log" || true)))

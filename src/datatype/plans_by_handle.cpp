@@ -90,8 +90,9 @@ struct Place {
     std::atomic<HeldPlan*> plan{nullptr};
 };
 
-// 4096 types. The keys of handles count up, so their lowest bits spread them evenly. A type that
-// finds no place is left to the library, and tries again with its next call.
+// 4096 types. The keys of handles count up, or are places in a hash table, so their lowest bits
+// spread them evenly. A type that finds no place is left to the library, and tries again with its
+// next call.
 constexpr size_t number_of_sets = 1024, ways = 4;
 constinit Place table[number_of_sets][ways];
 
