@@ -135,7 +135,7 @@ struct Post : Served<F> {
     using Data = F;
     static constexpr bool has_path = is_named<pipeline_path> || is_named<node_path>;
     static constexpr When when = has_path ? When::running : When::needed;
-    static constexpr unsigned needs = Need::messages | Need::counting;
+    static constexpr unsigned needs = Need::messages | Need::posts | Need::counting;
     static constexpr bool plans = true;
 
     // The paths are asked from a callback as well, as in BlockingCollective.
@@ -281,10 +281,9 @@ struct Persistent : Served<F> {
   private:
     template <class P>
     [[gnu::always_inline]] static void adopt(const P& p, MPI_Request* request) noexcept {
-        if constexpr (requires { p.op; })
-            offload::adopt_persistent(p.comm, request, p.op);
-        else
-            offload::adopt_persistent(p.comm, request);
+        offload::CallFacts facts = offload::facts_of(p);
+        if constexpr (requires { p.partitions; }) facts.count *= p.partitions;
+        offload::adopt_persistent(facts, request);
     }
 };
 

@@ -36,8 +36,9 @@ int consume(Slot* slot, MPI_Request* request, MPI_Status* status) noexcept {
 
 bool hand_on(int count, const MPI_Request requests[]) noexcept {
     if (!engine_runs()) return true;
-    if (engine->facts.library_waits_as_well())
-        return !engine->jobs.were_posted() || !any_virtual(count, requests);
+    if (engine->library_serves())
+        return (!engine->facts.queues && !engine->jobs.were_posted()) ||
+               !any_virtual(count, requests);
     return is_reentrant() && !any_virtual(count, requests);
 }
 

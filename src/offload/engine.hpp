@@ -112,6 +112,12 @@ class Engine {
     // Returns when that is so. Issues the rest itself where the owner takes long: the owner may be
     // in a function of the program that waits for a lock which this thread holds.
     void wait_until_issued() noexcept;
+    // All that was posted is complete, as far as this thread can know.
+    bool is_idle() const noexcept { return all_issued() && !has_work(); }
+    // Nobody needs the engine now: calls go to the library, as if there were none.
+    bool library_serves() const noexcept {
+        return facts.library_waits_as_well() && (!facts.queues || is_idle());
+    }
     void expect_many_producers(bool many) noexcept { queue_.expect_many_producers(many); }
 
     // --- owner only
@@ -244,6 +250,7 @@ class Engine {
 // only operations of communicators with the same handler, no function of the program, are queued
 // and complete in the window.
 bool window_serves(CommTraits::Handler handler) noexcept;
+bool is_small_message(const CallFacts& facts) noexcept;
 // Before a nonblocking reduction. From the first one with an operator of the program on, callers
 // complete.
 void note_op(MPI_Op op) noexcept;

@@ -26,9 +26,9 @@ struct EngineFacts {
     bool operators_lock_library = false;
     int tag_upper_bound = 32767;
 
-    // The library waits as well as our loop would, and nobody else needs the engine meanwhile.
+    // As well as our loop would.
     bool library_waits_as_well() const noexcept {
-        return library_may_wait && !queues && wait.max_sleep_us == 0;
+        return library_may_wait && wait.max_sleep_us == 0;
     }
 };
 

@@ -2,16 +2,13 @@
 // From a call to an issued or queued operation. Completion is in complete_one.cpp and its sisters.
 #include <cstring>
 
+#include "base/api/needs.hpp"
 #include "engine.hpp"
 #include "plausible.hpp"
 
 namespace vecmpi::offload {
 
 namespace {
-
-// Point-to-point messages up to this size are cheaper to issue than to hand over: the library
-// copies them at once (40 ns for 8 bytes, against about 100 ns for a trip through the queue).
-constexpr size_t inline_bytes = 1024;
 
 constexpr size_t call_index(Call call) noexcept { return static_cast<size_t>(call); }
 
@@ -71,6 +68,7 @@ bool queue_operation(const Operation& operation, MPI_Request* app_request) noexc
     }
     Slot* slot = engine->pool.take();
     if (!slot) return false;
+    set_need(Need::messages, true);
     slot->issue = operation.issue;
     slot->call = operation.call;
     slot->has_ending = operation.ending != nullptr;
@@ -82,11 +80,6 @@ bool queue_operation(const Operation& operation, MPI_Request* app_request) noexc
     count_call(call_index(operation.call), Path::queued, payload_bytes(operation.facts));
     engine->push(slot);
     return true;
-}
-
-bool is_small_message(const CallFacts& facts) noexcept {
-    return !facts.collective && library::is_builtin_type(facts.type) &&
-           payload_bytes(facts) <= inline_bytes;
 }
 
 // The caller issues a nonblocking call where no thread would do it better. Order is kept: nothing
@@ -113,6 +106,14 @@ int issue_contended(const Operation& operation, MPI_Request* app_request) noexce
 
 }  // namespace
 
+// Cheaper to issue than to hand over: the library copies it at once (40 ns for 8 bytes, against
+// about 100 ns for a trip through the queue).
+bool is_small_message(const CallFacts& facts) noexcept {
+    constexpr size_t most_bytes = 1024;
+    return !facts.collective && library::is_builtin_type(facts.type) &&
+           payload_bytes(facts) <= most_bytes;
+}
+
 bool window_serves(CommTraits::Handler handler) noexcept {
     using Handler = CommTraits::Handler;
     if (handler == Handler::user) return false;
@@ -122,7 +123,8 @@ bool window_serves(CommTraits::Handler handler) noexcept {
 
 int post(const Operation& operation, MPI_Request* app_request) noexcept {
     if (!engine_runs()) return operation.issue(operation.arguments, app_request);
-    if (engine->facts.library_waits_as_well()) return issue_by_library(operation, app_request);
+    if (engine->library_serves() && (!engine->facts.queues || is_small_message(operation.facts)))
+        return issue_by_library(operation, app_request);
     if (operation.facts.reduces) note_op(operation.facts.op);
     if (engine->facts.queues && engine->alone()) return issue_by_library(operation, app_request);
     if (has_user_handler(comm_of(operation.facts))) {
@@ -198,7 +200,7 @@ bool is_in_job() noexcept { return this_thread.is(Inside::job); }
 bool is_offload_thread() noexcept { return this_thread.is_offload_thread; }
 
 bool twin_serves(MPI_Comm comm) noexcept {
-    if (is_reentrant() || !engine_runs() || engine->facts.library_waits_as_well()) return false;
+    if (is_reentrant() || !engine_runs() || engine->library_serves()) return false;
     if (!library::is_comm_handle(comm)) return false;
     // A truncated message is an error of the completion.
     if (window_serves(comm_traits(comm).handler)) return true;
@@ -223,7 +225,7 @@ bool collective_twin_serves(MPI_Comm comm) noexcept {
 
 DirectCall::DirectCall(Call call, Reentry reentry) noexcept : marks_inside_(false) {
     if (is_reentrant() || !engine_runs()) return;
-    if (engine->facts.queues && !engine->alone()) engine->wait_until_issued();
+    if (engine->facts.queues && !engine->all_issued()) engine->wait_until_issued();
     marks_inside_ = reentry == Reentry::library;
     if (marks_inside_) this_thread.enter(Inside::library);
     count_call(call_index(call), Path::direct, 0);

@@ -75,19 +75,22 @@ void note_earlier_requests() noexcept {
     if (engine) engine->note(RequestKind::persistent);
 }
 
-void adopt_persistent(MPI_Comm comm, MPI_Request* app_request, MPI_Op op) noexcept {
+void adopt_persistent(const CallFacts& facts, MPI_Request* app_request) noexcept {
     if (!engine_runs()) return;
-    note_op(op);
+    note_op(facts.op);
     engine->note(RequestKind::persistent);
+    if (is_small_message(facts)) return;
     if (is_reentrant() || !engine_has_thread() || *app_request == MPI_REQUEST_NULL) return;
     if (session_was_opened()) return count(Counter::decline_session);
-    if (!window_serves(comm_traits(comm).handler)) return count(Counter::decline_error_handler);
+    if (!window_serves(comm_traits(facts.comm).handler))
+        return count(Counter::decline_error_handler);
     Slot* slot = engine->pool.take();
     if (!slot) return;
     slot->mpi_request = *app_request;
     slot->persistent = true;
     slot->takes_floats = true;  // the request does not say whether it reduces
     slot->state.store(SlotState::inactive, std::memory_order_release);
+    set_need(Need::messages, true);
     engine->note(RequestKind::virtual_persistent);
     *app_request = engine->pool.handle(slot);
 }

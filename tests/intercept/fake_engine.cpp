@@ -118,8 +118,8 @@ namespace offload {
 void note_window_made() noexcept {}
 void note_window_freed() noexcept {}
 
-void adopt_persistent(MPI_Comm comm, MPI_Request* app_request, MPI_Op) noexcept {
-    fake.adopted.emplace_back(comm, *app_request);
+void adopt_persistent(const CallFacts& facts, MPI_Request* app_request) noexcept {
+    fake.adopted.emplace_back(facts.comm, *app_request);
 }
 
 int wait_one(MPI_Request*, MPI_Status*) noexcept { return asked("wait_one"); }

@@ -19,15 +19,16 @@ constexpr bool comes_for_sleepers = (needs<F> & Need::sleepers) != 0;
 
 constexpr unsigned of_message = Need::messages | Need::counting | Need::message_plans |
                                 Need::freed_requests | Need::error_handlers;
+constexpr unsigned of_post = of_message | Need::posts;
 constexpr unsigned of_later_look = Need::queue | Need::later_looks;
 
 }  // namespace
 
 TEST_CASE("needs: a message comes where we wait better or something is to be seen", "[handlers]") {
     STATIC_REQUIRE(when<calls::Isend> == When::needed);
-    STATIC_REQUIRE(needs<calls::Ibsend> == of_message);
-    STATIC_REQUIRE(needs<calls::Isend> == (of_message | Need::typed_requests));
-    STATIC_REQUIRE(needs<calls::Irecv_c> == (of_message | Need::typed_requests));
+    STATIC_REQUIRE(needs<calls::Ibsend> == of_post);
+    STATIC_REQUIRE(needs<calls::Isend> == (of_post | Need::typed_requests));
+    STATIC_REQUIRE(needs<calls::Irecv_c> == (of_post | Need::typed_requests));
     constexpr unsigned of_typed = of_message | Need::sleepers | Need::typed_messages;
     STATIC_REQUIRE(needs<calls::Send> == of_typed);
     STATIC_REQUIRE(needs<calls::Recv> == of_typed);

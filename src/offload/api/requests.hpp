@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include "library/api.hpp"
+#include "offload/api/operations.hpp"
 
 namespace vecmpi::offload {
 
@@ -37,9 +38,9 @@ int pready_range(int low, int high, MPI_Request request) noexcept;
 int pready_list(int length, const int partitions[], MPI_Request request) noexcept;
 int parrived(MPI_Request request, int partition, int* flag) noexcept;
 
-// After a real persistent request was made on comm: puts a virtual one in its place where the
-// offload thread serves it. op: of a reduction.
-void adopt_persistent(MPI_Comm comm, MPI_Request* app_request, MPI_Op op = MPI_SUM) noexcept;
+// After a real persistent request was made: puts a virtual one in its place where the offload
+// thread serves it.
+void adopt_persistent(const CallFacts& facts, MPI_Request* app_request) noexcept;
 
 // From now on there may be generalized requests, those of files among them. Only the library's own
 // Waitall completes them rightly: MPICH 4.0's Testall frees them twice, and ROMIO's collective
