@@ -114,6 +114,8 @@ def check_conda(path, version):
     needed = recipe["requirements"]["host"]
     wanted = ["libboost-devel", "libhwy", "libnuma", "mpich", "xxhash"]
     demand(needed == wanted, f"host is {needed}, not {wanted}")
+    variants = yaml.safe_load((path.parent / "conda_build_config.yaml").read_text("utf-8"))
+    demand(variants["c_stdlib"] == ["sysroot"], "stdlib('c') is no package of conda-forge")
     print(*recipe["test"]["commands"], sep="\n")
 
 
