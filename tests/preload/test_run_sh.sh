@@ -77,6 +77,8 @@ mpicc.mpich mpi.c -o mpi && mpicc.mpich session.c -o session &&
     "$cc" none.c -o none && "$cc" later.c -o later && "$cc" -static none.c -o static && "$cc" -static-pie none.c -o static_pie &&
     linked openmpi libmpi.so.40 open && linked abi libmpi_abi.so.1 abi5 && linked gone libmpi.so.12 removed &&
     linked other libmpi.so.12 prefix/lib &&
+    fake libhelper.so.1 removed &&
+    mpicc.mpich mpi.c -Wl,--no-as-needed removed/libhelper.so.1 -Wl,-rpath,"$work/removed" -o helpless &&
     fake libcudart.so.12 gpu && mpicc.mpich mpi.c -Wl,--no-as-needed gpu/libcudart.so.12 -Wl,-rpath,"$work/gpu" -o on_gpu &&
     "$cc" none.c -Wl,--no-as-needed open/libmpi.so.40 prefix/lib/libmpi.so.12 -Wl,-rpath,"$work/open:$work/prefix/lib" -o two &&
     built=yes
@@ -109,6 +111,8 @@ check "... which build serves it" grep -q '^  preload  *libvecmpi_abi.so ' said
 check "of two libraries" checked 1 'so calls may go to either' two
 # Debian 13 has one of that name.
 compgen -G '/usr/lib/*/libmpi.so.12' >/dev/null || check "a library that is gone" checked 1 'linked with libmpi.so.12, which the loader does not find' gone
+check "another library that is gone" checked 1 'but the loader does not find libhelper.so.1, so it does not start' helpless
+check "... what to do" grep -qx 'next: set LD_LIBRARY_PATH to the folder of libhelper.so.1' said
 check "sessions alone" checked 1 'by MPI sessions alone' session
 check "no MPI" checked 1 'linked with no MPI library, and loads and starts nothing else' none
 check "MPI later" checked 3 'what it loads or starts later is served' later

@@ -18,6 +18,14 @@ const NeededLibrary* find_library(const ProgramFile& program, bool (*is)(const s
     return nullptr;
 }
 
+// A program cannot start without it; what loads a library may have it already.
+const NeededLibrary* find_lost_library(const ProgramFile& program) {
+    if (program.kind == Kind::library) return nullptr;
+    for (const NeededLibrary& library : program.libraries)
+        if (library.path.empty()) return &library;
+    return nullptr;
+}
+
 bool needs(const std::vector<std::string>& needed, const std::string& soname) {
     return std::any_of(needed.begin(), needed.end(), [&](const std::string& name) {
         return name.substr(name.rfind('/') + 1) == soname;
@@ -96,6 +104,11 @@ Judgement judge_linked(const CheckFacts& facts) {
     if (library.path.empty())
         return {Verdict::not_served, linked + ", which the loader does not find",
                 "set LD_LIBRARY_PATH to the folder of " + library.soname};
+    if (const NeededLibrary* const lost = find_lost_library(facts.program))
+        return {
+            Verdict::not_served,
+            linked + ", but the loader does not find " + lost->soname + ", so it does not start",
+            "set LD_LIBRARY_PATH to the folder of " + lost->soname};
     if (facts.program.has_sessions && !facts.program.has_init)
         return {Verdict::not_served,
                 linked + ", but by MPI sessions alone, which pass through untouched",
