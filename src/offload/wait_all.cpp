@@ -118,16 +118,15 @@ int wait_for_reals_first(int count, MPI_Request requests[], MPI_Status statuses[
     const int rc = wait_all_by_library(reals.size, reals.handles(), reals.statuses());
     if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) return rc;
     int next_real = 0;
-    bool failed = false;
+    clear_errors(count, requests, statuses);
+    ErrorCollector errors(statuses);
     for (int i = 0; i < count; ++i) {
         MPI_Status* status = status_at(statuses, i);
         const bool is_real = next_real < reals.size && reals.place(next_real) == i;
-        const int error = is_real ? reals.give_back(next_real++, rc, requests, status)
-                                  : wait_one(&requests[i], status);
-        failed |= error != MPI_SUCCESS;
-        set_error(statuses, i, error);
+        errors.add(i, is_real ? reals.give_back(next_real++, rc, requests, status)
+                              : wait_one(&requests[i], status));
     }
-    return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+    return errors.result();
 }
 
 int wait_all_of(int count, MPI_Request requests[], MPI_Status statuses[]) noexcept {

@@ -108,6 +108,28 @@ void cancel_one() {
     check_equal(cancelled, 1, "cancelled generalized request");
 }
 
+// A null request in between. What MPI_ERROR of its status is then, libraries see differently.
+void wait_beside_null(MPI_Comm comm) {
+    State state{5};
+    MPI_Request requests[] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL,
+                              MPI_REQUEST_NULL};
+    MPI_Status statuses[4] = {};
+    for (MPI_Status& status : statuses) status.MPI_ERROR = MPI_ERR_OTHER;
+    const std::vector<int> out(1 << 16, world.rank);
+    std::vector<int> in(out.size());
+    const int number = static_cast<int>(out.size());
+    MPI_Irecv(in.data(), number, MPI_INT, world.rank, 0, comm, &requests[0]);
+    MPI_Grequest_start(query, release, cancel, &state, &requests[2]);
+    MPI_Isend(out.data(), number, MPI_INT, world.rank, 0, comm, &requests[3]);
+    MPI_Grequest_complete(requests[2]);
+    MPI_Waitall(4, requests, statuses);
+    judge(state, statuses[2]);
+    check_equal(in.back(), world.rank, "element");
+    topic("beside null").add_status(statuses[1], MPI_INT);
+    for (const MPI_Status& status : statuses)
+        topic("beside null").add(static_cast<uint64_t>(status.MPI_ERROR));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -118,6 +140,7 @@ int main(int argc, char** argv) {
     for (int round = 0; round < 6; ++round) run_mixed(random, comm, round);
     complete_from_thread();
     cancel_one();
+    wait_beside_null(comm);
     MPI_Comm_free(&comm);
     return end();
 }
