@@ -109,6 +109,7 @@ void explain_once(const library::BoundLibrary& library) noexcept {
     static constinit std::atomic<bool> explained{false};
     if (explained.exchange(true, std::memory_order_relaxed) || !is_first_rank()) return;
     const char* const build = library::build_for_other_abi(library.soname);
+    if (*build != '\0' && library::other_build_is_preloaded()) return;
     log_line(LogLevel::warn, "%s does not have %s: every MPI call passes through untouched%s%s",
              library.soname.empty() ? "the MPI library" : library.soname.c_str(), library::abi_name,
              *build == '\0' ? "" : "; preload ", build);

@@ -38,12 +38,19 @@ const link_map* object_of(const void* address) noexcept {
     return object;
 }
 
-// Does the library itself define PMPI_Init, and not one that it depends on? A profiler defines only
-// MPI_Init.
+// What each build of vecmpi exports.
+constexpr const char* own_symbol = "vecmpi_library_traits";
+
+// The library itself, and not one that it depends on.
+bool defines(const LoadedLibrary& library, void* handle, const char* symbol) noexcept {
+    const void* address = dlsym(handle, symbol);
+    const link_map* owner = address != nullptr ? object_of(address) : nullptr;
+    return owner != nullptr && library.path == owner->l_name;
+}
+
+// A profiler defines only MPI_Init. Both builds of vecmpi may be preloaded.
 bool is_mpi_library(const LoadedLibrary& library, void* handle) noexcept {
-    const void* init = dlsym(handle, "PMPI_Init");
-    const link_map* owner = init != nullptr ? object_of(init) : nullptr;
-    return owner != nullptr && owner != object_of(&real) && library.path == owner->l_name;
+    return defines(library, handle, "PMPI_Init") && !defines(library, handle, own_symbol);
 }
 
 template <size_t number>
@@ -104,6 +111,11 @@ const BoundLibrary& bind_real_functions() noexcept {
 
 const char* build_for_other_abi(std::string_view soname) noexcept {
     return is_among(other_abi_sonames, soname) ? other_build : "";
+}
+
+bool other_build_is_preloaded() noexcept {
+    return !in_one_object(dlsym(RTLD_DEFAULT, own_symbol), &real) ||
+           dlsym(RTLD_NEXT, own_symbol) != nullptr;
 }
 
 std::string library_version() {

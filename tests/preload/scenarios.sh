@@ -416,6 +416,18 @@ fake_mpich() {
     compare "$name"
 }
 
+# The build of the library's ABI serves, whichever comes first, and the other one is silent.
+fake_mpich_both_builds() { # FIRST
+    local other preload
+    other=$(dirname "$library")/libvecmpi_abi.so
+    [ -e "$other" ] || { skip "$name" "no libvecmpi_abi.so here" && return; }
+    need fake-libmpich.so.12/host || return
+    if [ "$1" = libvecmpi.so ]; then preload=$library:$other; else preload=$other:$library; fi
+    record plain env LD_PRELOAD="$library" fake-libmpich.so.12/host
+    record preloaded env LD_PRELOAD="$preload" fake-libmpich.so.12/host
+    compare "$name"
+}
+
 fake_mpich_off() {
     need fake-libmpich.so.12/host || return
     record plain fake-libmpich.so.12/host

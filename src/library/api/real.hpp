@@ -36,6 +36,8 @@ struct BoundLibrary {
 const BoundLibrary& bind_real_functions() noexcept;
 // The file of vecmpi that serves libraries of this soname, where that is not this one; else "".
 const char* build_for_other_abi(std::string_view soname) noexcept;
+// Then that one serves what this one passes through.
+bool other_build_is_preloaded() noexcept;
 std::string library_version();  // first line of MPI_Get_library_version, tabs as blanks
 
 }  // namespace vecmpi::library
