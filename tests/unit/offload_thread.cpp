@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string>
 
+#include "base/api/needs.hpp"
+#include "offload/completion.hpp"
 #include "offload/poll_interval.hpp"
 #include "running_engine.hpp"
 
@@ -226,6 +228,39 @@ TEST_CASE("a forked child never touches the engine", "[offload][thread]") {
     if (held) engine->leave();
     fake::complete(1);
     CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
+TEST_CASE("offload thread: the library serves until something is queued, and when all is complete",
+          "[offload][thread]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    engine->facts.library_may_wait = true;
+    set_need(Need::messages, false);
+    CHECK_FALSE(twin_serves(MPI_COMM_WORLD));
+
+    MPI_Request direct = MPI_REQUEST_NULL;
+    CHECK(post_fake(1, {.looks = 1}, &direct, small()) == MPI_SUCCESS);
+    CHECK_FALSE(is_virtual(direct));
+    MPI_Request persistent = fake::persistent(2, {});
+    adopt_persistent(small(), &persistent);
+    CHECK_FALSE(is_virtual(persistent));
+    CHECK_FALSE(has_need(Need::messages));
+
+    MPI_Request behind = queued(3);
+    CHECK(is_virtual(behind));
+    CHECK(has_need(Need::messages));
+    CHECK(twin_serves(MPI_COMM_WORLD));
+    REQUIRE(eventually([] { return fake::is_active(3); }));
+    CHECK(twin_serves(MPI_COMM_WORLD));  // issued, but under way
+    CHECK(hand_on(1, &direct) == false);
+    fake::complete(3);
+    CHECK(wait_one(&behind, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(eventually([] { return !twin_serves(MPI_COMM_WORLD); }));
+
+    CHECK(hand_on(1, &direct));
+    CHECK(wait_one(&direct, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(request_free(&persistent) == MPI_SUCCESS);
+    engine->facts.library_may_wait = false;
 }
 
 TEST_CASE("poll interval: longer while little moves, shorter while much does",
