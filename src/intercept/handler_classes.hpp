@@ -135,7 +135,7 @@ struct Post : Served<F> {
     using Data = F;
     static constexpr bool has_path = is_named<pipeline_path> || is_named<node_path>;
     static constexpr When when = has_path ? When::running : When::needed;
-    static constexpr unsigned needs = Need::messages | Need::posts | Need::counting;
+    static constexpr unsigned needs = Need::messages | Need::queue | Need::counting;
     static constexpr bool plans = true;
 
     // The paths are asked from a callback as well, as in BlockingCollective.

@@ -168,11 +168,10 @@ bool may_ask_for_wakeup() noexcept {
     if (!wanted_in_init || !may_have(Trait::wakeup) || !may_have(Trait::polls) ||
         !has_descriptors())
         return false;
-    if (settings().wait == WaitMode::sleep)
-        return may_use_one({"tcp", "sm", "shm", "posix", "sysv", "all"});
-    return may_use_one({"sm", "shm", "posix", "sysv", "all"}) &&
-           !has_entries("/sys/class/infiniband") && access("/dev/nvidiactl", F_OK) != 0 &&
-           access("/dev/kfd", F_OK) != 0;
+    const bool by_memory = may_use_one({"sm", "shm", "posix", "sysv", "all"});
+    if (settings().wait == WaitMode::sleep) return by_memory || may_use_one({"tcp"});
+    return by_memory && !has_entries("/sys/class/infiniband") &&
+           access("/dev/nvidiactl", F_OK) != 0 && access("/dev/kfd", F_OK) != 0;
 }
 
 using Init = UcxStatus (*)(unsigned major, unsigned minor, const void* params, const void* config,

@@ -194,7 +194,6 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     if (!agreed) return engine->thread.stop();
     running->store(1, std::memory_order_release);
     set_need(Need::messages, !engine->facts.library_waits_as_well());
-    set_need(Need::posts, engine->facts.queues);
     set_need(Need::queue, engine->facts.queues);
     set_need(Need::looks, engine->facts.yields_at_once);
     set_need(Need::twins, agreement().twin_collectives);

@@ -162,12 +162,12 @@ bool OffloadThread::look() noexcept {
 // Sleeps until wake() or stop(), if there is nothing to do. Decides as the owner and when all is
 // issued: no command is then between queue and window. True if it slept.
 bool OffloadThread::park_if_idle() noexcept {
-    if (engine_.has_work() || !engine_.all_issued() || !engine_.try_own()) return false;
+    if (!engine_.is_idle() || !engine_.try_own()) return false;
     rest_.store(parked, std::memory_order_relaxed);
     // Pairs with wake(). Where the kernel refuses the fence (a sandbox of the program), a command
     // may be missed. Then the sleep is short.
     const uint64_t limit_us = heavy_fence(fences_are_asymmetric_) ? 0 : 1000;
-    const bool busy = !engine_.all_issued() || engine_.has_work() || duty() == Duty::end;
+    const bool busy = !engine_.is_idle() || duty() == Duty::end;
     if (busy) rest_.store(awake, std::memory_order_relaxed);
     engine_.leave();
     if (busy) return false;

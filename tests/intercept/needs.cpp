@@ -19,7 +19,7 @@ constexpr bool comes_for_sleepers = (needs<F> & Need::sleepers) != 0;
 
 constexpr unsigned of_message = Need::messages | Need::counting | Need::message_plans |
                                 Need::freed_requests | Need::error_handlers;
-constexpr unsigned of_post = of_message | Need::posts;
+constexpr unsigned of_post = of_message | Need::queue;
 constexpr unsigned of_later_look = Need::queue | Need::later_looks;
 
 }  // namespace

@@ -140,6 +140,6 @@ TEST_CASE("persistent requests of a communicator with its own handler stay the l
     RunningEngine running(Mode::thread);
     MPI_Request request = fake::persistent(1, {});
     const MPI_Request made = request;
-    adopt_persistent({.comm = comm, .collective = true}, &request);
+    adopt_persistent(large(comm), &request);
     CHECK(request == made);
 }

@@ -125,7 +125,7 @@ inline MPI_Request library_request(int label, const fake::Plan& plan = {}) {
 // An inactive persistent request: virtual where there is an offload thread.
 inline MPI_Request made_persistent(int label, const fake::Plan& plan = {}) {
     MPI_Request request = fake::persistent(label, plan);
-    vecmpi::offload::adopt_persistent({.comm = MPI_COMM_WORLD, .collective = true}, &request);
+    vecmpi::offload::adopt_persistent(large(), &request);
     return request;
 }
 

@@ -11,9 +11,8 @@ namespace vecmpi::base {
 struct Need {
     // We wait better than the library, or the program has, or may have, a request of the engine's.
     static constexpr unsigned messages = 1u << 0;
-    static constexpr unsigned posts = 1u << 15;  // nonblocking calls may be queued
-    static constexpr unsigned queue = 1u << 1;   // something may be queued: calls keep order
-    static constexpr unsigned twins = 1u << 2;   // blocking collectives run as their twins
+    static constexpr unsigned queue = 1u << 1;  // calls may be queued, and others keep order
+    static constexpr unsigned twins = 1u << 2;  // blocking collectives run as their twins
     static constexpr unsigned virtual_requests = 1u << 3;  // the program may hold some
     static constexpr unsigned error_handlers = 1u << 4;    // functions of the program
     static constexpr unsigned counting = 1u << 5;          // for the report, tools, a trace
