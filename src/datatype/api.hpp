@@ -76,6 +76,8 @@ struct TypedCall {
     enum class Way : uint8_t {
         send,
         receive,
+        post_send,
+        post_receive,
         put,
         accumulate,
         get,
@@ -95,9 +97,29 @@ struct TypedCall {
     MPI_Count count = 0;
     bool operator==(const TypedCall&) const = default;
 };
-// It is like one of this thread's last that the library has served, and would serve again: to find
-// that out anew takes 50 ns and more.
-bool is_left(const TypedCall& call) noexcept;
+
+// One of this thread's last that the library has served, and would serve again: to find that out
+// anew takes 50 ns and more.
+struct LeftCall {
+    TypedCall call{};
+    uint64_t gone_before = 0;  // handles_gone before it was looked at
+};
+constexpr unsigned left_places = 16;
+extern thread_local constinit LeftCall left_calls[left_places]
+    __attribute__((tls_model("initial-exec")));
+// Changes whenever a handle goes: what was known for good of a handle is asked anew.
+extern std::atomic<uint64_t> handles_gone;
+
+inline LeftCall& place_of(const TypedCall& call) noexcept {
+    constexpr unsigned spread = 5;
+    return left_calls[(library::key_of_handle(call.type) +
+                       spread * static_cast<unsigned>(call.way)) %
+                      left_places];
+}
+inline bool is_left(const TypedCall& call) noexcept {
+    const LeftCall& left = place_of(call);
+    return left.call == call && left.gone_before == handles_gone.load(std::memory_order_relaxed);
+}
 
 // The arguments of MPI_Pack or MPI_Unpack (MPI 4.0, 5.2), or of their external forms.
 struct PackCall {
@@ -368,9 +390,10 @@ class MessageAsBytes {
   private:
     static constexpr MPI_Count near_bytes = 8 << 10;
 
-    bool is_chosen() const noexcept;
-    bool is_chosen_with_ucx() const noexcept;
-    bool is_chosen_without_ucx() const noexcept;
+    bool is_chosen() noexcept;
+    void leave_if_settled() const noexcept;
+    bool is_chosen_with_ucx() noexcept;
+    bool is_chosen_without_ucx() noexcept;
     bool can_unpack(const KeptPlan& kept) const noexcept;
     bool take_place() noexcept;
     void count_by_type() const noexcept;  // for the report
@@ -380,9 +403,12 @@ class MessageAsBytes {
     const MPI_Count count_;
     const MPI_Datatype type_;
     const MPI_Comm comm_;
+    const bool ucx_packs_;
+    const uint64_t gone_before_;
     const PlanInUse used_;
     MPI_Count bytes_ = 0;
     unsigned char* place_ = nullptr;
+    bool is_decided_ = false;  // the plan moves it, for good
     MPI_Datatype sent_type_ = MPI_BYTE;
     MPI_Count sent_type_bytes_ = 1;
     PackMemory far_;

@@ -32,6 +32,7 @@ struct KeptPlan : std::enable_shared_from_this<KeptPlan> {
     // Of all values, or MPI_DATATYPE_NULL: a packed message may be sent as so many of these, in
     // pieces that end wherever the library likes.
     MPI_Datatype value_type = MPI_DATATYPE_NULL;
+    MPI_Count value_bytes = 1;
     // Of all values, where "external32" may be a reversal of their bytes; else null.
     const ExternalValue* external_value = nullptr;
     int64_t mean_block_bytes = 1;  // of what is dense in memory

@@ -18,6 +18,10 @@ bool is_on_node(MPI_Comm comm) noexcept {
 
 }  // namespace
 
+bool ucx_packs(MPI_Comm comm) noexcept {
+    return ucx_packs_some() && !(library_packs_some() && is_on_node(comm));
+}
+
 MPI_Count most_sent_as_bytes(MPI_Comm comm) noexcept {
     return is_on_node(comm) ? sent_on_node : sent_over_network;
 }
@@ -38,6 +42,13 @@ std::optional<Trial::Times> times_of_plan_that_wins(const KeptPlan& kept,
         return in_pieces_of(trial.least(), kept.mean_block_bytes);
     if (!has_won(trial, Packer::plan)) return std::nullopt;
     return trial.least();
+}
+
+bool is_settled(const KeptPlan* kept, PackedIn way, kernels::Direction direction, MPI_Count bytes,
+                MPI_Datatype type) noexcept {
+    if (kept == nullptr) return !is_counted(type);
+    return kept->proof.load(std::memory_order_relaxed) != KeptPlan::Proof::open &&
+           kept->trial(way, direction, bytes).winner() != Trial::open;
 }
 
 void count_left(const KeptPlan* kept, kernels::Direction direction, MPI_Count bytes,

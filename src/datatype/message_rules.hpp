@@ -9,7 +9,14 @@
 
 namespace vecmpi::datatype {
 
-inline bool ucx_packs() noexcept { return library::has_trait(library::Trait::message_types); }
+// Some messages are packed by UCX, and some by the library: within a node, where it has memory of
+// its own there.
+inline bool ucx_packs_some() noexcept { return library::has_trait(library::Trait::message_types); }
+inline bool library_packs_some() noexcept {
+    return !ucx_packs_some() || library::has_trait(library::Trait::own_memory);
+}
+// Who packs those of this communicator?
+bool ucx_packs(MPI_Comm comm) noexcept;
 
 // A message whose sender has bytes may reach the receiver in pieces that end within a value, where
 // MPICH 4.0.2 over UCX and MPICH 5.0.2 fail to unpack it by a type. So only what surely comes in
@@ -26,6 +33,10 @@ bool is_refused(const void* memory, MPI_Datatype type, const KeptPlan* kept) noe
 std::optional<Trial::Times> times_of_plan_that_wins(const KeptPlan& kept,
                                                     kernels::Direction direction, MPI_Count bytes,
                                                     MPI_Comm comm) noexcept;
+
+// Who packs such messages of the type in that way stays so while its handle lives.
+bool is_settled(const KeptPlan* kept, PackedIn way, kernels::Direction direction, MPI_Count bytes,
+                MPI_Datatype type) noexcept;
 
 // In the report, a message that the library moves by its type.
 void count_left(const KeptPlan* kept, kernels::Direction direction, MPI_Count bytes,

@@ -11,6 +11,7 @@
 #include "base/api/needs.hpp"
 #include "external32.hpp"
 #include "left_calls.hpp"
+#include "message_rules.hpp"
 #include "message_types.hpp"
 #include "offload/api.hpp"
 #include "pack_memory.hpp"
@@ -413,8 +414,8 @@ void meet_type(MPI_Datatype type, uint64_t ucx_type) noexcept {
     if (is_another(PlanInUse(type).get())) drop_place(type);
     if (is_served(type) && offload::engine_runs())
         offload::note_transfer_part(offload::TransferPart::derived_type);
-    if (!library::has_trait(library::Trait::message_types) && is_served(type) &&
-        offload::engine_runs()) {  // messages show what the library's packing takes
+    if (library_packs_some() && is_served(type) && offload::engine_runs()) {
+        // messages show what the library's packing takes
         note_committed(type);
         set_need(Need::typed_messages, true);
         set_need(Need::typed_requests, true);

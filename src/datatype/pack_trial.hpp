@@ -31,17 +31,23 @@ inline void note_turn(Trial& trial, Packer who, uint64_t ns, int64_t bytes,
     if (trial.note(static_cast<unsigned>(who), ps, memory)) trial.judge(trial.least());
 }
 
+// How a message goes that we pack, and what that takes beside the plan: finding it, and of a
+// nonblocking message a request of ours. MPI_Pack of a short one takes more than packing it, too.
+enum class PackedAs : uint16_t { call = 100, request = 600 };  // ns
+
 // A message that we pack is copied once more than one that the library packs straight into what it
 // sends. That pays where the plan gains more than the copy takes: 79 GB/s for 2 KiB, 28 for 32 and
 // 512 KiB, 10 for 4 MiB (docs/datatypes.md). Times are ps for a byte. Who was not timed was not
 // asked: the winner was known.
-constexpr bool pays_for_copy(const Trial::Times& times, int64_t bytes) noexcept {
+constexpr bool pays_packed(PackedAs as, const Trial::Times& times, int64_t bytes) noexcept {
     constexpr int64_t near = int64_t{4} << 10, cached = int64_t{1} << 20;
+    constexpr uint64_t ps_in_ns = 1000;
     const uint64_t copy_ps = bytes <= near ? 13 : bytes <= cached ? 36 : 100;
+    const uint64_t call_ps = static_cast<uint64_t>(as) * ps_in_ns / static_cast<uint64_t>(bytes);
     const uint64_t by_library = times[static_cast<size_t>(Packer::library)];
     const uint64_t by_plan = times[static_cast<size_t>(Packer::plan)];
     if (by_library == Trial::untried || by_plan == Trial::untried) return true;
-    return by_plan + copy_ps < by_library;
+    return by_plan + copy_ps + call_ps < by_library;
 }
 
 // What the library takes where it packs a message in pieces: for each block at least 8 ns, whatever
@@ -52,16 +58,6 @@ constexpr Trial::Times in_pieces_of(Trial::Times times, int64_t mean_block_bytes
     if (by_library != Trial::untried)
         by_library = std::max(by_library, block_ps / static_cast<uint64_t>(mean_block_bytes));
     return times;
-}
-
-// The same as pays_for_copy() of a nonblocking message: its request is one of ours, which takes
-// some 400 ns more, and MPI_Pack of a short message more than packing one.
-constexpr bool pays_as_request(const Trial::Times& times, int64_t bytes) noexcept {
-    constexpr uint64_t request_ps = 600'000;
-    Trial::Times with_request = times;
-    uint64_t& by_plan = with_request[static_cast<size_t>(Packer::plan)];
-    if (by_plan != Trial::untried) by_plan += request_ps / static_cast<uint64_t>(bytes);
-    return pays_for_copy(with_request, bytes);
 }
 
 // A call of MPI-IO is timed as a whole, with what the disk and other ranks take. So the packed one

@@ -39,6 +39,9 @@ void sample_packing(const void* memory, MPI_Count count, MPI_Count bytes, MPI_Da
         tally_packed_later(type, (stands_for - 1) * (monotonic_ns() - begun_ns));
 }
 
+// A request of ours takes longer than the library packs so little.
+constexpr MPI_Count least_in_request = 256;
+
 // Until one has won, the messages are turns of the trial of MPI_Pack and MPI_Unpack.
 bool is_worth_packing(const KeptPlan& kept, kernels::Direction direction, MPI_Count count,
                       MPI_Count bytes, MPI_Comm comm) noexcept {
@@ -50,15 +53,7 @@ bool is_worth_packing(const KeptPlan& kept, kernels::Direction direction, MPI_Co
     }
     if (kept.trial(PackedIn::call, direction, bytes).winner() == Trial::open) return true;
     const auto times = times_of_plan_that_wins(kept, direction, bytes, comm);
-    return times && pays_as_request(*times, bytes);
-}
-
-// It stays so while the handle lives.
-bool is_settled(const KeptPlan* kept, kernels::Direction direction, MPI_Count bytes,
-                MPI_Datatype type) noexcept {
-    if (kept == nullptr) return !is_counted(type);
-    return kept->proof.load(std::memory_order_relaxed) != KeptPlan::Proof::open &&
-           kept->trial(PackedIn::call, direction, bytes).winner() != Trial::open;
+    return times && pays_packed(PackedAs::request, *times, bytes);
 }
 
 // 0: the library is to look at the message, or there is nothing to pack.
@@ -75,7 +70,7 @@ MPI_Count bytes_of(const offload::CallFacts& message, const KeptPlan* kept,
 }
 
 bool may_be_packed(const offload::CallFacts& message) noexcept {
-    return !ucx_packs() && message.count > 0 && message.peer != MPI_PROC_NULL &&
+    return message.count > 0 && message.peer != MPI_PROC_NULL && !ucx_packs(message.comm) &&
            real.Pack_c != nullptr && settings().pack != PackMode::off && !offload::is_reentrant();
 }
 
@@ -100,16 +95,17 @@ std::unique_ptr<PackedRequest> PackedRequest::of(kernels::Direction direction, C
     const KeptPlan* const kept = used.get();
     const MPI_Count bytes = bytes_of(message, kept, most_bytes);
     if (bytes <= 0) return nullptr;
-    const bool is_worth =
-        kept != nullptr && is_worth_packing(*kept, direction, message.count, bytes, message.comm);
+    const bool may_be_worth = bytes >= least_in_request;
+    const bool is_worth = may_be_worth && kept != nullptr &&
+                          is_worth_packing(*kept, direction, message.count, bytes, message.comm);
     if (is_worth && offload::may_have_ending(call, packed(message))) {
         std::unique_ptr<PackedRequest> request(new (std::nothrow) PackedRequest(
             direction, message.sendbuf, message.count, bytes, *kept, row_of(type)));
         if (request != nullptr && request->begin(type, message.comm)) return request;
     }
-    if (!is_worth && is_settled(kept, direction, bytes, type))
-        leave({.way = direction == kernels::Direction::pack ? TypedCall::Way::send
-                                                            : TypedCall::Way::receive,
+    if (!may_be_worth || (!is_worth && is_settled(kept, PackedIn::call, direction, bytes, type)))
+        leave({.way = direction == kernels::Direction::pack ? TypedCall::Way::post_send
+                                                            : TypedCall::Way::post_receive,
                .type = type,
                .object = library::number_of_handle(message.comm),
                .count = message.count},
@@ -129,8 +125,7 @@ bool PackedRequest::begin(MPI_Datatype type, MPI_Comm comm) noexcept {
             tried_.emplace(type, Uses::one);
         return !tried_ || tried_->get() != MPI_DATATYPE_NULL;
     }
-    if (plan_->value_type != MPI_DATATYPE_NULL)
-        sent_as_ = {plan_->value_type, offload::size_of(plan_->value_type)};
+    if (plan_->value_type != MPI_DATATYPE_NULL) sent_as_ = {plan_->value_type, plan_->value_bytes};
     return PackedBuffer(memory_, count_, type, comm).pack_to(packed_.place()) == MPI_SUCCESS;
 }
 

@@ -94,6 +94,8 @@ PlanReference plan_of(MPI_Datatype type, const TypeTree& tree, DataForm form, Co
     plan->cut_bytes = cut_bytes(tree);
     constexpr int64_t in_pieces = 8;  // pieces that the library sends end at multiples of it
     plan->value_type = only_value_type(tree, in_pieces);
+    if (plan->value_type != MPI_DATATYPE_NULL)
+        plan->value_bytes = offload::size_of(plan->value_type);
     plan->external_value = value;
     plan->serves_files = has_one_level(tree);
     if (!is_weighed()) plan->award_all(Packer::plan);

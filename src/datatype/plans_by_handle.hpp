@@ -42,9 +42,6 @@ void give_plan(MPI_Datatype type, PlanReference plan) noexcept;
 void drop_place(MPI_Datatype type) noexcept;
 void empty_table() noexcept;
 
-// Changes whenever a handle goes: what was known for good of a handle is asked anew.
-extern std::atomic<uint64_t> handles_gone;
-
 // Plans in the table, and retired ones that somebody uses: at most 64 of these.
 size_t plans_alive() noexcept;
 

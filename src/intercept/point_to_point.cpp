@@ -37,6 +37,8 @@ int exchange(const offload::Operation& receive, const offload::Operation& send,
 // Function: Sendrecv, or its large-count form. Receive and Send: what its sides are posted as.
 template <class Function, class Receive, class Send, class... A>
 int exchange_or_call(A... a) noexcept {
+    if (!has_need(Need::messages | Need::counting)) [[likely]]  // it came for its types alone
+        return (real.*Function::real_function)(a...);
     const auto p = offload::Parameters<Function>::of(a...);
     if (offload::twin_serves(p.comm)) {
         const offload::Parameters<Receive> received{p.recvbuf, p.recvcount, p.recvtype,

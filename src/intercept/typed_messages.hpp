@@ -21,14 +21,23 @@ inline MPI_Count bytes_received(const MPI_Status& status) noexcept {
     return bytes;
 }
 
-// What goes to no one or comes from no one is the library's: there may be no memory behind it.
+// What goes to no one or comes from no one is the library's: there may be no memory behind it. Its
+// is what it has served before, and would serve again.
+template <datatype::TypedCall::Way way>
+[[gnu::always_inline]] inline bool is_librarys(MPI_Count count, MPI_Datatype type, int peer,
+                                               MPI_Comm comm) noexcept {
+    if (library::is_builtin_type(type) || peer == MPI_PROC_NULL) [[likely]]
+        return true;
+    return datatype::is_left(
+        {.way = way, .type = type, .object = library::number_of_handle(comm), .count = count});
+}
 
 // The receiving side of a blocking call. by_library(memory, count, type, status) makes it.
 template <class Count, class ByLibrary>
 [[gnu::always_inline]] inline int receive_typed(void* memory, Count count, MPI_Datatype type,
                                                 int source, MPI_Comm comm, MPI_Status* status,
                                                 ByLibrary by_library) noexcept {
-    if (library::is_builtin_type(type) || source == MPI_PROC_NULL) [[likely]]
+    if (is_librarys<datatype::TypedCall::Way::receive>(count, type, source, comm))
         return by_library(memory, count, type, status);
     datatype::MessageAsBytes message(kernels::Direction::unpack, memory, count, type, comm,
                                      most_of<Count>);
@@ -50,7 +59,7 @@ template <class Count, class ByLibrary>
 [[gnu::always_inline]] inline int send_typed(const void* memory, Count count, MPI_Datatype type,
                                              int dest, MPI_Comm comm,
                                              ByLibrary by_library) noexcept {
-    if (library::is_builtin_type(type) || dest == MPI_PROC_NULL) [[likely]]
+    if (is_librarys<datatype::TypedCall::Way::send>(count, type, dest, comm))
         return by_library(memory, count, type);
     datatype::MessageAsBytes message(kernels::Direction::pack, memory, count, type, comm,
                                      most_of<Count>);
@@ -73,7 +82,7 @@ struct Typed : Class {
                                             int dest, int tag, MPI_Comm comm) noexcept {
         return send_typed(buf, count, type, dest, comm,
                           [=](const void* from, Count number, MPI_Datatype of) noexcept {
-                              return Class::serve(from, number, of, dest, tag, comm);
+                              return serve_untyped(from, number, of, dest, tag, comm);
                           });
     }
     template <class Count>
@@ -82,8 +91,16 @@ struct Typed : Class {
         return receive_typed(
             buf, count, type, source, comm, status,
             [=](void* to, Count number, MPI_Datatype of, MPI_Status* filled) noexcept {
-                return Class::serve(to, number, of, source, tag, comm, filled);
+                return serve_untyped(to, number, of, source, tag, comm, filled);
             });
+    }
+
+  private:
+    template <class... A>
+    [[gnu::always_inline]] static int serve_untyped(A... a) noexcept {
+        if (!has_need(Class::needs)) [[likely]]  // it came for its type alone
+            return (real.*Class::Function::real_function)(a...);
+        return Class::serve(a...);
     }
 };
 
@@ -96,11 +113,8 @@ struct Typed<Post<F>> : Post<F> {
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) noexcept {
         const Parameters<F> parameters = Parameters<F>::of(a...);
-        if (!library::is_builtin_type(parameters.datatype) &&
-            !datatype::is_left({.way = way,
-                                .type = parameters.datatype,
-                                .object = library::number_of_handle(parameters.comm),
-                                .count = parameters.count})) [[unlikely]]
+        if (!is_librarys<way>(parameters.count, parameters.datatype, peer_of(parameters),
+                              parameters.comm)) [[unlikely]]
             if (const auto served = serve_derived(parameters, last_argument(a...))) return *served;
         if (!has_need(Post<F>::needs)) [[likely]]  // it came for its type alone
             return (real.*F::real_function)(a...);
@@ -112,7 +126,14 @@ struct Typed<Post<F>> : Post<F> {
     static constexpr auto direction =
         receives ? kernels::Direction::unpack : kernels::Direction::pack;
     static constexpr auto way =
-        receives ? datatype::TypedCall::Way::receive : datatype::TypedCall::Way::send;
+        receives ? datatype::TypedCall::Way::post_receive : datatype::TypedCall::Way::post_send;
+
+    static int peer_of(const Parameters<F>& p) noexcept {
+        if constexpr (receives)
+            return p.source;
+        else
+            return p.dest;
+    }
 
     // Nothing where the library is to move the message by its type.
     [[gnu::noinline]] static std::optional<int> serve_derived(Parameters<F> p,

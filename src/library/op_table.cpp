@@ -107,7 +107,8 @@ OpFunction* search(const BoundLibrary& library) {
     return nullptr;
 }
 
-// MPICH of a version that begins so, by its own word. Libraries made from it do not count.
+}  // namespace
+
 bool library_is_mpich(const char* begin) noexcept {
     if (real.Get_library_version == nullptr) return false;
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -119,8 +120,6 @@ bool library_is_mpich(const char* begin) noexcept {
     version += std::strspn(version, " \t");
     return std::strncmp(version, begin, std::strlen(begin)) == 0;
 }
-
-}  // namespace
 
 void note_traits_of_version() noexcept {
     const bool is_mpich_4 = library_is_mpich("4.");

@@ -267,8 +267,7 @@ bool library_wakes() noexcept {
 
 void prove_wakeup(bool neighbours_by_polls) noexcept {
     // MPICH 4's ch4:ucx has no shared memory of its own between ranks; MPICH 5's has.
-    const bool by_polls =
-        neighbours_by_polls || library_version().find("MPICH Version: 4.0") != std::string::npos;
+    const bool by_polls = neighbours_by_polls || library_is_mpich("4.0");
     const bool may_sleep = by_polls && granted.load(std::memory_order_relaxed);
     if (may_sleep && !last_sentinel.is_there()) last_sentinel.make();
     const bool holds = may_sleep && descriptors_stand();

@@ -83,12 +83,13 @@ void read_tag_upper_bound() noexcept {
     if (found) engine->facts.tag_upper_bound = *static_cast<int*>(value);
 }
 
-// moved: the messages of the agreement came by polls. That proves it for a rank alone on its node,
-// and where all ranks share the node. Else it says nothing of the messages of the node.
-void prove_that_library_wakes(bool moved) noexcept {
+// by_polls: so the messages of the agreement came. Where all ranks share the node, that shows how
+// its messages come; else it says nothing of them.
+void note_how_messages_come(bool by_polls) noexcept {
     const HostView& host = decision().host;
-    library::prove_wakeup(host.local_ranks == 1 ||
-                          (host.local_ranks > 1 && host.is_whole_job && moved));
+    const bool is_one_node = host.local_ranks > 1 && host.is_whole_job;
+    library::prove_wakeup(host.local_ranks == 1 || (is_one_node && by_polls));
+    library::prove_own_memory(is_one_node && !by_polls);
 }
 
 void note_facts_of_library(int lib_provided, const LibraryWaits& library_waits) noexcept {
@@ -190,7 +191,7 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     choose_who_waits_how(lib_provided);
     const uint64_t events_before = library::library_events;
     const bool agreed = agree_over_world(means_of_this_rank(library_waits), engine->facts.wait);
-    prove_that_library_wakes(library::library_events != events_before);
+    note_how_messages_come(library::library_events != events_before);
     if (!agreed) return engine->thread.stop();
     running->store(1, std::memory_order_release);
     set_need(Need::messages, !engine->facts.library_waits_as_well());

@@ -340,6 +340,8 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
       count_(count),
       type_(type),
       comm_(comm),
+      ucx_packs_(false),
+      gone_before_(0),
       used_(type),
       bytes_(fake.bytes_of_message),
       place_(bytes_ != 0 ? near_ : nullptr) {}
@@ -357,7 +359,9 @@ PackedRequest::PackedRequest(kernels::Direction direction, const void* memory, M
       count_(count),
       bytes_(bytes),
       row_(row) {}
-bool is_left(const TypedCall&) noexcept { return false; }
+constinit thread_local LeftCall left_calls[left_places]
+    __attribute__((tls_model("initial-exec"))){};
+constinit std::atomic<uint64_t> handles_gone{0};
 std::unique_ptr<PackedRequest> PackedRequest::of(kernels::Direction direction, Call,
                                                  const offload::CallFacts& message,
                                                  MPI_Count) noexcept {

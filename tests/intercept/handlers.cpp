@@ -297,6 +297,38 @@ TEST_CASE("typed: a message of a derived datatype goes as its type, or as bytes"
         }
         CHECK(fake.received_by_library == 0);
     }
+    SECTION("what the library has served before") {
+        using Way = datatype::TypedCall::Way;
+        fake.bytes_of_message = 48;
+        const auto leave = [](Way way) {
+            for (datatype::LeftCall& left : datatype::left_calls) left = {};
+            const datatype::TypedCall call{
+                .way = way, .type = derived, .object = library::number_of_handle(comm), .count = 6};
+            datatype::place_of(call).call = call;
+        };
+        const auto send_goes_by_type = [&](Way left) {
+            leave(left);
+            enter<calls::Send_c>(&data, 6, derived, 1, 2, comm);
+            return seen.type == derived && seen.buffer == &data;
+        };
+        const auto receive_goes_by_type = [&](Way left) {
+            leave(left);
+            enter<calls::Recv>(&data, 6, derived, 1, 2, comm, &status);
+            return seen.type == derived && seen.buffer == &data;
+        };
+        CHECK(send_goes_by_type(Way::send));
+        CHECK(receive_goes_by_type(Way::receive));
+        for (const Way other : {Way::post_send, Way::post_receive}) {
+            CHECK_FALSE(send_goes_by_type(other));
+            CHECK_FALSE(receive_goes_by_type(other));
+        }
+        leave(Way::send);
+        enter<calls::Send_c>(&data, 7, derived, 1, 2, comm);  // another message
+        CHECK(seen.type == MPI_BYTE);
+        ++datatype::handles_gone;
+        CHECK_FALSE(send_goes_by_type(Way::send));
+        --datatype::handles_gone;
+    }
     SECTION("a receive that fails") {
         fake.bytes_of_message = 48;
         real.Recv = real_recv;

@@ -476,35 +476,28 @@ TEST_CASE("a short message goes as bytes where its calls cost more than the plan
     CHECK_FALSE(pays(untried, untried, 100));
 }
 
-TEST_CASE("a long message is packed where that pays for a copy more", "[datatype]") {
+TEST_CASE("a message is packed where that pays for a copy more, and for what packs it",
+          "[datatype]") {
     struct Row {
+        PackedAs as;
         uint64_t library_ps, plan_ps;
         int64_t bytes;
         bool pays;
     };
     constexpr uint64_t untried = Trial::untried;
+    constexpr auto call = PackedAs::call, request = PackedAs::request;
     for (const Row& row :
-         {Row{100, 60, 32 << 10, true}, Row{100, 64, 32 << 10, false}, Row{100, 86, 2 << 10, true},
-          Row{100, 88, 2 << 10, false}, Row{200, 99, 4 << 20, true}, Row{200, 101, 4 << 20, false},
-          Row{untried, 500, 4 << 20, true}, Row{50, untried, 4 << 20, true}}) {
-        CAPTURE(row.library_ps, row.plan_ps, row.bytes);
-        CHECK(pays_for_copy({row.library_ps, row.plan_ps, untried}, row.bytes) == row.pays);
-    }
-}
-
-TEST_CASE("a nonblocking message is packed where that pays for a request of ours", "[datatype]") {
-    struct Row {
-        uint64_t library_ps, plan_ps;
-        int64_t bytes;
-        bool pays;
-    };
-    constexpr uint64_t untried = Trial::untried;
-    for (const Row& row :
-         {Row{1000, 10, 64, false}, Row{20'000, 10, 64, true}, Row{1000, 400, 1000, false},
-          Row{1014, 400, 1000, true}, Row{100, 40, 32 << 10, true}, Row{100, 50, 32 << 10, false},
-          Row{untried, 500, 64, true}, Row{50, untried, 64, true}}) {
-        CAPTURE(row.library_ps, row.plan_ps, row.bytes);
-        CHECK(pays_as_request({row.library_ps, row.plan_ps, untried}, row.bytes) == row.pays);
+         {Row{call, 100, 60, 32 << 10, true}, Row{call, 100, 61, 32 << 10, false},
+          Row{call, 200, 99, 4 << 20, true}, Row{call, 200, 101, 4 << 20, false},
+          Row{call, 1000, 10, 64, false}, Row{call, 2000, 10, 64, true},
+          Row{call, 200, 87, 1000, false}, Row{call, 200, 86, 1000, true},
+          Row{call, untried, 500, 64, true}, Row{call, 50, untried, 4 << 20, true},
+          Row{request, 1000, 10, 64, false}, Row{request, 20'000, 10, 64, true},
+          Row{request, 1013, 400, 1000, false}, Row{request, 1014, 400, 1000, true},
+          Row{request, 100, 40, 32 << 10, true}, Row{request, 100, 50, 32 << 10, false},
+          Row{request, untried, 500, 64, true}, Row{request, 50, untried, 64, true}}) {
+        CAPTURE(row.as, row.library_ps, row.plan_ps, row.bytes);
+        CHECK(pays_packed(row.as, {row.library_ps, row.plan_ps, untried}, row.bytes) == row.pays);
     }
 }
 

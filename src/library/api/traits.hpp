@@ -22,6 +22,8 @@ const TraitText& text_of(Trait trait) noexcept;
 bool may_have(Trait trait) noexcept;
 // The proof's answer, in MPI_Init. Returns whether it holds.
 bool note_trait(Trait trait, bool proved) noexcept;
+// MPICH of a version that begins so, by its own word. Libraries made from it do not count.
+bool library_is_mpich(const char* begin) noexcept;
 // Notes the traits that follow from the library's version. In MPI_Init.
 void note_traits_of_version() noexcept;
 bool has_trait(Trait trait) noexcept;        // false before the proof

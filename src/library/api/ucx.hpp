@@ -30,6 +30,8 @@ struct UcxTypeAnswers {
 };
 // Commits a type in the library, and looks whether UCX is shown it. In MPI_Init.
 bool library_shows_types() noexcept;
+// came_without_polls: so messages of the node did, as far as was seen in MPI_Init.
+void prove_own_memory(bool came_without_polls) noexcept;
 // Until this the library's calls go on to UCX as they are. answers must stay valid.
 void answer_ucx_types(const UcxTypeAnswers& answers) noexcept;
 
