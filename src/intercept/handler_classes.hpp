@@ -14,6 +14,7 @@
 #include "offload/api.hpp"
 #include "offload/api/call_operations.hpp"
 #include "pipeline/api.hpp"
+#include "pipeline/api/small_calls.hpp"
 #include "pipeline/api/turn.hpp"
 
 namespace vecmpi::intercept {
@@ -216,6 +217,10 @@ struct BlockingCollective : Served<F> {
     // served there, the paths decline.
     template <class... A>
     [[gnu::always_inline]] static int serve(A... a) {
+        if (is_surely_librarys(a...)) {
+            if (has_need(Need::queue)) offload::issue_what_was_posted();
+            return (real.*F::real_function)(a...);
+        }
         if constexpr (is_named<node_path>) {
             if (const auto served = node_path(pipeline::CollectiveForm{F::call}, a...))
                 return *served;
@@ -228,6 +233,15 @@ struct BlockingCollective : Served<F> {
     }
 
   private:
+    template <class... A>
+    [[gnu::always_inline]] static bool is_surely_librarys(const A&... a) noexcept {
+        constexpr auto collective = pipeline::collective_over_hosts(F::call);
+        if constexpr (is_named<pipeline_path> && collective)
+            return pipeline::is_surely_librarys<*collective>(Parameters<Operation>::of(a...)) &&
+                   !has_need(Need::twins | Need::counting);
+        return false;
+    }
+
     template <class... A>
     [[gnu::always_inline]] static int serve_elsewhere(A... a) {
         if (offload::is_reentrant() && is_called_by_library())

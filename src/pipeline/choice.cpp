@@ -219,6 +219,13 @@ bool may_be_scheduled_at_some_size(Collective collective, bool several_nodes,
            (has_setting(collective) && !settings.paths_of(collective).ranges.empty());
 }
 
+uint64_t librarys_below(Collective collective, const Settings& settings) noexcept {
+    const bool is_set = has_setting(collective) && !settings.paths_of(collective).ranges.empty();
+    if (is_set || (reduces(collective) && settings.reproducible)) return 0;
+    return std::min(rules[static_cast<size_t>(collective)].auto_from_bytes,
+                    segments_from_bytes(collective));
+}
+
 Choice choose(const ChoiceFacts& facts, const Settings& settings) noexcept {
     Choice choice;
     choice.library_us = library_cost(facts, network_constants(settings.network)).us *

@@ -50,6 +50,8 @@ bool may_be_scheduled(Collective collective, uint64_t bytes, bool several_nodes,
 // The same where the size is not known yet.
 bool may_be_scheduled_at_some_size(Collective collective, bool several_nodes,
                                    const Settings& settings) noexcept;
+// Blocking calls of fewer bytes are the library's, whatever else they are. 0: none are.
+uint64_t librarys_below(Collective collective, const Settings& settings) noexcept;
 
 // Segments that the algorithm would get: from the settings, else the model's best.
 unsigned segments_for(CollectivePath algorithm, const ChoiceFacts& facts,

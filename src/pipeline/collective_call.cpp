@@ -2,11 +2,27 @@
 // Facts of a call. Asks the library, moves no data.
 #include "collective_call.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "candidate.hpp"
+#include "choice.hpp"
+#include "pipeline/api/small_calls.hpp"
 
 namespace vecmpi::pipeline {
+
+SmallCalls small_calls;
+
+// A rank that is alone on its node has no communicator of one node, but MPI_COMM_SELF.
+void note_small_calls() noexcept {
+    small_calls = {};
+    const auto& agreed = offload::agreement();
+    if (!agreed.valid || agreed.one_node) return;
+    small_calls.on_any_comm = offload::is_alone_on_node();
+    for (size_t i = 0; i < number_of_scheduled_collectives; ++i)
+        small_calls.below_bytes[i] = static_cast<uint32_t>(
+            std::min<uint64_t>(librarys_below(static_cast<Collective>(i), settings()), UINT32_MAX));
+}
 
 int out_of_memory(MPI_Comm comm) noexcept {
     real.Comm_call_errhandler(comm, MPI_ERR_NO_MEM);

@@ -8,11 +8,13 @@
 #include <utility>
 
 #include "pipeline/api.hpp"
+#include "pipeline/api/small_calls.hpp"
 
 namespace vecmpi::pipeline {
 
+constinit std::atomic<int> private_comms_wanted{0};
+
 namespace {
-std::atomic<int> wanted{0};  // communicators; read without a lock
 
 // Counts among them while it is set.
 class Wanted {
@@ -25,10 +27,12 @@ class Wanted {
     }
     ~Wanted() { clear(); }
     void set() noexcept {
-        if (!std::exchange(is_set_, true)) wanted.fetch_add(1, std::memory_order_relaxed);
+        if (!std::exchange(is_set_, true))
+            private_comms_wanted.fetch_add(1, std::memory_order_relaxed);
     }
     void clear() noexcept {
-        if (std::exchange(is_set_, false)) wanted.fetch_sub(1, std::memory_order_relaxed);
+        if (std::exchange(is_set_, false))
+            private_comms_wanted.fetch_sub(1, std::memory_order_relaxed);
     }
     bool is_set() const noexcept { return is_set_; }
 
@@ -295,7 +299,9 @@ PrivateCommState private_comm_state(MPI_Comm comm) noexcept {
 
 uint64_t private_comms_epoch() noexcept { return Table::epoch(); }
 
-bool private_comms_are_wanted() noexcept { return wanted.load(std::memory_order_relaxed) != 0; }
+bool private_comms_are_wanted() noexcept {
+    return private_comms_wanted.load(std::memory_order_relaxed) != 0;
+}
 
 bool private_comm_is_wanted(MPI_Comm comm) noexcept {
     const std::lock_guard lock(Table::mutex);

@@ -9,6 +9,7 @@
 #include "datatype/transfers.hpp"
 
 #include "library/api.hpp"
+#include "pipeline/api/small_calls.hpp"
 
 namespace vecmpi {
 
@@ -87,6 +88,7 @@ bool is_offload_thread() noexcept { return fake.on_offload_thread; }
 bool engine_runs() noexcept { return fake.runs; }
 void note_dynamic_processes() noexcept {}
 
+void issue_what_was_posted() noexcept { ++fake.waits_for_issue; }
 DirectCall::DirectCall(Call call, Reentry) noexcept : marks_inside_(true) {
     fake.direct_calls.push_back(call);
     ++fake.open_direct_calls;
@@ -278,6 +280,9 @@ std::optional<int> exscan(const CollectiveForm& form, const void*, void*, MPI_Co
 }  // namespace pipeline::node
 
 namespace pipeline {
+
+SmallCalls small_calls;
+constinit std::atomic<int> private_comms_wanted{0};
 
 std::optional<int> barrier(const pipeline::CollectiveForm& form, MPI_Comm) noexcept {
     return asked_in(form);

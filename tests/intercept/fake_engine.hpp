@@ -52,6 +52,7 @@ struct FakeEngine {
     std::optional<Recorded> run;
     std::vector<Call> direct_calls;
     int open_direct_calls = 0;
+    int waits_for_issue = 0;                  // of what was posted
     std::optional<Collective> ended_turn_of;  // in a trial
     MPI_Count unpacked = -1;                  // bytes of a message
     bool has_ending = false;                  // what was posted

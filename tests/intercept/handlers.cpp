@@ -495,6 +495,36 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         CHECK(enter<calls::Bcast>(&data, 1, MPI_INT, 2, comm) == 31);
         CHECK_FALSE(fake.ended_turn_of);
     }
+    SECTION("a call of so few bytes that no path over hosts serves it") {
+        const auto other = static_cast<MPI_Comm>(comm + 1);
+        fake.pipeline = 31;
+        fake.intranode = 29;
+        pipeline::small_calls.below_bytes[static_cast<size_t>(Collective::bcast)] = 8;
+        const auto of_bytes = [&](MPI_Comm on, int bytes) {
+            return enter<calls::Bcast>(&data, bytes, MPI_BYTE, 2, on);
+        };
+        CHECK(of_bytes(MPI_COMM_WORLD, 7) == 97);
+        CHECK(fake.asked_on_node.empty());
+        CHECK(of_bytes(MPI_COMM_WORLD, 8) == 29);
+        CHECK(of_bytes(MPI_COMM_WORLD, 0) == 29);
+        CHECK(of_bytes(other, 7) == 29);  // of one node, perhaps
+        pipeline::small_calls.on_any_comm = true;
+        CHECK(of_bytes(other, 7) == 97);
+        pipeline::private_comms_wanted = 1;
+        CHECK(of_bytes(other, 7) == 29);
+        pipeline::private_comms_wanted = 0;
+        for (const unsigned need : {Need::twins, Need::counting}) {
+            set_need(need, true);
+            CHECK(of_bytes(other, 7) == 29);
+            set_need(need, false);
+        }
+        CHECK(fake.waits_for_issue == 0);
+        set_need(Need::queue, true);
+        CHECK(of_bytes(other, 7) == 97);
+        CHECK(fake.waits_for_issue == 1);
+        set_need(Need::queue, false);
+        pipeline::small_calls = {};
+    }
     SECTION("the library's turn in a trial ends with its call") {
         pipeline::turn_of_others.end = [](const pipeline::TimedTurn& turn) noexcept {
             fake.ended_turn_of = turn.collective;

@@ -96,6 +96,24 @@ TEST_CASE("choose: what a setting names wins where it can serve", "[pipeline][ch
     });
 }
 
+TEST_CASE("which calls are the library's by their size alone", "[pipeline][choice]") {
+    CHECK(librarys_below(Collective::allreduce, {}) == 4096);
+    CHECK(librarys_below(Collective::gather, {}) == 1024);
+    CHECK(librarys_below(Collective::barrier, {}) == 0);
+    CHECK(librarys_below(Collective::allreduce, with(ring)) == 0);
+    Settings same_bits;
+    same_bits.reproducible = true;
+    CHECK(librarys_below(Collective::allreduce, same_bits) == 0);
+    CHECK(librarys_below(Collective::bcast, same_bits) == 4096);
+    // What is so short is declined, whatever else the call is.
+    for (size_t i = 0; i < number_of_settable_collectives; ++i) {
+        const auto collective = static_cast<Collective>(i);
+        Counter why{};
+        CHECK_FALSE(
+            may_be_scheduled(collective, librarys_below(collective, {}) - 1, true, {}, &why));
+    }
+}
+
 TEST_CASE("choose: auto", "[pipeline][choice]") {
     check({
         {"one node", over(4, 1, 64 * mib), {}, mpi, Counter::decline_layout},

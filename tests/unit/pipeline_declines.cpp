@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "offload/api/call_operations.hpp"
 #include "pipeline/api.hpp"
+#include "pipeline/api/small_calls.hpp"
 #include "pipeline/collective_call.hpp"
 #include "two_nodes.hpp"
 
@@ -154,6 +156,42 @@ TEST_CASE("a collective that the node's part declined is not counted again",
 TEST_CASE("a declined collective counts one reason: of a few bytes", "[pipeline][declines]") {
     TwoNodes world(Mode::alone);
     check_each_counts({"decline_small"}, 16);
+}
+
+TEST_CASE("a call of a few bytes over hosts is the library's at once", "[pipeline][declines]") {
+    const TwoNodes world(Mode::alone);
+    note_small_calls();
+    offload::Parameters<calls::Iallreduce> sum{.count = 1, .datatype = MPI_DOUBLE, .op = MPI_SUM};
+    sum.comm = MPI_COMM_WORLD;
+    const auto is_small = [&]() { return is_surely_librarys<Collective::allreduce>(sum); };
+    CHECK(is_small());
+    sum.count = 511;
+    CHECK(is_small());
+    sum.count = 512;
+    CHECK_FALSE(is_small());
+    sum.count = 1;
+    sum.datatype = static_cast<MPI_Datatype>(0xcc000001u);
+    CHECK_FALSE(is_small());
+    sum.datatype = MPI_DOUBLE;
+    sum.op = static_cast<MPI_Op>(0x98000001u);  // the program's
+    CHECK_FALSE(is_small());
+    // Each side that counts, where it does.
+    char data[8];
+    offload::Parameters<calls::Igather> gather{.sendbuf = data, .sendcount = 1};
+    gather.sendtype = MPI_DOUBLE;
+    gather.comm = MPI_COMM_WORLD;
+    CHECK(is_surely_librarys<Collective::gather>(gather));
+    gather.sendbuf = MPI_IN_PLACE;
+    CHECK_FALSE(is_surely_librarys<Collective::gather>(gather));
+    offload::Parameters<calls::Iscatter> scatter{.sendbuf = data, .recvbuf = MPI_IN_PLACE};
+    scatter.recvcount = 1;
+    scatter.recvtype = MPI_DOUBLE;
+    scatter.comm = MPI_COMM_WORLD;
+    CHECK_FALSE(is_surely_librarys<Collective::scatter>(scatter));
+    scatter.recvbuf = data;
+    CHECK(is_surely_librarys<Collective::scatter>(scatter));
+    small_calls = {};
+    CHECK_FALSE(is_surely_librarys<Collective::scatter>(scatter));
 }
 
 TEST_CASE("a declined collective counts one reason: with other worlds", "[pipeline][declines]") {

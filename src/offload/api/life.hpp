@@ -36,6 +36,8 @@ bool blocked_calls_may_sleep() noexcept;  // until the next message wakes them
 // True where all ranks share one node and its CPUs are too few: each handshake of a rendezvous
 // waits for a rank that has no CPU.
 bool handshakes_are_slow() noexcept;
+// As far as the launcher says.
+bool is_alone_on_node() noexcept;
 // How the library's own waits go.
 struct LibraryWaits {
     bool rest = false;        // they follow library_wait_policy()

@@ -10,10 +10,6 @@ namespace {
 // times, five 1.6 to 2.5 times (docs/schedules.md).
 constexpr int auto_from_ranks = 3;
 constexpr uint64_t never = UINT64_MAX;
-constexpr uint64_t auto_from_bytes(Collective collective) noexcept {
-    return collective == Collective::allreduce ? 1u << 20 : never;
-}
-
 constexpr unsigned auto_segments = 4;
 constexpr uint64_t most_segments = 1u << 20;
 
@@ -24,6 +20,10 @@ uint64_t wanted_segments(uint64_t bytes, const Settings& settings) noexcept {
 }
 
 }  // namespace
+
+uint64_t segments_from_bytes(Collective collective) noexcept {
+    return collective == Collective::allreduce ? 1u << 20 : never;
+}
 
 unsigned number_of_segments(const SegmentFacts& facts, const Settings& settings,
                             Counter* why) noexcept {
@@ -39,7 +39,8 @@ unsigned number_of_segments(const SegmentFacts& facts, const Settings& settings,
     if (path != CollectivePath::segmented) {
         if (!facts.several_nodes || facts.ranks < auto_from_ranks)
             return decline(Counter::decline_layout);
-        if (facts.bytes < auto_from_bytes(facts.collective)) return decline(Counter::decline_small);
+        if (facts.bytes < segments_from_bytes(facts.collective))
+            return decline(Counter::decline_small);
     }
     const uint64_t wanted = wanted_segments(facts.bytes, settings);
     const uint64_t possible = std::min<uint64_t>(wanted, static_cast<uint64_t>(facts.elements));

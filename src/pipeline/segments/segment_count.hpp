@@ -21,9 +21,10 @@ struct SegmentFacts {
 // Segments in flight at once. Bounded, because the library walks all its schedules at each look.
 constexpr unsigned segments_in_flight = 8;
 
-// Number of segments of a vector, by the settings. From how many bytes `auto` cuts a collective on
-// a communicator over several nodes stands in segments.cpp; docs/schedules.md has figures. 0: do
-// not cut, and *why says so.
+// From here on `auto` cuts a collective on a communicator over several nodes (docs/schedules.md has
+// figures).
+uint64_t segments_from_bytes(Collective collective) noexcept;
+// Number of segments of a vector, by the settings. 0: do not cut, and *why says so.
 unsigned number_of_segments(const SegmentFacts& facts, const Settings& settings,
                             Counter* why) noexcept;
 

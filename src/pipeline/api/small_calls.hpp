@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Part of the door of src/pipeline: calls of so few bytes that no path over hosts serves them,
+// whatever else they are. Asked before all else: each path that declines one costs 50 ns and more
+// where the network's code has emptied the caches (Allreduce of 8 bytes on two hosts: 6.4 us plain,
+// 6.9 where all were asked).
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <optional>
+
+#include "base/api/settings.hpp"
+#include "library/api.hpp"
+
+namespace vecmpi::pipeline {
+
+// Written in MPI_Init, once ranks have agreed.
+struct SmallCalls {
+    uint32_t below_bytes[number_of_collectives]{};  // 0: all are looked at
+    bool on_any_comm = false;  // else on MPI_COMM_WORLD alone: another may be of one node
+};
+extern SmallCalls small_calls;
+void note_small_calls() noexcept;
+
+extern std::atomic<int> private_comms_wanted;  // blocking collectives make them
+
+constexpr std::optional<Collective> collective_over_hosts(Call call) noexcept {
+    switch (call) {
+        case Call::Allreduce:
+        case Call::Allreduce_c:
+            return Collective::allreduce;
+        case Call::Reduce:
+        case Call::Reduce_c:
+            return Collective::reduce;
+        case Call::Bcast:
+        case Call::Bcast_c:
+            return Collective::bcast;
+        case Call::Allgather:
+        case Call::Allgather_c:
+            return Collective::allgather;
+        case Call::Alltoall:
+        case Call::Alltoall_c:
+            return Collective::alltoall;
+        case Call::Gather:
+        case Call::Gather_c:
+            return Collective::gather;
+        case Call::Scatter:
+        case Call::Scatter_c:
+            return Collective::scatter;
+        default:
+            return std::nullopt;
+    }
+}
+
+// The side that counts on each rank.
+template <Collective collective, class P>
+[[gnu::always_inline]] inline bool is_small(const P& p) noexcept {
+    const auto is_below = [](MPI_Count count, MPI_Datatype type) noexcept {
+        if (count <= 0 || !library::is_builtin_type(type)) return false;
+        const uint64_t value_bytes = library::builtin_type_bytes(type);
+        const uint64_t most = small_calls.below_bytes[static_cast<size_t>(collective)];
+        return value_bytes != 0 && static_cast<uint64_t>(count) < most &&
+               static_cast<uint64_t>(count) * value_bytes < most;
+    };
+    if constexpr (collective == Collective::gather)
+        return p.sendbuf != MPI_IN_PLACE && is_below(p.sendcount, p.sendtype);
+    else if constexpr (requires { p.recvtype; })
+        return p.recvbuf != MPI_IN_PLACE && is_below(p.recvcount, p.recvtype);
+    else if constexpr (requires { p.op; })
+        return !library::is_user_op(p.op) && is_below(p.count, p.datatype);
+    else
+        return is_below(p.count, p.datatype);
+}
+
+// A blocking call. False says nothing.
+template <Collective collective, class P>
+[[gnu::always_inline]] inline bool is_surely_librarys(const P& p) noexcept {
+    return small_calls.below_bytes[static_cast<size_t>(collective)] != 0 &&
+           is_small<collective>(p) && (small_calls.on_any_comm || p.comm == MPI_COMM_WORLD) &&
+           private_comms_wanted.load(std::memory_order_relaxed) == 0;
+}
+
+}  // namespace vecmpi::pipeline
