@@ -218,7 +218,8 @@ MPI_Request convert_Request_fromint(int request) noexcept {
 }
 
 // ---- generalized requests (MPI 4.0, 13.2) -------------------------------------------------------
-// Those of MPI_File_iread and its sisters among them: ROMIO makes them by these calls too.
+// Those of MPI_File_iread and its sisters among them: ROMIO makes them by these calls, too, but not
+// in every library.
 
 int serve_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn,
                          MPI_Grequest_cancel_function* cancel_fn, void* extra_state,

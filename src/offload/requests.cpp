@@ -52,11 +52,13 @@ void start_slot(Slot* slot) noexcept {
 
 }  // namespace
 
+void note_file_requests() noexcept {
+    if (engine) engine->note(RequestKind::generalized);
+}
+
 void note_generalized_requests() noexcept {
-    if (!engine) return;
-    engine->note(RequestKind::generalized);
-    if (engine_runs() && engine->facts.queues)
-        engine->let_callers_complete();  // not for files: their functions wait for nobody
+    note_file_requests();
+    if (engine_runs() && engine->facts.queues) engine->let_callers_complete();
 }
 
 void note_poll_functions() noexcept {

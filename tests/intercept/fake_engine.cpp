@@ -87,6 +87,7 @@ bool is_in_job() noexcept { return false; }
 bool is_offload_thread() noexcept { return fake.on_offload_thread; }
 bool engine_runs() noexcept { return fake.runs; }
 void note_dynamic_processes() noexcept {}
+void note_file_requests() noexcept { ++fake.files_noted; }
 
 void issue_what_was_posted() noexcept { ++fake.waits_for_issue; }
 DirectCall::DirectCall(Call call, Reentry) noexcept : marks_inside_(true) {

@@ -53,6 +53,7 @@ struct FakeEngine {
     std::vector<Call> direct_calls;
     int open_direct_calls = 0;
     int waits_for_issue = 0;                  // of what was posted
+    int files_noted = 0;                      // note_file_requests()
     std::optional<Collective> ended_turn_of;  // in a trial
     MPI_Count unpacked = -1;                  // bytes of a message
     bool has_ending = false;                  // what was posted

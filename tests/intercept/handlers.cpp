@@ -557,6 +557,19 @@ TEST_CASE("direct: inside a DirectCall of its own name", "[handlers]") {
     CHECK(fake.direct_calls == std::vector{Call::Comm_dup});
 }
 
+TEST_CASE("direct: a nonblocking file call says that it makes a request", "[handlers]") {
+    begin();
+    int data;
+    MPI_Request request = MPI_REQUEST_NULL;
+    real.File_iwrite = [](MPI_File, const void*, int, MPI_Datatype, MPI_Request*) {
+        return fake.files_noted == 1 ? 93 : MPI_SUCCESS;
+    };
+    CHECK(enter<calls::File_iwrite>(MPI_FILE_NULL, &data, 1, MPI_INT, &request) == 93);
+    real.File_seek = [](MPI_File, MPI_Offset, int) { return 94; };
+    CHECK(enter<calls::File_seek>(MPI_FILE_NULL, 0, MPI_SEEK_SET) == 94);
+    CHECK(fake.files_noted == 1);
+}
+
 TEST_CASE("persistent: the request is adopted after the call, unless it failed", "[handlers]") {
     begin();
     real.Send_init = real_send_init;

@@ -42,10 +42,13 @@ int parrived(MPI_Request request, int partition, int* flag) noexcept;
 // thread serves it.
 void adopt_persistent(const CallFacts& facts, MPI_Request* app_request) noexcept;
 
-// From now on there may be generalized requests, those of files among them. Only the library's own
-// Waitall completes them rightly: MPICH 4.0's Testall frees them twice, and ROMIO's collective
-// calls match only if all ranks make progress with one request after the other.
+// From now on there may be generalized requests. Only the library's own Waitall completes them
+// rightly: the Testall of MPICH 4.0 and 5.0 frees them twice, and ROMIO's collective calls match
+// only if all ranks make progress with one request after the other.
 void note_generalized_requests() noexcept;
+// The same of files, whose functions wait for nobody. ROMIO makes them by calls that come to us,
+// but not in a library of the standard ABI.
+void note_file_requests() noexcept;
 // From now on the library's progress calls functions of the program (MPIX_Async_start of
 // MPICH 4.1). They must not run on the offload thread, which the program does not know. Nothing
 // where no engine runs.
