@@ -25,9 +25,10 @@ enum Field : unsigned {
     node_hash_inverse,
     some_rank_wants_twins,
     some_rank_serves_no_jobs,
-    no_engine,         // a WorldRank::bid() of each rank that has none
-    settings_problem,  // the same where a setting is bad
-    profile_hash,      // of its collective part
+    some_node_is_shared,  // by ranks
+    no_engine,            // a WorldRank::bid() of each rank that has none
+    settings_problem,     // the same where a setting is bad
+    profile_hash,         // of its collective part
     profile_hash_inverse,
     profile_problem,  // a bid where the profile does not fit
     number_of_fields
@@ -154,6 +155,7 @@ Fields fields_of_this_rank(const OwnMeans& means, const WorldRank& world) noexce
             ~node,
             means.wants_twins,
             !means.serves_jobs,
+            !means.is_alone_on_node,
             world.bid(!means.has_engine),
             world.bid(!own.problem.empty()),
             profile,
@@ -200,6 +202,7 @@ bool agree_over_world(const OwnMeans& means, const WaitPolicy& policy) noexcept 
     agreed.twin_collectives = world.size > 1 && maximum[some_rank_wants_twins] != 0;
     agreed.one_node = same_on_all(maximum, node_hash);
     agreed.serves_jobs = maximum[some_rank_serves_no_jobs] == 0;
+    agreed.alone_on_nodes = maximum[some_node_is_shared] == 0;
     agreed.valid = true;
     if (!agreed.one_node) call_last_in_finalize(meet_in_finalize);
     agree_on_profile(maximum, world);

@@ -11,6 +11,7 @@ struct OwnMeans {
     bool has_engine = false;   // false: there was no memory for one
     bool wants_twins = false;  // the library's own waits would take the CPU from ranks that need it
     bool serves_jobs = false;  // this rank goes on with jobs in whatever call it is
+    bool is_alone_on_node = false;  // as far as the launcher says
 };
 
 // Collective over MPI_COMM_WORLD. Ends the job with one line where a setting is bad or the ranks'

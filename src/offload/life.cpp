@@ -88,7 +88,7 @@ void read_tag_upper_bound() noexcept {
 void note_how_messages_come(bool by_polls) noexcept {
     const HostView& host = decision().host;
     const bool is_one_node = host.local_ranks > 1 && host.is_whole_job;
-    library::prove_wakeup(is_alone_on_node() || (is_one_node && by_polls));
+    library::prove_wakeup(host.local_ranks == 1 || (is_one_node && by_polls));
     library::prove_own_memory(is_one_node && !by_polls);
 }
 
@@ -123,6 +123,7 @@ void choose_who_waits_how(int lib_provided) noexcept {
 // After the thread's start, which the system may have refused: what is agreed on must be true.
 OwnMeans means_of_this_rank(const LibraryWaits& library_waits) noexcept {
     OwnMeans means{.has_engine = true};
+    means.is_alone_on_node = decision().host.local_ranks == 1;
     // A job on the offload thread makes progress there, and so would run the program's operators.
     means.serves_jobs = library_waits.serve_jobs ||
                         (engine->thread.exists() && !engine->facts.operators_lock_library);
@@ -172,8 +173,6 @@ bool handshakes_are_slow() noexcept {
     const auto& [host, plan] = decision();
     return host.is_whole_job && host.local_ranks > 1 && oversubscribed(host, plan);
 }
-
-bool is_alone_on_node() noexcept { return decision().host.local_ranks == 1; }
 
 void start_engine(int level, int lib_provided, const LibraryWaits& library_waits,
                   bool session_came_first, int* app_provided) noexcept {

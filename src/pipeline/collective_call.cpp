@@ -13,16 +13,21 @@ namespace vecmpi::pipeline {
 
 SmallCalls small_calls;
 
-// A rank that is alone on its node has no communicator of one node, but MPI_COMM_SELF.
-void note_small_calls() noexcept {
-    small_calls = {};
-    const auto& agreed = offload::agreement();
-    if (!agreed.valid || agreed.one_node) return;
-    small_calls.on_any_comm = offload::is_alone_on_node();
-    for (size_t i = 0; i < number_of_scheduled_collectives; ++i)
-        small_calls.below_bytes[i] = static_cast<uint32_t>(
-            std::min<uint64_t>(librarys_below(static_cast<Collective>(i), settings()), UINT32_MAX));
+// Where nodes have several ranks, a small Allreduce is for their memory.
+SmallCalls small_calls_of(const offload::Agreement& agreed, const Settings& settings) noexcept {
+    SmallCalls small;
+    if (!agreed.valid || agreed.one_node) return small;
+    small.ranks_are_alone = agreed.alone_on_nodes && settings.intranode != IntranodeMode::on;
+    for (size_t i = 0; i < number_of_scheduled_collectives; ++i) {
+        const auto collective = static_cast<Collective>(i);
+        if (collective == Collective::allreduce && !small.ranks_are_alone) continue;
+        small.below_bytes[i] = static_cast<uint32_t>(
+            std::min<uint64_t>(librarys_below(collective, settings), UINT32_MAX));
+    }
+    return small;
 }
+
+void note_small_calls() noexcept { small_calls = small_calls_of(offload::agreement(), settings()); }
 
 int out_of_memory(MPI_Comm comm) noexcept {
     real.Comm_call_errhandler(comm, MPI_ERR_NO_MEM);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "pipeline/api/small_calls.hpp"
 #include "pipeline/schedules/executor.hpp"
 
 namespace vecmpi::pipeline {
@@ -97,8 +98,9 @@ std::optional<int> barrier_over_nodes(CollectiveCall& call, PrivateComm& own) no
 std::optional<int> small_allreduce_over_nodes(CollectiveCall& call, const void* sendbuf,
                                               void* recvbuf, MPI_Count count,
                                               MPI_Datatype type) noexcept {
-    if (!call.form.is_blocking() || is_one_node() || !may_use_node_memory() || count <= 0 ||
-        !offload::is_reducible(call.op, type))
+    // Where ranks are alone, some of them skip all this (is_surely_librarys()).
+    if (!call.form.is_blocking() || is_one_node() || small_calls.ranks_are_alone ||
+        !may_use_node_memory() || count <= 0 || !offload::is_reducible(call.op, type))
         return std::nullopt;
     const offload::TypeShape shape = offload::shape_of(type);
     const auto most = static_cast<MPI_Count>(node::NodeTeam::most_small_bytes);

@@ -508,7 +508,7 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         CHECK(of_bytes(MPI_COMM_WORLD, 8) == 29);
         CHECK(of_bytes(MPI_COMM_WORLD, 0) == 29);
         CHECK(of_bytes(other, 7) == 29);  // of one node, perhaps
-        pipeline::small_calls.on_any_comm = true;
+        pipeline::small_calls.ranks_are_alone = true;
         CHECK(of_bytes(other, 7) == 97);
         pipeline::private_comms_wanted = 1;
         CHECK(of_bytes(other, 7) == 29);

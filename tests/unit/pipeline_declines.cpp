@@ -159,11 +159,11 @@ TEST_CASE("a declined collective counts one reason: of a few bytes", "[pipeline]
 }
 
 TEST_CASE("a call of a few bytes over hosts is the library's at once", "[pipeline][declines]") {
-    const TwoNodes world(Mode::alone);
-    note_small_calls();
-    offload::Parameters<calls::Iallreduce> sum{.count = 1, .datatype = MPI_DOUBLE, .op = MPI_SUM};
+    offload::Agreement agreed{.valid = true, .one_node = false};
+    small_calls = small_calls_of(agreed, {});
+    offload::Parameters<calls::Ireduce> sum{.count = 1, .datatype = MPI_DOUBLE, .op = MPI_SUM};
     sum.comm = MPI_COMM_WORLD;
-    const auto is_small = [&]() { return is_surely_librarys<Collective::allreduce>(sum); };
+    const auto is_small = [&]() { return is_surely_librarys<Collective::reduce>(sum); };
     CHECK(is_small());
     sum.count = 511;
     CHECK(is_small());
@@ -175,6 +175,25 @@ TEST_CASE("a call of a few bytes over hosts is the library's at once", "[pipelin
     sum.datatype = MPI_DOUBLE;
     sum.op = static_cast<MPI_Op>(0x98000001u);  // the program's
     CHECK_FALSE(is_small());
+    // The memory of nodes may serve it, where ranks share them.
+    offload::Parameters<calls::Iallreduce> total{.count = 1, .datatype = MPI_DOUBLE, .op = MPI_SUM};
+    total.comm = MPI_COMM_WORLD;
+    CHECK_FALSE(is_surely_librarys<Collective::allreduce>(total));
+    sum.op = MPI_SUM;
+    sum.comm = MPI_COMM_WORLD + 1;  // of one node, perhaps
+    CHECK_FALSE(is_small());
+    agreed.alone_on_nodes = true;
+    small_calls = small_calls_of(agreed, {});
+    CHECK(is_small());
+    CHECK(is_surely_librarys<Collective::allreduce>(total));
+    Settings node_memory;
+    node_memory.intranode = IntranodeMode::on;
+    small_calls = small_calls_of(agreed, node_memory);
+    CHECK_FALSE(is_surely_librarys<Collective::allreduce>(total));
+    small_calls = small_calls_of({.valid = true}, {});  // one node
+    sum.comm = MPI_COMM_WORLD;
+    CHECK_FALSE(is_small());
+    small_calls = small_calls_of(agreed, {});
     // Each side that counts, where it does.
     char data[8];
     offload::Parameters<calls::Igather> gather{.sendbuf = data, .sendcount = 1};

@@ -15,6 +15,7 @@ struct Agreement {
     bool valid = false;             // false before MPI_Init and after MPI_Finalize
     bool twin_collectives = false;  // some node is oversubscribed and its library spins
     bool one_node = true;
+    bool alone_on_nodes = false;  // each rank on its own, as far as the launcher says
     bool serves_jobs = false;  // jobs_are_served()
     bool profile = false;      // all ranks have the same collective part of a profile, not empty
 };
@@ -36,8 +37,6 @@ bool blocked_calls_may_sleep() noexcept;  // until the next message wakes them
 // True where all ranks share one node and its CPUs are too few: each handshake of a rendezvous
 // waits for a rank that has no CPU.
 bool handshakes_are_slow() noexcept;
-// As far as the launcher says.
-bool is_alone_on_node() noexcept;
 // How the library's own waits go.
 struct LibraryWaits {
     bool rest = false;        // they follow library_wait_policy()

@@ -12,15 +12,19 @@
 
 #include "base/api/settings.hpp"
 #include "library/api.hpp"
+#include "offload/api/life.hpp"
 
 namespace vecmpi::pipeline {
 
-// Written in MPI_Init, once ranks have agreed.
+// Written in MPI_Init by what ranks have agreed on, and equal on all of them until the end:
+// callbacks of MPI_Finalize on one rank match calls before it on another.
 struct SmallCalls {
     uint32_t below_bytes[number_of_collectives]{};  // 0: all are looked at
-    bool on_any_comm = false;  // else on MPI_COMM_WORLD alone: another may be of one node
+    // On their nodes. Else only MPI_COMM_WORLD is surely over hosts.
+    bool ranks_are_alone = false;
 };
 extern SmallCalls small_calls;
+SmallCalls small_calls_of(const offload::Agreement& agreed, const Settings& settings) noexcept;
 void note_small_calls() noexcept;
 
 extern std::atomic<int> private_comms_wanted;  // blocking collectives make them
@@ -77,7 +81,7 @@ template <Collective collective, class P>
 template <Collective collective, class P>
 [[gnu::always_inline]] inline bool is_surely_librarys(const P& p) noexcept {
     return small_calls.below_bytes[static_cast<size_t>(collective)] != 0 &&
-           is_small<collective>(p) && (small_calls.on_any_comm || p.comm == MPI_COMM_WORLD) &&
+           is_small<collective>(p) && (small_calls.ranks_are_alone || p.comm == MPI_COMM_WORLD) &&
            private_comms_wanted.load(std::memory_order_relaxed) == 0;
 }
 
