@@ -232,7 +232,7 @@ DirectCall::DirectCall(Call call, Reentry reentry) noexcept : marks_inside_(fals
 }
 
 void issue_what_was_posted() noexcept {
-    if (engine->facts.queues && !engine->all_issued() && !is_reentrant())
+    if (engine_runs() && engine->facts.queues && !engine->all_issued() && !is_reentrant())
         engine->wait_until_issued();
 }
 

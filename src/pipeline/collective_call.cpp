@@ -11,12 +11,11 @@
 
 namespace vecmpi::pipeline {
 
-SmallCalls small_calls;
-
 // Where nodes have several ranks, a small Allreduce is for their memory.
 SmallCalls small_calls_of(const offload::Agreement& agreed, const Settings& settings) noexcept {
     SmallCalls small;
     if (!agreed.valid || agreed.one_node) return small;
+    small.world_is_over_hosts = true;
     small.ranks_are_alone = agreed.alone_on_nodes && settings.intranode != IntranodeMode::on;
     for (size_t i = 0; i < number_of_scheduled_collectives; ++i) {
         const auto collective = static_cast<Collective>(i);

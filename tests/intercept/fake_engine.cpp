@@ -282,7 +282,6 @@ std::optional<int> exscan(const CollectiveForm& form, const void*, void*, MPI_Co
 
 namespace pipeline {
 
-SmallCalls small_calls;
 constinit std::atomic<int> private_comms_wanted{0};
 
 std::optional<int> barrier(const pipeline::CollectiveForm& form, MPI_Comm) noexcept {

@@ -500,6 +500,7 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         fake.pipeline = 31;
         fake.intranode = 29;
         pipeline::small_calls.below_bytes[static_cast<size_t>(Collective::bcast)] = 8;
+        pipeline::small_calls.world_is_over_hosts = true;
         const auto of_bytes = [&](MPI_Comm on, int bytes) {
             return enter<calls::Bcast>(&data, bytes, MPI_BYTE, 2, on);
         };

@@ -9,6 +9,7 @@
 #include "pipeline/api.hpp"
 #include "pipeline/api/small_calls.hpp"
 #include "pipeline/collective_call.hpp"
+#include "pipeline/node/api.hpp"
 #include "two_nodes.hpp"
 
 using namespace vecmpi;
@@ -211,6 +212,17 @@ TEST_CASE("a call of a few bytes over hosts is the library's at once", "[pipelin
     CHECK(is_surely_librarys<Collective::scatter>(scatter));
     small_calls = {};
     CHECK_FALSE(is_surely_librarys<Collective::scatter>(scatter));
+}
+
+TEST_CASE("calls over hosts are not counted for a node's memory", "[pipeline][declines]") {
+    const TwoNodes world(Mode::alone);
+    small_calls = small_calls_of(offload::agreement(), {});
+    float data[2]{};
+    const CollectiveForm form{Call::Bcast};
+    for (uint64_t i = 0; i < 2 * pipeline::node::calls_before_sharing(); ++i)
+        CHECK_FALSE(pipeline::node::bcast(form, data, 2, MPI_FLOAT, 0, MPI_COMM_WORLD).has_value());
+    CHECK(fake::reductions().size() == world.first);
+    small_calls = {};
 }
 
 TEST_CASE("a declined collective counts one reason: with other worlds", "[pipeline][declines]") {

@@ -20,10 +20,10 @@ namespace vecmpi::pipeline {
 // callbacks of MPI_Finalize on one rank match calls before it on another.
 struct SmallCalls {
     uint32_t below_bytes[number_of_collectives]{};  // 0: all are looked at
-    // On their nodes. Else only MPI_COMM_WORLD is surely over hosts.
-    bool ranks_are_alone = false;
+    bool world_is_over_hosts = false;
+    bool ranks_are_alone = false;  // on their nodes
 };
-extern SmallCalls small_calls;
+inline constinit SmallCalls small_calls;
 SmallCalls small_calls_of(const offload::Agreement& agreed, const Settings& settings) noexcept;
 void note_small_calls() noexcept;
 
@@ -57,6 +57,13 @@ constexpr std::optional<Collective> collective_over_hosts(Call call) noexcept {
     }
 }
 
+// The same on all ranks. What skips the paths on some of them must not be counted by a path on
+// others: those would go on to make a communicator of their own, together with nobody.
+inline bool is_surely_over_hosts(MPI_Comm comm) noexcept {
+    return small_calls.ranks_are_alone ||
+           (small_calls.world_is_over_hosts && comm == MPI_COMM_WORLD);
+}
+
 // The side that counts on each rank.
 template <Collective collective, class P>
 [[gnu::always_inline]] inline bool is_small(const P& p) noexcept {
@@ -81,7 +88,7 @@ template <Collective collective, class P>
 template <Collective collective, class P>
 [[gnu::always_inline]] inline bool is_surely_librarys(const P& p) noexcept {
     return small_calls.below_bytes[static_cast<size_t>(collective)] != 0 &&
-           is_small<collective>(p) && (small_calls.ranks_are_alone || p.comm == MPI_COMM_WORLD) &&
+           is_small<collective>(p) && is_surely_over_hosts(p.comm) &&
            private_comms_wanted.load(std::memory_order_relaxed) == 0;
 }
 

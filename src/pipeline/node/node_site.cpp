@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/api/needs.hpp"
+#include "pipeline/api/small_calls.hpp"
 #include "pipeline/node/api.hpp"
 
 namespace vecmpi::pipeline::node {
@@ -42,7 +43,7 @@ thread_local constinit bool node_declined __attribute__((tls_model("initial-exec
 constexpr size_t bytes_of_one_call = size_t{16} << 10;
 
 bool may_serve(MPI_Comm comm, int* ranks) noexcept {
-    if (!library::is_comm_handle(comm)) return false;
+    if (!library::is_comm_handle(comm) || is_surely_over_hosts(comm)) return false;
     const offload::CommTraits traits = offload::comm_traits(comm);
     *ranks = traits.size;
     return !traits.inter && traits.world_only && traits.size > 1;
