@@ -32,6 +32,7 @@ NODES_CASES = (
     "small_collectives:free",
     "small_collectives:last",
     "small_collectives:inside",
+    "unlike_ranks",
     "threads_comms",
 )
 NODES_MODES = ("off", "on", "hierarchical-on")

@@ -143,6 +143,7 @@ CASES = [
     Case("left_calls", ranks=(2, 3), not_in=("segments", "bytes", "traitless-on"), **LINES),
     # All ranks wait for each other in the parts of a call that is cut.
     Case("late_roots", ranks=(2, 4), not_in=("segments", "bytes"), **LINES),
+    Case("unlike_ranks", schedules=True),
     Case("same_bits", schedules=True),
     Case("reduce_bits"),
     Case("reduce_bits", "avx2", ranks=(1,)),
@@ -206,7 +207,7 @@ AREAS = {
     "random_types": ("datatype", *COLLECTIVES),
     "progress": ("offload", "pipeline"), "schedules": ("pipeline",), "small_collectives": NODE,
     "node_collectives": NODE, "node_blocks": NODE, "node_neighbours": NODE, "late_roots": NODE,
-    "left_calls": ("intercept", "node"), "single_looks": ("intercept", "node"),
+    "unlike_ranks": COLLECTIVES, "left_calls": ("intercept", "node"), "single_looks": ("intercept", "node"),
     "same_bits": ("kernels", *COLLECTIVES), "reduce_bits": ("kernels", "offload"),
     "half_bits": ("kernels", "offload"), "persistent_arrays": COLLECTIVES,
     "user_op": ("pipeline",), "rounding": ("kernels", "pipeline"), "large_count": ("intercept", *COLLECTIVES),

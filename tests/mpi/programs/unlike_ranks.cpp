@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ranks that make the same small collective by unlike arguments: in place, by another type of the
+// same values, or with a collective under way on a communicator of some of them. What a rank finds
+// out from its own arguments must not lead it elsewhere than the others.
+#include <algorithm>
+#include <vector>
+
+#include "battery.hpp"
+
+using namespace battery;
+
+namespace {
+
+constexpr int calls = 60;  // more than bring a communicator to any memory
+
+void every(int so_many, int i, MPI_Comm comm) {
+    if (i % so_many == 0) MPI_Barrier(comm);
+}
+
+void in_place(MPI_Comm comm) {
+    std::vector<int> all(static_cast<size_t>(world.size));
+    for (int i = 0; i < calls; ++i) {
+        int own = -1;
+        for (int rank = 0; rank < world.size; ++rank) all[static_cast<size_t>(rank)] = i + rank;
+        if (world.rank == 0)
+            MPI_Scatter(all.data(), 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0, comm);
+        else
+            MPI_Scatter(nullptr, 0, MPI_INT, &own, 1, MPI_INT, 0, comm);
+        if (world.rank != 0) check_equal(own, i + world.rank, "Scatter in place");
+        own = i + world.rank;
+        if (world.rank == 0) {
+            std::fill(all.begin() + 1, all.end(), -1);
+            MPI_Gather(MPI_IN_PLACE, 1, MPI_INT, all.data(), 1, MPI_INT, 0, comm);
+            for (int rank = 0; rank < world.size; ++rank)
+                check_equal(all[static_cast<size_t>(rank)], i + rank, "Gather in place");
+        } else {
+            MPI_Gather(&own, 1, MPI_INT, nullptr, 0, MPI_INT, 0, comm);
+        }
+        every(7, i, comm);
+    }
+}
+
+void by_another_type(MPI_Comm comm) {
+    MPI_Datatype spread;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &spread);
+    MPI_Type_commit(&spread);
+    for (int i = 0; i < calls; ++i) {
+        int data[3] = {i, -1, i + 1};
+        if (world.rank == 0) {
+            MPI_Bcast(data, 1, spread, 0, comm);
+        } else {
+            data[0] = data[1] = -1;
+            MPI_Bcast(data, 2, MPI_INT, 0, comm);
+            check(data[0] == i && data[1] == i + 1, "Bcast by unlike types");
+        }
+        every(11, i, comm);
+    }
+    MPI_Type_free(&spread);
+}
+
+// The ranks of `some`, which the others do not know, have reason to make a communicator.
+void beside_others(MPI_Comm comm, MPI_Comm some) {
+    constexpr int many = 1 << 18;
+    std::vector<int> in(many, 1), out(many);
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (some != MPI_COMM_NULL)
+        MPI_Iallreduce(in.data(), out.data(), many, MPI_INT, MPI_SUM, some, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < calls; ++i) {
+        int from_first = world.rank == 0 ? i : -1, sum = 0;
+        MPI_Bcast(&from_first, 1, MPI_INT, 0, comm);
+        check_equal(from_first, i, "Bcast");
+        MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, comm);
+        check_equal(sum, i * world.size, "Allreduce");
+        every(5, i, comm);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    begin(argc, argv);
+    MPI_Comm copy, some;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Comm_split(MPI_COMM_WORLD, world.rank < 2 ? 0 : MPI_UNDEFINED, 0, &some);
+    for (MPI_Comm comm : {MPI_COMM_WORLD, copy}) {
+        in_place(comm);
+        by_another_type(comm);
+        beside_others(comm, some);
+    }
+    if (some != MPI_COMM_NULL) MPI_Comm_free(&some);
+    MPI_Comm_free(&copy);
+    return end();
+}
