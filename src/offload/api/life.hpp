@@ -16,8 +16,8 @@ struct Agreement {
     bool twin_collectives = false;  // some node is oversubscribed and its library spins
     bool one_node = true;
     bool alone_on_nodes = false;  // each rank on its own, as far as the launcher says
-    bool serves_jobs = false;  // jobs_are_served()
-    bool profile = false;      // all ranks have the same collective part of a profile, not empty
+    bool serves_jobs = false;     // jobs_are_served()
+    bool profile = false;         // all ranks have the same collective part of a profile, not empty
 };
 const Agreement& agreement() noexcept;
 
