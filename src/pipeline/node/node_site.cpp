@@ -43,7 +43,7 @@ thread_local constinit bool node_declined __attribute__((tls_model("initial-exec
 constexpr size_t bytes_of_one_call = size_t{16} << 10;
 
 bool may_serve(MPI_Comm comm, int* ranks) noexcept {
-    if (!library::is_comm_handle(comm) || is_surely_over_hosts(comm)) return false;
+    if (!library::is_comm_handle(comm)) return false;
     const offload::CommTraits traits = offload::comm_traits(comm);
     *ranks = traits.size;
     return !traits.inter && traits.world_only && traits.size > 1;
@@ -95,7 +95,7 @@ void note_node_decline() noexcept { node_declined = true; }
 uint64_t node_sites_epoch() noexcept { return Table::epoch(); }
 
 NodeSite node_site(MPI_Comm comm) noexcept {
-    if (!offload::engine_runs()) return {};
+    if (!offload::engine_runs() || is_surely_over_hosts(comm)) return {};
     const uint64_t epoch = Table::epoch();
     if (last_found.comm == comm && last_found.epoch == epoch)
         return last_found.node ? site_of(*last_found.node) : NodeSite{};
