@@ -235,8 +235,8 @@ struct BlockingCollective : Served<F> {
   private:
     template <class... A>
     [[gnu::always_inline]] static bool is_surely_librarys(const A&... a) noexcept {
-        constexpr auto collective = pipeline::collective_over_hosts(F::call);
-        if constexpr (is_named<pipeline_path> && collective)
+        constexpr auto collective = pipeline::collective_of<pipeline_path>;
+        if constexpr (collective)
             return pipeline::is_surely_librarys<*collective>(Parameters<Operation>::of(a...)) &&
                    !has_need(Need::twins | Need::counting);
         return false;

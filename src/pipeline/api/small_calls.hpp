@@ -2,7 +2,7 @@
 // Part of the door of src/pipeline: calls of so few bytes that no path over hosts serves them,
 // whatever else they are. Asked before all else: each path that declines one costs 50 ns and more
 // where the network's code has emptied the caches (Allreduce of 8 bytes on two hosts: 6.4 us plain,
-// 6.9 where all were asked).
+// 7.4 where all were asked).
 #pragma once
 
 #include <mpi.h>
@@ -12,7 +12,7 @@
 
 #include "base/api/settings.hpp"
 #include "library/api.hpp"
-#include "offload/api/life.hpp"
+#include "pipeline/api.hpp"
 
 namespace vecmpi::pipeline {
 
@@ -29,33 +29,23 @@ void note_small_calls() noexcept;
 
 extern std::atomic<int> private_comms_wanted;  // blocking collectives make them
 
-constexpr std::optional<Collective> collective_over_hosts(Call call) noexcept {
-    switch (call) {
-        case Call::Allreduce:
-        case Call::Allreduce_c:
-            return Collective::allreduce;
-        case Call::Reduce:
-        case Call::Reduce_c:
-            return Collective::reduce;
-        case Call::Bcast:
-        case Call::Bcast_c:
-            return Collective::bcast;
-        case Call::Allgather:
-        case Call::Allgather_c:
-            return Collective::allgather;
-        case Call::Alltoall:
-        case Call::Alltoall_c:
-            return Collective::alltoall;
-        case Call::Gather:
-        case Call::Gather_c:
-            return Collective::gather;
-        case Call::Scatter:
-        case Call::Scatter_c:
-            return Collective::scatter;
-        default:
-            return std::nullopt;
-    }
-}
+// What a path over hosts serves, where small calls of it may skip the path.
+template <auto path>
+constexpr std::optional<Collective> collective_of = std::nullopt;
+template <>
+inline constexpr std::optional<Collective> collective_of<allreduce> = Collective::allreduce;
+template <>
+inline constexpr std::optional<Collective> collective_of<reduce> = Collective::reduce;
+template <>
+inline constexpr std::optional<Collective> collective_of<bcast> = Collective::bcast;
+template <>
+inline constexpr std::optional<Collective> collective_of<allgather> = Collective::allgather;
+template <>
+inline constexpr std::optional<Collective> collective_of<alltoall> = Collective::alltoall;
+template <>
+inline constexpr std::optional<Collective> collective_of<gather> = Collective::gather;
+template <>
+inline constexpr std::optional<Collective> collective_of<scatter> = Collective::scatter;
 
 // The same on all ranks. What skips the paths on some of them must not be counted by a path on
 // others: those would go on to make a communicator of their own, together with nobody.
