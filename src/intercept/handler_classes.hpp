@@ -104,6 +104,14 @@ concept ReceivesMatched = requires(P p) {
     p.message;
 };
 
+// A message to or from one buffer, on a communicator.
+template <class P>
+concept MovesOneBuffer = requires(P p) {
+    p.count;
+    p.datatype;
+    p.tag;
+};
+
 template <class Operation, class... A>
 [[gnu::always_inline]] inline bool lacks_message(const A&... a) noexcept {
     if constexpr (ReceivesMatched<Parameters<Operation>>)
@@ -151,10 +159,23 @@ struct Post : Served<F> {
             if (const auto served = serve_by_paths<pipeline_path, node_path>(form, a...))
                 return *served;
         }
+        if constexpr (MovesOneBuffer<Parameters<F>>) {
+            const Parameters<F> parameters = Parameters<F>::of(a...);
+            if (offload::caller_issues(F::call, parameters.count, parameters.datatype)) [[likely]]
+                return (real.*F::real_function)(a...);
+        }
         if (request == nullptr || lacks_message<F>(a...) || offload::is_reentrant())
             return (real.*F::real_function)(a...);
+        return post(a...);
+    }
+
+  private:
+    // Apart: here the parameters need memory, of which a short message must not pay the writing.
+    template <class... A>
+    [[gnu::noinline]] static int post(A... a) noexcept {
         const Parameters<F> parameters = Parameters<F>::of(a...);
-        const int error = offload::post(offload::operation_of<F>(F::call, parameters), request);
+        const int error =
+            offload::post(offload::operation_of<F>(F::call, parameters), last_argument(a...));
         use_message_up<F>(error, a...);
         return error;
     }

@@ -115,7 +115,7 @@ struct Typed<Post<F>> : Post<F> {
         const Parameters<F> parameters = Parameters<F>::of(a...);
         if (!is_librarys<way>(parameters.count, parameters.datatype, peer_of(parameters),
                               parameters.comm)) [[unlikely]]
-            if (const auto served = serve_derived(parameters, last_argument(a...))) return *served;
+            if (const auto served = serve_derived(a...)) return *served;
         if (!has_need(Post<F>::needs)) [[likely]]  // it came for its type alone
             return (real.*F::real_function)(a...);
         return Post<F>::serve(a...);
@@ -136,8 +136,10 @@ struct Typed<Post<F>> : Post<F> {
     }
 
     // Nothing where the library is to move the message by its type.
-    [[gnu::noinline]] static std::optional<int> serve_derived(Parameters<F> p,
-                                                              MPI_Request* request) noexcept {
+    template <class... A>
+    [[gnu::noinline]] static std::optional<int> serve_derived(A... a) noexcept {
+        Parameters<F> p = Parameters<F>::of(a...);
+        MPI_Request* const request = last_argument(a...);
         using Count = decltype(p.count);
         if (request == nullptr) return std::nullopt;
         auto message =

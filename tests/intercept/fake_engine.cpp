@@ -61,6 +61,8 @@ int post(const offload::Operation& operation, MPI_Request* app_request) noexcept
     return fake.result;
 }
 
+bool caller_issues(Call, MPI_Count, MPI_Datatype) noexcept { return fake.caller_issues; }
+
 int run_twin(const offload::Operation& operation, MPI_Status* status) noexcept {
     fake.run = test::recorded(operation, status);
     return fake.result;

@@ -33,6 +33,7 @@ struct FakeEngine {
     bool reentrant = false;
     bool called_by_library = false;
     bool twins = true;
+    bool caller_issues = false;
     bool collective_twins = true;
     bool runs = true;
     bool on_offload_thread = false;

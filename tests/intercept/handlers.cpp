@@ -119,6 +119,18 @@ TEST_CASE("post: the operation carries call, arguments and facts", "[handlers]")
     CHECK(mpi_request == real_request);
 }
 
+TEST_CASE("post: a message that the engine leaves to its caller goes to the real function",
+          "[handlers]") {
+    begin();
+    fake.caller_issues = true;
+    real.Isend = real_isend;
+    int data[3];
+    MPI_Request request = MPI_REQUEST_NULL;
+    CHECK(enter<calls::Isend>(data, 3, MPI_INT, 4, 5, comm, &request) == MPI_SUCCESS);
+    CHECK((seen.buffer == data && seen.count == 3 && request == real_request));
+    CHECK_FALSE(fake.posted);
+}
+
 TEST_CASE("post: the library refuses a call that has no place for its request", "[handlers]") {
     begin();
     real.Isend = [](const void*, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request* request) {

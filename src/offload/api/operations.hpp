@@ -80,9 +80,13 @@ Operation make_operation(Call call, IssueFunction issue, const Arguments& argume
 // and 6.12).
 int post(const Operation& operation, MPI_Request* app_request) noexcept;
 
-// The same for a message of which something is left to do when it is complete. *app_request is
-// virtual, or real where a send was complete at once. Nothing where no slot is left: nothing was
-// done.
+// Asked before a message of `number` values is made an operation: true where the caller makes the
+// library's call at once, as post() would, because nobody needs the engine. Counts it.
+bool caller_issues(Call call, MPI_Count number, MPI_Datatype type) noexcept;
+
+// The same as post() for a message of which something is left to do when it is complete.
+// *app_request is virtual, or real where a send was complete at once. Nothing where no slot is
+// left: nothing was done.
 std::optional<int> post_with_ending(Operation operation, std::unique_ptr<Ending> ending,
                                     MPI_Request* app_request) noexcept;
 // False: the library may refuse the message, or completes it in a way of its own, so that
