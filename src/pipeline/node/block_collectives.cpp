@@ -41,12 +41,8 @@ class BlockExchange final : public StagedWork {
           taken_in_use_(what.taken.type),
           given_(what.given.buffer, what.given.elements(), what.given.type, comm),
           taken_(what.taken.buffer, what.taken.elements(), what.taken.type, comm) {}
-    // Both sides have data, and as many.
-    bool is_even() const noexcept {
-        return (!gives() || given_.bytes() != 0) &&
-               (!takes() ||
-                (taken_.bytes() != 0 &&
-                 static_cast<size_t>(what_.taken.block_bytes()) == what_.block_bytes()));
+    bool has_data() const noexcept {
+        return (!gives() || given_.bytes() != 0) && (!takes() || taken_.bytes() != 0);
     }
     int run(NodeComm& node, Transport by) noexcept override {
         const int error = pack();
@@ -61,8 +57,14 @@ class BlockExchange final : public StagedWork {
   private:
     bool gives() const noexcept { return what_.given.blocks != 0; }
     bool takes() const noexcept { return what_.taken.blocks != 0; }
-    // A null buffer where one is needed: this rank has failed, and takes part without.
+    // Both sides of this rank have as many bytes. Else the program errs, and the others, who cannot
+    // know, must not wait for ever.
+    bool is_even() const noexcept {
+        return !gives() || !takes() || what_.given.block_bytes() == what_.taken.block_bytes();
+    }
+    // A null buffer where one is needed, or an error: this rank has failed, and takes part without.
     int pack() noexcept {
+        if (!is_even()) return MPI_ERR_TRUNCATE;
         if ((gives() && given_.place() == nullptr) || (takes() && taken_.place() == nullptr))
             return MPI_ERR_NO_MEM;
         return what_.in_place ? taken_.pack() : gives() ? given_.pack() : MPI_SUCCESS;
@@ -79,7 +81,7 @@ std::optional<int> move_blocks(const CollectiveForm& form, const BlockCall& what
     const size_t bytes = what.block_bytes(), all = bytes * static_cast<size_t>(site.ranks);
     if (has_setting(what.collective) && !is_ours(what.collective, bytes)) return std::nullopt;
     BlockExchange work(what, comm_to_pack_for(form, comm));
-    if (!work.is_even()) return std::nullopt;
+    if (!work.has_data()) return std::nullopt;
     const size_t moved = what.movement.flow == Flow::pairs ? all : bytes;
     return serve(form, site, comm, {what.collective, all, moved}, std::move(work));
 }

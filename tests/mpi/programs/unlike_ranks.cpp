@@ -58,6 +58,28 @@ void by_another_type(MPI_Comm comm) {
     MPI_Type_free(&spread);
 }
 
+// The root gives itself more than it takes, which it alone can know. It gets an error, and nobody
+// waits for ever. (MPI 4.0, 6.5 and 6.6: both must be equal.)
+void with_two_minds(MPI_Comm comm) {
+    constexpr int given = 10;
+    const auto ranks = static_cast<size_t>(world.size);
+    std::vector<int> block(given, world.rank), all(given * ranks, -1);
+    MPI_Errhandler before;
+    MPI_Comm_get_errhandler(comm, &before);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int i = 0; i < calls; ++i) {
+        const int error = MPI_Gather(block.data(), given, MPI_INT, all.data(), 1, MPI_INT, 0, comm);
+        check((error != MPI_SUCCESS) == (world.rank == 0), "Gather of more than the root takes");
+        MPI_Barrier(comm);
+        MPI_Gather(block.data(), given, MPI_INT, all.data(), given, MPI_INT, 0, comm);
+        if (world.rank == 0)
+            for (size_t rank = 0; rank < ranks; ++rank)
+                check_equal(all[given * rank], static_cast<int>(rank), "Gather after the error");
+    }
+    MPI_Comm_set_errhandler(comm, before);
+    MPI_Errhandler_free(&before);
+}
+
 // The ranks of `some`, which the others do not know, have reason to make a communicator.
 void beside_others(MPI_Comm comm, MPI_Comm some) {
     constexpr int many = 1 << 18;
@@ -86,6 +108,7 @@ int main(int argc, char** argv) {
     for (MPI_Comm comm : {MPI_COMM_WORLD, copy}) {
         in_place(comm);
         by_another_type(comm);
+        with_two_minds(comm);
         beside_others(comm, some);
     }
     if (some != MPI_COMM_NULL) MPI_Comm_free(&some);
