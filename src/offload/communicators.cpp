@@ -156,7 +156,10 @@ CommTraits comm_traits(MPI_Comm comm) noexcept {
 
 void forget_comm_traits() noexcept {
     cache_epoch.fetch_add(1, std::memory_order_seq_cst);
-    for (std::atomic<uint64_t>& entry : cache) entry.store(0, std::memory_order_seq_cst);
+    // One fence in place of 64: an answer that is stored after these zeros was stored after the
+    // fence, and so finds the new epoch.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    for (std::atomic<uint64_t>& entry : cache) entry.store(0, std::memory_order_relaxed);
 }
 
 // From here on only what window_serves() is queued. What was queued before must be completed with
