@@ -114,7 +114,8 @@ bool is_small_message(const CallFacts& facts) noexcept {
 bool caller_issues(Call call, MPI_Count number, MPI_Datatype type) noexcept {
     if (!engine_runs()) return true;
     if (!library::is_builtin_type(type) || !engine->library_serves()) return false;
-    const size_t bytes = static_cast<size_t>(number) * library::builtin_type_bytes(type);
+    const size_t bytes =
+        number > 0 ? static_cast<size_t>(number) * library::builtin_type_bytes(type) : 0;
     if (engine->facts.queues && bytes > engine->facts.most_bytes_of_caller) return false;
     count(Counter::issued_inline);
     count_call(call_index(call), Path::inline_issue, bytes);

@@ -45,10 +45,11 @@ class BlockExchange final : public StagedWork {
         return (!gives() || given_.bytes() != 0) && (!takes() || taken_.bytes() != 0);
     }
     int run(NodeComm& node, Transport by) noexcept override {
-        const int error = pack();
-        const bool fine = error == MPI_SUCCESS;
-        unsigned char* const to = fine && takes() ? taken_.place() : nullptr;
-        const unsigned char* const from = fine && gives() ? given_.place() : nullptr;
+        int error = pack();
+        const unsigned char* const from =
+            error == MPI_SUCCESS && gives() ? given_.place() : nullptr;
+        if (error == MPI_SUCCESS && !is_even()) error = MPI_ERR_TRUNCATE;
+        unsigned char* const to = error == MPI_SUCCESS && takes() ? taken_.place() : nullptr;
         node.staged()->move_equal_blocks(what_.movement, what_.in_place ? to : from, to,
                                          what_.block_bytes(), by);
         return to != nullptr ? taken_.unpack() : error;
@@ -58,13 +59,12 @@ class BlockExchange final : public StagedWork {
     bool gives() const noexcept { return what_.given.blocks != 0; }
     bool takes() const noexcept { return what_.taken.blocks != 0; }
     // Both sides of this rank have as many bytes. Else the program errs, and the others, who cannot
-    // know, must not wait for ever.
+    // know, must not wait for ever: this rank gives, takes nothing, and reports.
     bool is_even() const noexcept {
         return !gives() || !takes() || what_.given.block_bytes() == what_.taken.block_bytes();
     }
-    // A null buffer where one is needed, or an error: this rank has failed, and takes part without.
+    // A null buffer where one is needed: this rank has failed, and takes part without.
     int pack() noexcept {
-        if (!is_even()) return MPI_ERR_TRUNCATE;
         if ((gives() && given_.place() == nullptr) || (takes() && taken_.place() == nullptr))
             return MPI_ERR_NO_MEM;
         return what_.in_place ? taken_.pack() : gives() ? given_.pack() : MPI_SUCCESS;

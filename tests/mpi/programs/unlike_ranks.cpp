@@ -58,8 +58,8 @@ void by_another_type(MPI_Comm comm) {
     MPI_Type_free(&spread);
 }
 
-// The root gives itself more than it takes, which it alone can know. It gets an error, and nobody
-// waits for ever. (MPI 4.0, 6.5 and 6.6: both must be equal.)
+// The root gives itself more than it takes, which it alone can know. It gets an error, and the
+// others get what is theirs. (MPI 4.0, 6.5 and 6.6: both must be equal.)
 void with_two_minds(MPI_Comm comm) {
     constexpr int given = 10;
     const auto ranks = static_cast<size_t>(world.size);
@@ -75,6 +75,12 @@ void with_two_minds(MPI_Comm comm) {
         if (world.rank == 0)
             for (size_t rank = 0; rank < ranks; ++rank)
                 check_equal(all[given * rank], static_cast<int>(rank), "Gather after the error");
+        std::vector<int> own(given, -1);
+        const int taken = world.rank == 0 ? 1 : given;
+        const int of_root =
+            MPI_Scatter(all.data(), given, MPI_INT, own.data(), taken, MPI_INT, 0, comm);
+        check((of_root != MPI_SUCCESS) == (world.rank == 0), "Scatter of more than the root takes");
+        if (world.rank != 0) check_equal(own[given - 1], world.rank, "Scatter with an error");
     }
     MPI_Comm_set_errhandler(comm, before);
     MPI_Errhandler_free(&before);
