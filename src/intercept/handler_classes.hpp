@@ -156,8 +156,9 @@ struct Post : Served<F> {
         if constexpr (has_path) {
             const pipeline::CollectiveForm form{
                 F::call, pipeline::CollectiveForm::Kind::nonblocking, request};
-            if (const auto served = serve_by_paths<pipeline_path, node_path>(form, a...))
-                return *served;
+            if (!no_path_serves(Parameters<F>::of(a...)))
+                if (const auto served = serve_by_paths<pipeline_path, node_path>(form, a...))
+                    return *served;
         }
         if constexpr (MovesOneBuffer<Parameters<F>>) {
             const Parameters<F> parameters = Parameters<F>::of(a...);
@@ -170,6 +171,15 @@ struct Post : Served<F> {
     }
 
   private:
+    template <class P>
+    [[gnu::always_inline]] static bool no_path_serves(const P& p) noexcept {
+        if (pipeline::small_calls.nothing_serves_later || pipeline::is_among_one_rank(p.comm))
+            return true;
+        if constexpr (requires { p.op; })
+            return pipeline::is_left_with_user_op<false>(p);  // only blocking ones are scattered
+        return false;
+    }
+
     // Apart: here the parameters need memory, of which a short message must not pay the writing.
     template <class... A>
     [[gnu::noinline]] static int post(A... a) noexcept {
@@ -247,6 +257,9 @@ struct BlockingCollective : Served<F> {
                 return *served;
             // What follows may be timed, as our paths are.
             const pipeline::Turn turn(pipeline::take_turn_of_others());
+            if (!has_need(Need::queue | Need::twins | Need::counting) &&
+                pipeline::is_left_after_node(Parameters<Operation>::of(a...)))
+                return (real.*F::real_function)(a...);
             return serve_elsewhere(a...);
         } else {
             return serve_elsewhere(a...);
@@ -256,10 +269,20 @@ struct BlockingCollective : Served<F> {
   private:
     template <class... A>
     [[gnu::always_inline]] static bool is_surely_librarys(const A&... a) noexcept {
-        constexpr auto collective = pipeline::collective_of<pipeline_path>;
-        if constexpr (collective)
-            return pipeline::is_surely_librarys<*collective>(Parameters<Operation>::of(a...)) &&
-                   !has_need(Need::twins | Need::counting);
+        const auto p = Parameters<Operation>::of(a...);
+        return (pipeline::is_among_one_rank(p.comm) || is_small(p) || has_user_op(p)) &&
+               !has_need(Need::twins | Need::counting);
+    }
+    static constexpr auto collective = pipeline::collective_of<pipeline_path>;
+    template <class P>
+    [[gnu::always_inline]] static bool is_small(const P& p) noexcept {
+        if constexpr (collective) return pipeline::is_surely_librarys<*collective>(p);
+        return false;
+    }
+    template <class P>
+    [[gnu::always_inline]] static bool has_user_op(const P& p) noexcept {
+        if constexpr (requires { p.op; })
+            return pipeline::is_left_with_user_op<collective == Collective::allreduce>(p);
         return false;
     }
 

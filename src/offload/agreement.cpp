@@ -201,6 +201,7 @@ bool agree_over_world(const OwnMeans& means, const WaitPolicy& policy) noexcept 
     }
     agreed.twin_collectives = world.size > 1 && maximum[some_rank_wants_twins] != 0;
     agreed.one_node = same_on_all(maximum, node_hash);
+    agreed.one_rank = world.size == 1;
     agreed.serves_jobs = maximum[some_rank_serves_no_jobs] == 0;
     agreed.alone_on_nodes = maximum[some_node_is_shared] == 0;
     agreed.valid = true;

@@ -8,13 +8,30 @@
 #include "candidate.hpp"
 #include "choice.hpp"
 #include "pipeline/api/small_calls.hpp"
+#include "pipeline/segments/scattered_allreduce.hpp"
 
 namespace vecmpi::pipeline {
+
+namespace {
+// No setting names a path for some collective.
+bool are_automatic(const Settings& settings) noexcept {
+    for (size_t i = 0; i < number_of_settable_collectives; ++i)
+        if (!settings.paths_of(static_cast<Collective>(i)).ranges.empty()) return false;
+    return !settings.reproducible;
+}
+}  // namespace
 
 // Where nodes have several ranks, a small Allreduce is for their memory.
 SmallCalls small_calls_of(const offload::Agreement& agreed, const Settings& settings) noexcept {
     SmallCalls small;
-    if (!agreed.valid || agreed.one_node) return small;
+    if (!agreed.valid) return small;
+    small.world_is_one_rank = agreed.one_rank;
+    small.nothing_serves_later = !agreed.serves_jobs;
+    if (agreed.one_node) {
+        small.only_node_serves = are_automatic(settings);
+        if (small.only_node_serves) small.allreduce_by_user_op_below_bytes = scattered_from_bytes;
+        return small;
+    }
     small.world_is_over_hosts = true;
     small.ranks_are_alone = agreed.alone_on_nodes && settings.intranode != IntranodeMode::on;
     for (size_t i = 0; i < number_of_scheduled_collectives; ++i) {

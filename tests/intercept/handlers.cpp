@@ -508,7 +508,7 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         CHECK_FALSE(fake.ended_turn_of);
     }
     SECTION("a call of so few bytes that no path over hosts serves it") {
-        const auto other = static_cast<MPI_Comm>(comm + 1);
+        const auto other = static_cast<MPI_Comm>(MPI_COMM_SELF + 1);
         fake.pipeline = 31;
         fake.intranode = 29;
         pipeline::small_calls.below_bytes[static_cast<size_t>(Collective::bcast)] = 8;
@@ -536,6 +536,34 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         CHECK(of_bytes(other, 7) == 97);
         CHECK(fake.waits_for_issue == 1);
         set_need(Need::queue, false);
+        pipeline::small_calls = {};
+    }
+    SECTION("a call that no path can serve") {
+        fake.pipeline = 31;
+        fake.intranode = 29;
+        MPI_Request request = MPI_REQUEST_NULL;
+        const auto bcast = [&](MPI_Comm on) {
+            return enter<calls::Bcast>(&data, 1, MPI_INT, 0, on);
+        };
+        const auto ibcast = [&](MPI_Comm on) {
+            return enter<calls::Ibcast>(&data, 1, MPI_INT, 0, on, &request);
+        };
+        CHECK((bcast(MPI_COMM_SELF) == 97 && ibcast(MPI_COMM_SELF) == MPI_SUCCESS));
+        CHECK((bcast(comm) == 29 && ibcast(comm) == 29));
+        pipeline::small_calls.nothing_serves_later = true;
+        CHECK((bcast(comm) == 29 && ibcast(comm) == MPI_SUCCESS));
+        pipeline::small_calls = {.world_is_one_rank = true};
+        CHECK((bcast(comm) == 97 && ibcast(comm) == MPI_SUCCESS));
+        pipeline::small_calls = {.only_node_serves = true};
+        CHECK(bcast(comm) == 29);
+        fake.intranode.reset();
+        CHECK(bcast(comm) == 97);
+        set_need(Need::counting, true);
+        CHECK(bcast(comm) == 31);
+        set_need(Need::counting, false);
+        pipeline::private_comms_wanted = 1;  // this call may have to make one
+        CHECK(bcast(comm) == 31);
+        pipeline::private_comms_wanted = 0;
         pipeline::small_calls = {};
     }
     SECTION("the library's turn in a trial ends with its call") {

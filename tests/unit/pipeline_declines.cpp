@@ -214,6 +214,41 @@ TEST_CASE("a call of a few bytes over hosts is the library's at once", "[pipelin
     CHECK_FALSE(is_surely_librarys<Collective::scatter>(scatter));
 }
 
+TEST_CASE("a reduction by an operator of the program is the library's at once on one node",
+          "[pipeline][declines]") {
+    constexpr bool allreduce = true, other = false;
+    offload::Agreement agreed{.valid = true, .one_node = true};
+    small_calls = small_calls_of(agreed, {});
+    offload::Parameters<calls::Iallreduce> sum{.count = 1, .datatype = MPI_DOUBLE, .op = MPI_SUM};
+    sum.comm = MPI_COMM_WORLD;
+    CHECK_FALSE(is_left_with_user_op<allreduce>(sum));
+    sum.op = static_cast<MPI_Op>(0x98000001u);  // the program's
+    CHECK(is_left_with_user_op<allreduce>(sum));
+    sum.count = (1 << 17) - 1;
+    CHECK(is_left_with_user_op<allreduce>(sum));
+    sum.count = 1 << 17;  // may be scattered
+    CHECK_FALSE(is_left_with_user_op<allreduce>(sum));
+    CHECK(is_left_with_user_op<other>(sum));
+    sum.count = 1;
+    sum.datatype = static_cast<MPI_Datatype>(0xcc000001u);
+    CHECK_FALSE(is_left_with_user_op<allreduce>(sum));
+    CHECK(is_left_with_user_op<other>(sum));
+    sum.datatype = MPI_DOUBLE;
+    private_comms_wanted = 1;  // this call may have to make one
+    CHECK_FALSE(is_left_with_user_op<allreduce>(sum));
+    CHECK_FALSE(is_left_with_user_op<other>(sum));
+    private_comms_wanted = 0;
+    Settings reproducible;
+    reproducible.reproducible = true;
+    small_calls = small_calls_of(agreed, reproducible);
+    CHECK_FALSE(is_left_with_user_op<allreduce>(sum));
+    agreed.one_node = false;
+    small_calls = small_calls_of(agreed, {});
+    CHECK_FALSE(is_left_with_user_op<allreduce>(sum));
+    small_calls = {};
+    CHECK_FALSE(is_left_with_user_op<other>(sum));
+}
+
 TEST_CASE("calls over hosts are not counted for a node's memory", "[pipeline][declines]") {
     const TwoNodes world(Mode::alone);
     small_calls = small_calls_of(offload::agreement(), {});

@@ -15,6 +15,7 @@ struct Agreement {
     bool valid = false;             // false before MPI_Init and after MPI_Finalize
     bool twin_collectives = false;  // some node is oversubscribed and its library spins
     bool one_node = true;
+    bool one_rank = false;
     bool alone_on_nodes = false;  // each rank on its own, as far as the launcher says
     bool serves_jobs = false;     // jobs_are_served()
     bool profile = false;         // all ranks have the same collective part of a profile, not empty

@@ -165,10 +165,11 @@ std::optional<int> reduce_scatter_on_node(const CollectiveForm& form, const void
 std::optional<int> scan_on_node(const CollectiveForm& form, Collective collective,
                                 const void* sendbuf, void* recvbuf, MPI_Count count,
                                 MPI_Datatype type, MPI_Op op, MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(form, comm);
     const Element element = element_of(op, type);
     const size_t bytes = bytes_of_reduction(count, element);
-    if (bytes == 0 || site.declined()) return std::nullopt;
+    if (bytes == 0) return std::nullopt;
+    const NodeSite site = node_site(form, comm);
+    if (site.declined()) return std::nullopt;
     const bool gets_result = collective == Collective::scan || site.rank != 0;
     if (gets_result ? are_refused(sendbuf, count, recvbuf, count, type)
                     : sendbuf == recvbuf ||
@@ -196,9 +197,10 @@ std::optional<int> barrier(const CollectiveForm& form, MPI_Comm comm) noexcept {
 std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
                              MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                              MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(form, comm);
     const Element element = element_of(op, datatype);
     const size_t bytes = bytes_of_reduction(count, element);
+    if (bytes == 0) return std::nullopt;
+    const NodeSite site = node_site(form, comm);
     if (site.declined() || !is_ours_or_line(Collective::allreduce, bytes)) return std::nullopt;
     if (are_refused(sendbuf, count, recvbuf, count, datatype)) return std::nullopt;
     const Operands what = operands(sendbuf, recvbuf, count, datatype, op, element);
@@ -215,9 +217,10 @@ std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, vo
 std::optional<int> reduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
                           MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
                           MPI_Comm comm) noexcept {
-    const NodeSite site = node_site(form, comm);
     const Element element = element_of(op, datatype);
     const size_t bytes = bytes_of_reduction(count, element);
+    if (bytes == 0) return std::nullopt;
+    const NodeSite site = node_site(form, comm);
     if (site.declined() || !site.has(root) || !is_ours_or_line(Collective::reduce, bytes))
         return std::nullopt;
     const bool is_root = site.rank == root;

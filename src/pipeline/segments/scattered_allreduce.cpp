@@ -13,9 +13,6 @@ namespace vecmpi::pipeline {
 namespace {
 
 constexpr int from_ranks = 3;
-// Measured, recursive doubling against this, ms: 1 MiB over 3 and 5 hosts at 1 Gbit/s 36 and 29, 71
-// and 58; 256 KiB 11 and 8, 24 and 35, for MPICH's Reduce_scatter halves recursively up to 512 KiB.
-constexpr uint64_t from_bytes = 1 << 20;
 
 // Part r of the vector belongs to rank r.
 struct Parts {
@@ -56,7 +53,7 @@ bool scatters(const UserOpFacts& facts, const Settings& settings, Counter* why) 
         return decline(Counter::decline_setting);
     if (settings.reproducible) return decline(Counter::decline_reproducible);
     if (facts.ranks < from_ranks) return decline(Counter::decline_layout);
-    if (facts.bytes < from_bytes || facts.elements < facts.ranks)
+    if (facts.bytes < scattered_from_bytes || facts.elements < facts.ranks)
         return decline(Counter::decline_small);
     return true;
 }
