@@ -234,7 +234,7 @@ class TypeReference {
 // own handle, which the caller holds.
 unsigned char* place_of_stream(const void* buffer, MPI_Count count, MPI_Datatype type,
                                MPI_Count bytes) noexcept;
-// Shorter ones are packed before a type is described, which takes 1 to 3 us.
+// Shorter ones are packed for some calls before a type is described, which takes 1 to 3 us.
 constexpr MPI_Count least_described_bytes = 16 << 10;
 
 // A program's buffer of any datatype, in a collective of ours, which moves packed bytes. A buffer

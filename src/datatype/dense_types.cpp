@@ -16,10 +16,15 @@ namespace {
 struct Known {
     MPI_Datatype type = MPI_DATATYPE_NULL;
     uint64_t gone_before = 0;
+    bool is_looked_at = false;
+    uint8_t short_calls = 0;  // before that
     std::optional<DenseStream> stream{};
 };
 constexpr unsigned places = 16;
 constinit thread_local Known known_types[places] __attribute__((tls_model("initial-exec"))){};
+
+// So many calls with few bytes are worth a description.
+constexpr uint8_t worth_short_calls = 32;
 
 // A longer description, such as that of scattered blocks, seldom is of a dense type.
 constexpr size_t most_entries = 64;
@@ -57,11 +62,17 @@ unsigned char* place_of_stream(const void* buffer, MPI_Count count, MPI_Datatype
     const uint64_t gone_before = handles_gone.load(std::memory_order_relaxed);
     Known& known = known_types[library::key_of_handle(type) % places];
     if (offload::is_reentrant() && !offload::is_in_job()) return nullptr;
+    const bool is_short = bytes < least_described_bytes;
     if (known.type != type || known.gone_before != gone_before) {
-        if (bytes < least_described_bytes || settings().pack == PackMode::off ||
-            !offload::engine_runs())
-            return nullptr;
-        known = {type, gone_before, stream_of(type)};
+        // A description is not given up for a type with few bytes.
+        if (is_short && known.is_looked_at && known.gone_before == gone_before) return nullptr;
+        known = {.type = type, .gone_before = gone_before};
+    }
+    if (!known.is_looked_at) {
+        if (settings().pack == PackMode::off || !offload::engine_runs()) return nullptr;
+        if (is_short && ++known.short_calls < worth_short_calls) return nullptr;
+        known.is_looked_at = true;
+        known.stream = stream_of(type);
     }
     if (!known.stream || (count != 1 && !known.stream->is_of_elements)) return nullptr;
     return reinterpret_cast<unsigned char*>(reinterpret_cast<uintptr_t>(buffer) +
