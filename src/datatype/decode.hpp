@@ -70,6 +70,9 @@ struct TypeDigest {
 };
 // Pure. Types with one type map may have different digests, if they were made differently.
 TypeDigest digest_of(const TypeTree& tree) noexcept;
+// Asks the library. The same of a short description, which takes no memory of the heap: most types
+// are made by one constructor with a few arguments. Nothing where describe() has to tell.
+std::optional<TypeDigest> digest_of_short(MPI_Datatype type) noexcept;
 
 // Pure. How it was made, in at most longest_made_as letters: "vector(1000, 1, 2) of MPI_DOUBLE". A
 // type that was described in part has a text too. name_of: of a predefined type.

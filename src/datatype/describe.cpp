@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Asks the library what a datatype is made of. Gives every handle back that it gets.
 #include "decode.hpp"
-#include "offload/api.hpp"
+#include "envelope.hpp"
 
 namespace vecmpi::datatype {
 
@@ -9,34 +9,12 @@ namespace {
 
 constexpr int deepest = 64;
 
-struct Envelope {
-    MPI_Count integers = 0, addresses = 0, counts = 0, types = 0;
-    int combiner = MPI_COMBINER_NAMED;
-};
-
-bool is_predefined(int combiner) noexcept {
-    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
-           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
-}
-
-bool read_envelope(MPI_Datatype type, Envelope& envelope) noexcept {
-    return real.Type_get_envelope_c(type, &envelope.integers, &envelope.addresses, &envelope.counts,
-                                    &envelope.types, &envelope.combiner) == MPI_SUCCESS;
-}
-
-// A value larger than a double may be a long double, which has bytes that nobody copies.
-bool may_have_padding(int combiner, MPI_Count size) noexcept {
-    constexpr MPI_Count double_bytes = 8;
-    return (combiner == MPI_COMBINER_F90_REAL && size > double_bytes) ||
-           (combiner == MPI_COMBINER_F90_COMPLEX && size > 2 * double_bytes);
-}
-
-// Handles of the types within a type, freed with this. Predefined types must not be freed.
+// Handles of the types within a type, given back with this.
 class InnerTypes {
   public:
     explicit InnerTypes(size_t number) : handles_(number, MPI_DATATYPE_NULL) {}
     ~InnerTypes() {
-        for (MPI_Datatype& handle : handles_) give_back(handle);
+        for (const MPI_Datatype handle : handles_) give_back(handle);
     }
     InnerTypes(const InnerTypes&) = delete;
     InnerTypes& operator=(const InnerTypes&) = delete;
@@ -44,12 +22,6 @@ class InnerTypes {
     const std::vector<MPI_Datatype>& handles() const noexcept { return handles_; }
 
   private:
-    static void give_back(MPI_Datatype& handle) noexcept {
-        Envelope envelope;
-        if (handle == MPI_DATATYPE_NULL || library::is_builtin_type(handle)) return;
-        if (read_envelope(handle, envelope) && !is_predefined(envelope.combiner))
-            real.Type_free(&handle);
-    }
     std::vector<MPI_Datatype> handles_;
 };
 
@@ -77,9 +49,8 @@ Described describe_contents(MPI_Datatype type, const Envelope& envelope, TypeTre
 
 Described describe(MPI_Datatype type, TypeTree& tree, size_t& room, int depth) {
     Envelope envelope;
-    MPI_Count size = 0, extent = 0, lower_bound = 0;
-    if (!read_envelope(type, envelope) || real.Type_size_x(type, &size) != MPI_SUCCESS ||
-        real.Type_get_extent_x(type, &lower_bound, &extent) != MPI_SUCCESS)
+    MPI_Count size = 0, extent = 0;
+    if (!read_envelope(type, envelope) || !read_size(type, &size, &extent))
         return Described::unknown;
     if (may_have_padding(envelope.combiner, size)) return Described::unknown;
     tree.combiner = envelope.combiner;

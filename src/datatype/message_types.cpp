@@ -56,28 +56,27 @@ library::UcxStatus MessageTypes::create(library::UcxCreate create, const library
         delete type;
         return status;
     }
-    MessageType* dead = nullptr;
+    type->ucx_type = *ucx_type;
+    MessageType *dead = nullptr, *dead_too = nullptr;
     {
         const std::lock_guard lock(mutex_);
         // A type of this context is gone, though UCX was not told: MPICH 4.0.2 tells it only where
         // bit 31 of the type's number, which is an address, is clear.
         if (MessageType* const before = find(by_context_, context)) dead = take_out(before);
-        type->ucx_type = *ucx_type;
-        try {
-            by_ucx_type_[*ucx_type] = type;
-            by_context_[context] = type;
-        } catch (const std::bad_alloc&) {  // its few bytes may stay
-        }
+        if (MessageType* const before = find(by_ucx_type_, *ucx_type)) dead_too = take_out(before);
+        by_ucx_type_.insert(*type);
+        by_context_.insert(*type);
     }
     delete dead;
+    delete dead_too;
     return status;
 }
 
 // With the lock. The caller deletes what this returns; null: end_making() deletes it.
 MessageType* MessageTypes::take_out(MessageType* type) noexcept {
-    by_ucx_type_.erase(type->ucx_type);
-    if (find(by_context_, type->context) == type) by_context_.erase(type->context);
-    if (find(by_handle_, type->handle) == type) by_handle_.erase(type->handle);
+    by_ucx_type_.erase(by_ucx_type_.iterator_to(*type));
+    by_context_.erase(by_context_.iterator_to(*type));
+    forget_handle_of(*type);
     stop_wanting(*type);
     type->is_destroyed = type->stage.load(std::memory_order_relaxed) == Stage::making;
     return type->is_destroyed ? nullptr : type;
@@ -98,11 +97,19 @@ void MessageTypes::give_handle(uint64_t ucx_type, MPI_Datatype handle) noexcept 
     const std::lock_guard lock(mutex_);
     MessageType* const type = find(by_ucx_type_, ucx_type);
     if (type == nullptr) return;
-    try {
-        by_handle_[handle] = type;
-        type->handle = handle;
-    } catch (const std::bad_alloc&) {
-    }
+    if (MessageType* const before = find(by_handle_, handle)) forget_handle_of(*before);
+    forget_handle_of(*type);
+    type->handle = handle;
+    by_handle_.insert(*type);
+    handles_.store(by_handle_.size(), std::memory_order_relaxed);
+}
+
+// With the lock.
+void MessageTypes::forget_handle_of(MessageType& type) noexcept {
+    if (type.handle == MPI_DATATYPE_NULL) return;
+    by_handle_.erase(by_handle_.iterator_to(type));
+    handles_.store(by_handle_.size(), std::memory_order_relaxed);
+    type.handle = MPI_DATATYPE_NULL;
 }
 
 void MessageTypes::give_row(uint64_t ucx_type, RowNumber row) noexcept {
@@ -119,16 +126,17 @@ void MessageTypes::give_plan(uint64_t ucx_type, const PlanReference& plan) noexc
 }
 
 // It waits for a thread that asks the library about the handle. MPICH answers that though another
-// thread is within it, as is one that calls from a delete function.
+// thread is within it, as is one that calls from a delete function. Who frees a handle has seen
+// that it was given.
 void MessageTypes::forget_handle(MPI_Datatype handle) noexcept {
+    if (handles_.load(std::memory_order_relaxed) == 0) return;
     std::unique_lock lock(mutex_);
     for (;;) {
         MessageType* const type = find(by_handle_, handle);
         if (type == nullptr) return;
         if (type->stage.load(std::memory_order_relaxed) != Stage::making) {
             stop_wanting(*type);
-            type->handle = MPI_DATATYPE_NULL;
-            by_handle_.erase(handle);
+            forget_handle_of(*type);
             return;
         }
         made_.wait(lock);

@@ -3,10 +3,10 @@
 // src/datatype and its tests only.
 #pragma once
 
+#include <boost/intrusive/set.hpp>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "plan_making.hpp"
@@ -42,7 +42,14 @@ class LibraryRate {
     std::atomic<uint64_t> ps_of_byte_{UINT64_MAX};
 };
 
-struct MessageType {
+// In a set by one of its members; a type that is in no set has links of nobody.
+struct ByUcxType;
+struct ByContext;
+struct ByHandle;
+template <class By>
+using LinkBy = boost::intrusive::set_base_hook<boost::intrusive::tag<By>>;
+
+struct MessageType : LinkBy<ByUcxType>, LinkBy<ByContext>, LinkBy<ByHandle> {
     MessageType(void* of, uint64_t worth) noexcept : context(of), worth_ns(worth) {}
     void* const context;  // the library's
     std::atomic<Stage> stage{Stage::counting};
@@ -81,10 +88,21 @@ class MessageTypes {
     const library::UcxOps& library() const noexcept { return library_; }
 
   private:
-    static MessageType* find(const auto& map, auto key) noexcept {
-        const auto found = map.find(key);
-        return found == map.end() ? nullptr : found->second;
+    template <auto member>
+    struct Key {
+        using type = std::remove_cvref_t<decltype(std::declval<MessageType>().*member)>;
+        const type& operator()(const MessageType& of) const noexcept { return of.*member; }
+    };
+    // Made when a type is committed, gone when it is freed: no memory of its own, and one look in
+    // few types.
+    template <class By, auto member>
+    using Set = boost::intrusive::set<MessageType, boost::intrusive::base_hook<LinkBy<By>>,
+                                      boost::intrusive::key_of_value<Key<member>>>;
+    static MessageType* find(auto& set, auto key) noexcept {
+        const auto found = set.find(key);
+        return found == set.end() ? nullptr : &*found;
     }
+    void forget_handle_of(MessageType& type) noexcept;
     MessageType* take_out(MessageType* type) noexcept;
     void stop_wanting(MessageType& type) noexcept;
     void note_wanted() noexcept;
@@ -92,9 +110,10 @@ class MessageTypes {
     std::mutex mutex_;
     std::condition_variable made_;
     library::UcxOps library_{};
-    std::unordered_map<uint64_t, MessageType*> by_ucx_type_;
-    std::unordered_map<void*, MessageType*> by_context_;
-    std::unordered_map<MPI_Datatype, MessageType*> by_handle_;
+    Set<ByUcxType, &MessageType::ucx_type> by_ucx_type_;
+    Set<ByContext, &MessageType::context> by_context_;
+    Set<ByHandle, &MessageType::handle> by_handle_;
+    std::atomic<size_t> handles_{0};  // in by_handle_
     std::vector<MessageType*> wanted_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/api/needs.hpp"
+#include "envelope.hpp"
 #include "external32.hpp"
 #include "offload/api.hpp"
 #include "type_rows.hpp"
@@ -152,10 +153,12 @@ MadePlan make_plan(MPI_Datatype type, uint64_t spent_ns, DataForm form) {
 }
 
 PlanReference known_plan(MPI_Datatype type) {
-    MPI_Count size = 0, low = 0, extent = 0;
-    real.Type_size_x(type, &size);
-    real.Type_get_extent_x(type, &low, &extent);
-    if (!plan_store().may_have(size, extent)) return nullptr;
+    MPI_Count size = 0, extent = 0;
+    if (plan_store().is_empty() || !read_size(type, &size, &extent) ||
+        !plan_store().may_have(size, extent))
+        return nullptr;
+    if (const std::optional<TypeDigest> digest = digest_of_short(type))
+        return plan_store().find(*digest);
     TypeTree tree;
     return describe(type, tree) == Described::fully ? plan_store().find(digest_of(tree)) : nullptr;
 }

@@ -2,6 +2,7 @@
 // Datatypes that a collective of ours has still to pack or unpack, while the program may free them.
 // Of plans it knows that they go with their handles, and that a reference keeps one.
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -22,6 +23,7 @@ struct Use {
 
 // As many as there are threads in such calls, times two.
 std::mutex uses_lock;
+constinit std::atomic<size_t> uses_held{0};  // for those who ask without the lock
 std::vector<Use>& uses() noexcept {
     static auto& all = *new std::vector<Use>;  // programs call MPI from atexit functions too
     return all;
@@ -39,6 +41,7 @@ bool end_of_use(MPI_Datatype type) noexcept {
     const bool is_freed = use->is_freed;
     *use = uses().back();
     uses().pop_back();
+    uses_held.store(uses().size(), std::memory_order_relaxed);
     return is_freed;
 }
 
@@ -54,6 +57,7 @@ TypeInUse::TypeInUse(MPI_Datatype type) noexcept : type_(type) {
     }
     try {
         uses().push_back({type, 1, false});
+        uses_held.store(uses().size(), std::memory_order_relaxed);
         is_noted_ = true;
     } catch (const std::bad_alloc&) {  // then the program had better not free it
     }
@@ -66,7 +70,9 @@ TypeInUse::~TypeInUse() {
     real.Type_free(&type_);
 }
 
+// A program frees a type after its call with it: it sees that call's use.
 bool free_after_use(MPI_Datatype type) noexcept {
+    if (uses_held.load(std::memory_order_relaxed) == 0) return false;
     const std::lock_guard guard(uses_lock);
     const auto use = use_of(type);
     if (use == uses().end() || use->is_freed) return false;
