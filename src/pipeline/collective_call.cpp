@@ -29,7 +29,9 @@ SmallCalls small_calls_of(const offload::Agreement& agreed, const Settings& sett
     small.nothing_serves_later = !agreed.serves_jobs;
     if (agreed.one_node) {
         small.only_node_serves = are_automatic(settings);
-        if (small.only_node_serves) small.allreduce_by_user_op_below_bytes = scattered_from_bytes;
+        if (!small.only_node_serves) return small;
+        small.allreduce_by_user_op_below_bytes = scattered_from_bytes;
+        small.allreduce_by_user_op_below_count = scattered_from_ranks;
         return small;
     }
     small.world_is_over_hosts = true;

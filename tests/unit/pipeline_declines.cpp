@@ -229,10 +229,14 @@ TEST_CASE("a reduction by an operator of the program is the library's at once on
     sum.count = 1 << 17;  // may be scattered
     CHECK_FALSE(is_left_with_user_op<allreduce>(sum));
     CHECK(is_left_with_user_op<other>(sum));
-    sum.count = 1;
     sum.datatype = static_cast<MPI_Datatype>(0xcc000001u);
-    CHECK_FALSE(is_left_with_user_op<allreduce>(sum));
-    CHECK(is_left_with_user_op<other>(sum));
+    for (const int count : {-1, 0, 1, 2, 3}) {
+        CAPTURE(count);
+        sum.count = count;
+        CHECK(is_left_with_user_op<allreduce>(sum) == (count >= 0 && count < 3));
+        CHECK(is_left_with_user_op<other>(sum));
+    }
+    sum.count = 1;
     sum.datatype = MPI_DOUBLE;
     private_comms_wanted = 1;  // this call may have to make one
     CHECK_FALSE(is_left_with_user_op<allreduce>(sum));

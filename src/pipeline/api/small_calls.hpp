@@ -24,8 +24,9 @@ struct SmallCalls {
     bool world_is_over_hosts = false;
     bool ranks_are_alone = false;  // on their nodes
     // Of reductions by operators of the program, where all ranks share a node. 0: all are looked
-    // at. An Allreduce of more may be scattered.
+    // at. An Allreduce of more bytes may be scattered, if there are as many elements as ranks.
     uint64_t allreduce_by_user_op_below_bytes = 0;
+    MPI_Count allreduce_by_user_op_below_count = 0;  // of any datatype
     bool world_is_one_rank = false;
     bool only_node_serves = false;      // blocking calls, but user operators: no path over hosts
     bool nothing_serves_later = false;  // nonblocking calls
@@ -105,7 +106,8 @@ template <bool is_allreduce, class P>
         private_comms_wanted.load(std::memory_order_relaxed) != 0)
         return false;
     if constexpr (is_allreduce)
-        return are_below(most, p.count, p.datatype);
+        return (p.count >= 0 && p.count < small_calls.allreduce_by_user_op_below_count) ||
+               are_below(most, p.count, p.datatype);
     else
         return true;
 }

@@ -12,8 +12,6 @@ namespace vecmpi::pipeline {
 
 namespace {
 
-constexpr int from_ranks = 3;
-
 // Part r of the vector belongs to rank r.
 struct Parts {
     Parts(int elements, int ranks) noexcept
@@ -52,7 +50,7 @@ bool scatters(const UserOpFacts& facts, const Settings& settings, Counter* why) 
     if (settings.paths_of(Collective::allreduce).at(facts.bytes) != CollectivePath::automatic)
         return decline(Counter::decline_setting);
     if (settings.reproducible) return decline(Counter::decline_reproducible);
-    if (facts.ranks < from_ranks) return decline(Counter::decline_layout);
+    if (facts.ranks < scattered_from_ranks) return decline(Counter::decline_layout);
     if (facts.bytes < scattered_from_bytes || facts.elements < facts.ranks)
         return decline(Counter::decline_small);
     return true;
