@@ -173,8 +173,12 @@ struct Post : Served<F> {
   private:
     template <class P>
     [[gnu::always_inline]] static bool no_path_serves(const P& p) noexcept {
-        if (pipeline::small_calls.nothing_serves_later || pipeline::is_among_one_rank(p.comm))
+        if (pipeline::is_among_one_rank(p.comm)) return true;
+        if (pipeline::small_calls.nothing_serves_later) {
+            // Told, not asked: ranks may count apart, and must not go apart.
+            count(Counter::decline_no_progress);
             return true;
+        }
         if constexpr (requires { p.op; })
             return pipeline::is_left_with_user_op<false>(p);  // only blocking ones are scattered
         return false;

@@ -76,9 +76,7 @@ TEST_CASE("a large buffer of a derived type without gaps holds its packed bytes 
     types[handle(1)] = {many, 2};  // the same handle, of another type
     CHECK_FALSE(is_dense(1, 1));
     CHECK_FALSE(is_dense(1, 2));  // asked anew, and too short for that
-    int calls = 2;
-    while (!is_dense(1, 2) && calls < 1000) ++calls;
-    CHECK(calls == 32);  // so many are worth it
+    CHECK(is_dense(1, 2));        // the second is worth it
 }
 
 TEST_CASE("wrong arguments are no bytes", "[datatype]") {
