@@ -7,7 +7,7 @@ namespace vecmpi::pipeline {
 namespace {
 
 // Two ranks reach the link's limit uncut, and cutting costs 3 to 10 %; three gain 1.15 to 1.6
-// times, five 1.6 to 2.5 times (docs/schedules.md).
+// times, five 1.6 to 2.5 times.
 constexpr int auto_from_ranks = 3;
 constexpr uint64_t never = UINT64_MAX;
 constexpr unsigned auto_segments = 4;
