@@ -11,10 +11,8 @@ namespace vecmpi::datatype {
 
 namespace {
 
-// A place among PlanStore's shapes: two may share it.
-size_t shape_of(MPI_Count size, MPI_Count extent) noexcept {
-    constexpr uint64_t odd = 0x9e3779b97f4a7c15u;  // 2^64 / the golden ratio: spreads the top bits
-    return ((static_cast<uint64_t>(size) * odd + static_cast<uint64_t>(extent)) * odd) >> 56;
+uint64_t shape_of(MPI_Count size, MPI_Count extent) noexcept {
+    return static_cast<uint64_t>(size) * 0x9e3779b97f4a7c15u ^ static_cast<uint64_t>(extent);
 }
 
 }  // namespace
@@ -38,8 +36,10 @@ void KeptPlan::award_all(Packer who) const noexcept {
     for (size_t use = 0; use < number_of_uses; ++use) award_use(static_cast<PackedIn>(use), who);
 }
 
-bool PlanStore::may_have(MPI_Count size, MPI_Count extent) const noexcept {
-    return plans_of_shape_[shape_of(size, extent)].load(std::memory_order_relaxed) != 0;
+bool PlanStore::may_have(MPI_Count size, MPI_Count extent) noexcept {
+    if (is_empty()) return false;
+    const std::lock_guard lock(mutex_);
+    return shapes_.contains(shape_of(size, extent));
 }
 
 PlanReference PlanStore::find(const TypeDigest& digest) noexcept {
@@ -56,7 +56,7 @@ void PlanStore::take_out(std::list<Entry>::iterator entry, std::list<Entry>& gon
     bytes_ -= bytes;
     give_back_pack_memory(bytes);
     by_digest_.erase(entry->plan->digest.low);
-    plans_of_shape_[entry->shape].fetch_sub(1, std::memory_order_relaxed);
+    shapes_.erase(shapes_.find(entry->shape));
     gone.splice(gone.end(), entries_, entry);
 }
 
@@ -88,12 +88,18 @@ PlanReference PlanStore::keep(std::unique_ptr<const KeptPlan> plan, const TypeTr
             return there->digest == digest ? there : nullptr;
         }
         const size_t bytes = made.front().plan->memory_bytes;
-        by_digest_.emplace(digest.low, made.begin());
+        const auto shape = shapes_.insert(made.front().shape);
+        try {
+            by_digest_.emplace(digest.low, made.begin());
+        } catch (const std::exception&) {
+            shapes_.erase(shape);
+            throw;
+        }
         if (!take_room(bytes, gone)) {
             by_digest_.erase(digest.low);
+            shapes_.erase(shape);
             return nullptr;
         }
-        plans_of_shape_[made.front().shape].fetch_add(1, std::memory_order_relaxed);
         bytes_ += bytes;
         entries_.splice(entries_.begin(), made);
         number_.store(entries_.size(), std::memory_order_relaxed);

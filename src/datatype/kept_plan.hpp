@@ -4,11 +4,11 @@
 // and its tests only.
 #pragma once
 
-#include <array>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "datatype/api.hpp"
 #include "decode.hpp"
@@ -81,8 +81,8 @@ class PlanStore {
     PlanStore& operator=(const PlanStore&) = delete;
 
     bool is_empty() const noexcept { return number_.load(std::memory_order_relaxed) == 0; }
-    // May there be a plan of a type of this size and extent? No description is read, no lock taken.
-    bool may_have(MPI_Count size, MPI_Count extent) const noexcept;
+    // May there be a plan of a type of this size and extent? Cheap: no description is read.
+    bool may_have(MPI_Count size, MPI_Count extent) noexcept;
     PlanReference find(const TypeDigest& digest) noexcept;
     // Null where it would take too much memory, or there is none. Where another thread was first,
     // that one's plan.
@@ -93,7 +93,7 @@ class PlanStore {
   private:
     struct Entry {
         PlanReference plan;
-        size_t shape;
+        uint64_t shape;
     };
     void take_out(std::list<Entry>::iterator entry, std::list<Entry>& gone) noexcept;
     bool take_room(size_t bytes, std::list<Entry>& gone) noexcept;
@@ -101,7 +101,7 @@ class PlanStore {
     std::mutex mutex_;
     std::list<Entry> entries_;                                            // the last used first
     std::unordered_map<uint64_t, std::list<Entry>::iterator> by_digest_;  // by its first half
-    std::array<std::atomic<uint32_t>, 256> plans_of_shape_{};             // written with the lock
+    std::unordered_multiset<uint64_t> shapes_;
     std::atomic<size_t> number_{0};
     size_t bytes_ = 0;
 };

@@ -97,7 +97,10 @@ void MessageTypes::give_handle(uint64_t ucx_type, MPI_Datatype handle) noexcept 
     const std::lock_guard lock(mutex_);
     MessageType* const type = find(by_ucx_type_, ucx_type);
     if (type == nullptr) return;
-    if (MessageType* const before = find(by_handle_, handle)) forget_handle_of(*before);
+    if (MessageType* const before = find(by_handle_, handle)) {
+        stop_wanting(*before);
+        forget_handle_of(*before);
+    }
     forget_handle_of(*type);
     type->handle = handle;
     by_handle_.insert(*type);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The digest of a type that is made anew each step, without its tree: MPI_Type_commit asks for it.
+#include <algorithm>
+
 #include "digest.hpp"
 #include "envelope.hpp"
 
@@ -58,11 +60,12 @@ class ShortDescription {
         MPI_Aint addresses[longest_list];
         MPI_Count counts[longest_list];
         MPI_Datatype types[most_types];
-        if (real.Type_get_contents_c(type, envelope.integers, envelope.addresses, envelope.counts,
-                                     envelope.types, integers, addresses, counts,
-                                     types) != MPI_SUCCESS)
-            return false;
-        bool is_read = add({.combiner = envelope.combiner,
+        std::fill_n(types, envelope.types, MPI_DATATYPE_NULL);
+        const int error =
+            real.Type_get_contents_c(type, envelope.integers, envelope.addresses, envelope.counts,
+                                     envelope.types, integers, addresses, counts, types);
+        bool is_read = error == MPI_SUCCESS &&
+                       add({.combiner = envelope.combiner,
                             .named = static_cast<int64_t>(MPI_DATATYPE_NULL),
                             .size = size,
                             .extent = extent,

@@ -12,10 +12,10 @@ void note_transfer_part(TransferPart part) noexcept {
     constexpr unsigned all = static_cast<unsigned>(TransferPart::window) |
                              static_cast<unsigned>(TransferPart::derived_type);
     const auto bit = static_cast<unsigned>(part);
-    if ((seen.load(std::memory_order_relaxed) & bit) != 0) return;
+    unsigned found = seen.load(std::memory_order_acquire);
     // One modification order: of two threads that note at once, the later finds both.
-    if ((seen.fetch_or(bit, std::memory_order_acq_rel) | bit) == all)
-        set_need(Need::typed_transfers, true);
+    if ((found & bit) == 0) found = seen.fetch_or(bit, std::memory_order_acq_rel) | bit;
+    if (found == all) set_need(Need::typed_transfers, true);
 }
 
 }  // namespace vecmpi::offload

@@ -187,6 +187,7 @@ TEST_CASE("plans that no type has go where memory is short", "[datatype]") {
     }
     CHECK(store.find(digest_of(held_tree)) == held);
     CHECK(store.find(digest_of(tree_of(2))) == nullptr);  // the longest unused
+    CHECK_FALSE(store.may_have(2, 2));
     CHECK(store.may_have(99, 99));
     std::vector<PlanReference> all;
     for (int64_t size = 100; all.empty() || all.back() != nullptr; ++size) {
