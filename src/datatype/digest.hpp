@@ -3,7 +3,6 @@
 // addresses and counts, and then the types that it is made of. Inside src/datatype only.
 #pragma once
 
-#include <array>
 #include <span>
 
 #include "decode.hpp"

@@ -14,7 +14,7 @@
 #include "offload/api.hpp"
 #include "offload/api/call_operations.hpp"
 #include "pipeline/api.hpp"
-#include "pipeline/api/small_calls.hpp"
+#include "pipeline/api/calls_left.hpp"
 #include "pipeline/api/turn.hpp"
 
 namespace vecmpi::intercept {
@@ -174,7 +174,7 @@ struct Post : Served<F> {
     template <class P>
     [[gnu::always_inline]] static bool no_path_serves(const P& p) noexcept {
         if (pipeline::is_among_one_rank(p.comm)) return true;
-        if (pipeline::small_calls.nothing_serves_later) {
+        if (pipeline::calls_left.nothing_serves_later) {
             // Told, not asked: ranks may count apart, and must not go apart.
             count(Counter::decline_no_progress);
             return true;

@@ -8,7 +8,7 @@
 #include "intercept/mpi_handlers.hpp"
 #include "offload/api.hpp"
 #include "pipeline/api.hpp"
-#include "pipeline/api/small_calls.hpp"
+#include "pipeline/api/calls_left.hpp"
 #include "pipeline/node/api.hpp"
 #include "report.hpp"
 
@@ -66,7 +66,7 @@ int initialise_world(int app_level, int* app_provided, LibraryInit library_init)
     library::library_shows_types();
     offload::start_engine(raised ? app_level : lib_provided, lib_provided,
                           library_waits(lib_provided), session_first, app_provided);
-    pipeline::note_small_calls();
+    pipeline::note_calls_left();
     datatype::expect_one_caller(lib_provided < MPI_THREAD_MULTIPLE);
     if (session_first) offload::note_earlier_requests();
     if (poll_functions_came.load()) offload::note_poll_functions();

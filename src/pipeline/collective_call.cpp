@@ -7,7 +7,7 @@
 
 #include "candidate.hpp"
 #include "choice.hpp"
-#include "pipeline/api/small_calls.hpp"
+#include "pipeline/api/calls_left.hpp"
 #include "pipeline/segments/scattered_allreduce.hpp"
 
 namespace vecmpi::pipeline {
@@ -22,30 +22,29 @@ bool are_automatic(const Settings& settings) noexcept {
 }  // namespace
 
 // Where nodes have several ranks, a small Allreduce is for their memory.
-SmallCalls small_calls_of(const offload::Agreement& agreed, const Settings& settings) noexcept {
-    SmallCalls small;
-    if (!agreed.valid) return small;
-    small.world_is_one_rank = agreed.one_rank;
-    small.nothing_serves_later = !agreed.serves_jobs;
+CallsLeft calls_left_of(const offload::Agreement& agreed, const Settings& settings) noexcept {
+    CallsLeft left;
+    if (!agreed.valid) return left;
+    left.world_is_one_rank = agreed.one_rank;
+    left.nothing_serves_later = !agreed.serves_jobs;
     if (agreed.one_node) {
-        small.only_node_serves = are_automatic(settings);
-        if (!small.only_node_serves) return small;
-        small.allreduce_by_user_op_below_bytes = scattered_from_bytes;
-        small.allreduce_by_user_op_below_count = scattered_from_ranks;
-        return small;
+        left.only_node_serves = are_automatic(settings);
+        if (!left.only_node_serves) return left;
+        left.user_ops = {true, scattered_from_bytes, scattered_from_ranks};
+        return left;
     }
-    small.world_is_over_hosts = true;
-    small.ranks_are_alone = agreed.alone_on_nodes && settings.intranode != IntranodeMode::on;
+    left.world_is_over_hosts = true;
+    left.ranks_are_alone = agreed.alone_on_nodes && settings.intranode != IntranodeMode::on;
     for (size_t i = 0; i < number_of_scheduled_collectives; ++i) {
         const auto collective = static_cast<Collective>(i);
-        if (collective == Collective::allreduce && !small.ranks_are_alone) continue;
-        small.below_bytes[i] = static_cast<uint32_t>(
+        if (collective == Collective::allreduce && !left.ranks_are_alone) continue;
+        left.below_bytes[i] = static_cast<uint32_t>(
             std::min<uint64_t>(librarys_below(collective, settings), UINT32_MAX));
     }
-    return small;
+    return left;
 }
 
-void note_small_calls() noexcept { small_calls = small_calls_of(offload::agreement(), settings()); }
+void note_calls_left() noexcept { calls_left = calls_left_of(offload::agreement(), settings()); }
 
 int out_of_memory(MPI_Comm comm) noexcept {
     real.Comm_call_errhandler(comm, MPI_ERR_NO_MEM);

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "pipeline/api/small_calls.hpp"
+#include "pipeline/api/calls_left.hpp"
 #include "pipeline/schedules/executor.hpp"
 
 namespace vecmpi::pipeline {
@@ -99,7 +99,7 @@ std::optional<int> small_allreduce_over_nodes(CollectiveCall& call, const void* 
                                               void* recvbuf, MPI_Count count,
                                               MPI_Datatype type) noexcept {
     // Where ranks are alone, some of them skip all this (is_surely_librarys()).
-    if (!call.form.is_blocking() || is_one_node() || small_calls.ranks_are_alone ||
+    if (!call.form.is_blocking() || is_one_node() || calls_left.ranks_are_alone ||
         !may_use_node_memory() || count <= 0 || !offload::is_reducible(call.op, type))
         return std::nullopt;
     const offload::TypeShape shape = offload::shape_of(type);

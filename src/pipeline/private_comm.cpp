@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "pipeline/api.hpp"
-#include "pipeline/api/small_calls.hpp"
+#include "pipeline/api/calls_left.hpp"
 
 namespace vecmpi::pipeline {
 
@@ -298,10 +298,6 @@ PrivateCommState private_comm_state(MPI_Comm comm) noexcept {
 }
 
 uint64_t private_comms_epoch() noexcept { return Table::epoch(); }
-
-bool private_comms_are_wanted() noexcept {
-    return private_comms_wanted.load(std::memory_order_relaxed) != 0;
-}
 
 bool private_comm_is_wanted(MPI_Comm comm) noexcept {
     const std::lock_guard lock(Table::mutex);

@@ -167,7 +167,6 @@ enum class PrivateCommState : uint8_t { nothing, counting, private_comm, refused
 PrivateCommState private_comm_state(MPI_Comm comm) noexcept;
 // While it stays the same, none was given up.
 uint64_t private_comms_epoch() noexcept;
-bool private_comms_are_wanted() noexcept;  // on any communicator
 bool private_comm_is_wanted(MPI_Comm comm) noexcept;
 
 }  // namespace vecmpi::pipeline

@@ -9,7 +9,7 @@
 #include "datatype/transfers.hpp"
 
 #include "library/api.hpp"
-#include "pipeline/api/small_calls.hpp"
+#include "pipeline/api/calls_left.hpp"
 
 namespace vecmpi {
 

@@ -511,8 +511,8 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         const auto other = static_cast<MPI_Comm>(MPI_COMM_SELF + 1);
         fake.pipeline = 31;
         fake.intranode = 29;
-        pipeline::small_calls.below_bytes[static_cast<size_t>(Collective::bcast)] = 8;
-        pipeline::small_calls.world_is_over_hosts = true;
+        pipeline::calls_left.below_bytes[static_cast<size_t>(Collective::bcast)] = 8;
+        pipeline::calls_left.world_is_over_hosts = true;
         const auto of_bytes = [&](MPI_Comm on, int bytes) {
             return enter<calls::Bcast>(&data, bytes, MPI_BYTE, 2, on);
         };
@@ -521,7 +521,7 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         CHECK(of_bytes(MPI_COMM_WORLD, 8) == 29);
         CHECK(of_bytes(MPI_COMM_WORLD, 0) == 29);
         CHECK(of_bytes(other, 7) == 29);  // of one node, perhaps
-        pipeline::small_calls.ranks_are_alone = true;
+        pipeline::calls_left.ranks_are_alone = true;
         CHECK(of_bytes(other, 7) == 97);
         pipeline::private_comms_wanted = 1;
         CHECK(of_bytes(other, 7) == 29);
@@ -536,7 +536,7 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         CHECK(of_bytes(other, 7) == 97);
         CHECK(fake.waits_for_issue == 1);
         set_need(Need::queue, false);
-        pipeline::small_calls = {};
+        pipeline::calls_left = {};
     }
     SECTION("a call that no path can serve") {
         fake.pipeline = 31;
@@ -550,11 +550,11 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         };
         CHECK((bcast(MPI_COMM_SELF) == 97 && ibcast(MPI_COMM_SELF) == MPI_SUCCESS));
         CHECK((bcast(comm) == 29 && ibcast(comm) == 29));
-        pipeline::small_calls.nothing_serves_later = true;
+        pipeline::calls_left.nothing_serves_later = true;
         CHECK((bcast(comm) == 29 && ibcast(comm) == MPI_SUCCESS));
-        pipeline::small_calls = {.world_is_one_rank = true};
+        pipeline::calls_left = {.world_is_one_rank = true};
         CHECK((bcast(comm) == 97 && ibcast(comm) == MPI_SUCCESS));
-        pipeline::small_calls = {.only_node_serves = true};
+        pipeline::calls_left = {.only_node_serves = true};
         CHECK(bcast(comm) == 29);
         fake.intranode.reset();
         CHECK(bcast(comm) == 97);
@@ -564,7 +564,7 @@ TEST_CASE("collective: twin where the ranks agreed, else direct", "[handlers]") 
         pipeline::private_comms_wanted = 1;  // this call may have to make one
         CHECK(bcast(comm) == 31);
         pipeline::private_comms_wanted = 0;
-        pipeline::small_calls = {};
+        pipeline::calls_left = {};
     }
     SECTION("the library's turn in a trial ends with its call") {
         pipeline::turn_of_others.end = [](const pipeline::TimedTurn& turn) noexcept {

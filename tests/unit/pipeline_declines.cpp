@@ -7,7 +7,7 @@
 
 #include "offload/api/call_operations.hpp"
 #include "pipeline/api.hpp"
-#include "pipeline/api/small_calls.hpp"
+#include "pipeline/api/calls_left.hpp"
 #include "pipeline/collective_call.hpp"
 #include "pipeline/node/api.hpp"
 #include "two_nodes.hpp"
@@ -161,7 +161,7 @@ TEST_CASE("a declined collective counts one reason: of a few bytes", "[pipeline]
 
 TEST_CASE("a call of a few bytes over hosts is the library's at once", "[pipeline][declines]") {
     offload::Agreement agreed{.valid = true, .one_node = false};
-    small_calls = small_calls_of(agreed, {});
+    calls_left = calls_left_of(agreed, {});
     offload::Parameters<calls::Ireduce> sum{.count = 1, .datatype = MPI_DOUBLE, .op = MPI_SUM};
     sum.comm = MPI_COMM_WORLD;
     const auto is_small = [&]() { return is_surely_librarys<Collective::reduce>(sum); };
@@ -184,17 +184,17 @@ TEST_CASE("a call of a few bytes over hosts is the library's at once", "[pipelin
     sum.comm = MPI_COMM_WORLD + 1;  // of one node, perhaps
     CHECK_FALSE(is_small());
     agreed.alone_on_nodes = true;
-    small_calls = small_calls_of(agreed, {});
+    calls_left = calls_left_of(agreed, {});
     CHECK(is_small());
     CHECK(is_surely_librarys<Collective::allreduce>(total));
     Settings node_memory;
     node_memory.intranode = IntranodeMode::on;
-    small_calls = small_calls_of(agreed, node_memory);
+    calls_left = calls_left_of(agreed, node_memory);
     CHECK_FALSE(is_surely_librarys<Collective::allreduce>(total));
-    small_calls = small_calls_of({.valid = true}, {});  // one node
+    calls_left = calls_left_of({.valid = true}, {});  // one node
     sum.comm = MPI_COMM_WORLD;
     CHECK_FALSE(is_small());
-    small_calls = small_calls_of(agreed, {});
+    calls_left = calls_left_of(agreed, {});
     // Each side that counts, where it does.
     char data[8];
     offload::Parameters<calls::Igather> gather{.sendbuf = data, .sendcount = 1};
@@ -210,7 +210,7 @@ TEST_CASE("a call of a few bytes over hosts is the library's at once", "[pipelin
     CHECK_FALSE(is_surely_librarys<Collective::scatter>(scatter));
     scatter.recvbuf = data;
     CHECK(is_surely_librarys<Collective::scatter>(scatter));
-    small_calls = {};
+    calls_left = {};
     CHECK_FALSE(is_surely_librarys<Collective::scatter>(scatter));
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("a reduction by an operator of the program is the library's at once on
           "[pipeline][declines]") {
     constexpr bool allreduce = true, other = false;
     offload::Agreement agreed{.valid = true, .one_node = true};
-    small_calls = small_calls_of(agreed, {});
+    calls_left = calls_left_of(agreed, {});
     offload::Parameters<calls::Iallreduce> sum{.count = 1, .datatype = MPI_DOUBLE, .op = MPI_SUM};
     sum.comm = MPI_COMM_WORLD;
     CHECK_FALSE(is_left_with_user_op<allreduce>(sum));
@@ -244,24 +244,24 @@ TEST_CASE("a reduction by an operator of the program is the library's at once on
     private_comms_wanted = 0;
     Settings reproducible;
     reproducible.reproducible = true;
-    small_calls = small_calls_of(agreed, reproducible);
+    calls_left = calls_left_of(agreed, reproducible);
     CHECK_FALSE(is_left_with_user_op<allreduce>(sum));
     agreed.one_node = false;
-    small_calls = small_calls_of(agreed, {});
+    calls_left = calls_left_of(agreed, {});
     CHECK_FALSE(is_left_with_user_op<allreduce>(sum));
-    small_calls = {};
+    calls_left = {};
     CHECK_FALSE(is_left_with_user_op<other>(sum));
 }
 
 TEST_CASE("calls over hosts are not counted for a node's memory", "[pipeline][declines]") {
     const TwoNodes world(Mode::alone);
-    small_calls = small_calls_of(offload::agreement(), {});
+    calls_left = calls_left_of(offload::agreement(), {});
     float data[2]{};
     const CollectiveForm form{Call::Bcast};
     for (uint64_t i = 0; i < 2 * pipeline::node::calls_before_sharing(); ++i)
         CHECK_FALSE(pipeline::node::bcast(form, data, 2, MPI_FLOAT, 0, MPI_COMM_WORLD).has_value());
     CHECK(fake::reductions().size() == world.first);
-    small_calls = {};
+    calls_left = {};
 }
 
 TEST_CASE("a declined collective counts one reason: with other worlds", "[pipeline][declines]") {

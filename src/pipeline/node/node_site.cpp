@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/api/needs.hpp"
-#include "pipeline/api/small_calls.hpp"
+#include "pipeline/api/calls_left.hpp"
 #include "pipeline/node/api.hpp"
 
 namespace vecmpi::pipeline::node {

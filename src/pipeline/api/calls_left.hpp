@@ -19,23 +19,30 @@ namespace vecmpi::pipeline {
 
 // Written in MPI_Init by what ranks have agreed on, and equal on all of them until the end:
 // callbacks of MPI_Finalize on one rank match calls before it on another.
-struct SmallCalls {
+struct CallsLeft {
     uint32_t below_bytes[number_of_collectives]{};  // 0: all are looked at
     bool world_is_over_hosts = false;
     bool ranks_are_alone = false;  // on their nodes
-    // Of reductions by operators of the program, where all ranks share a node. 0: all are looked
-    // at. An Allreduce of more bytes may be scattered, if there are as many elements as ranks.
-    uint64_t allreduce_by_user_op_below_bytes = 0;
-    MPI_Count allreduce_by_user_op_below_count = 0;  // of any datatype
+    // Of reductions by operators of the program, where all ranks share a node. An Allreduce of more
+    // may be scattered, if there are as many elements as ranks.
+    struct UserOps {
+        bool are_left = false;
+        uint64_t allreduce_below_bytes = 0;
+        MPI_Count allreduce_below_count = 0;  // of any datatype
+    } user_ops{};
     bool world_is_one_rank = false;
     bool only_node_serves = false;      // blocking calls, but user operators: no path over hosts
     bool nothing_serves_later = false;  // nonblocking calls
 };
-inline constinit SmallCalls small_calls;
-SmallCalls small_calls_of(const offload::Agreement& agreed, const Settings& settings) noexcept;
-void note_small_calls() noexcept;
+inline constinit CallsLeft calls_left;
+CallsLeft calls_left_of(const offload::Agreement& agreed, const Settings& settings) noexcept;
+void note_calls_left() noexcept;
 
-extern std::atomic<int> private_comms_wanted;  // blocking collectives make them
+// Blocking collectives make them, also calls that no path serves otherwise.
+extern std::atomic<int> private_comms_wanted;
+inline bool private_comms_are_wanted() noexcept {
+    return private_comms_wanted.load(std::memory_order_relaxed) != 0;
+}
 
 // What a path over hosts serves, where small calls of it may skip the path.
 template <auto path>
@@ -58,8 +65,7 @@ inline constexpr std::optional<Collective> collective_of<scatter> = Collective::
 // The same on all ranks. What skips the paths on some of them must not be counted by a path on
 // others: those would go on to make a communicator of their own, together with nobody.
 inline bool is_surely_over_hosts(MPI_Comm comm) noexcept {
-    return small_calls.ranks_are_alone ||
-           (small_calls.world_is_over_hosts && comm == MPI_COMM_WORLD);
+    return calls_left.ranks_are_alone || (calls_left.world_is_over_hosts && comm == MPI_COMM_WORLD);
 }
 
 inline bool are_below(uint64_t most, MPI_Count count, MPI_Datatype type) noexcept {
@@ -73,7 +79,7 @@ inline bool are_below(uint64_t most, MPI_Count count, MPI_Datatype type) noexcep
 template <Collective collective, class P>
 [[gnu::always_inline]] inline bool is_small(const P& p) noexcept {
     const auto is_below = [](MPI_Count count, MPI_Datatype type) noexcept {
-        return are_below(small_calls.below_bytes[static_cast<size_t>(collective)], count, type);
+        return are_below(calls_left.below_bytes[static_cast<size_t>(collective)], count, type);
     };
     if constexpr (collective == Collective::gather)
         return p.sendbuf != MPI_IN_PLACE && is_below(p.sendcount, p.sendtype);
@@ -88,26 +94,24 @@ template <Collective collective, class P>
 // A blocking call. False says nothing.
 template <Collective collective, class P>
 [[gnu::always_inline]] inline bool is_surely_librarys(const P& p) noexcept {
-    return small_calls.below_bytes[static_cast<size_t>(collective)] != 0 &&
-           is_small<collective>(p) && is_surely_over_hosts(p.comm) &&
-           private_comms_wanted.load(std::memory_order_relaxed) == 0;
+    return calls_left.below_bytes[static_cast<size_t>(collective)] != 0 &&
+           is_small<collective>(p) && is_surely_over_hosts(p.comm) && !private_comms_are_wanted();
 }
 
 // Processes that come later are served by no path either.
 inline bool is_among_one_rank(MPI_Comm comm) noexcept {
-    return small_calls.world_is_one_rank || comm == MPI_COMM_SELF;
+    return calls_left.world_is_one_rank || comm == MPI_COMM_SELF;
 }
 
 // A reduction. False says nothing.
 template <bool is_allreduce, class P>
 [[gnu::always_inline]] inline bool is_left_with_user_op(const P& p) noexcept {
-    const uint64_t most = small_calls.allreduce_by_user_op_below_bytes;
-    if (most == 0 || !library::is_user_op(p.op) ||
-        private_comms_wanted.load(std::memory_order_relaxed) != 0)
+    const CallsLeft::UserOps& user_ops = calls_left.user_ops;
+    if (!user_ops.are_left || !library::is_user_op(p.op) || private_comms_are_wanted())
         return false;
     if constexpr (is_allreduce)
-        return (p.count >= 0 && p.count < small_calls.allreduce_by_user_op_below_count) ||
-               are_below(most, p.count, p.datatype);
+        return (p.count >= 0 && p.count < user_ops.allreduce_below_count) ||
+               are_below(user_ops.allreduce_below_bytes, p.count, p.datatype);
     else
         return true;
 }
@@ -117,8 +121,7 @@ template <class P>
 [[gnu::always_inline]] inline bool is_left_after_node(const P& p) noexcept {
     if constexpr (requires { p.op; })
         if (library::is_user_op(p.op)) return false;
-    return small_calls.only_node_serves &&
-           private_comms_wanted.load(std::memory_order_relaxed) == 0;
+    return calls_left.only_node_serves && !private_comms_are_wanted();
 }
 
 }  // namespace vecmpi::pipeline
