@@ -2,6 +2,7 @@
 // Finds out which types need no packing, and remembers the last ones of each thread.
 #include "dense_types.hpp"
 
+#include <algorithm>
 #include <exception>
 
 #include "envelope.hpp"
@@ -13,20 +14,21 @@ namespace vecmpi::datatype {
 
 namespace {
 
+// So many calls with few bytes are worth a description: the first turns of a trial then have it.
+// Later, and a trial was lost by packing (64 B: in 4 of 8 runs). Where handles go all the time it
+// has to be asked for again: after twice as many calls each time.
+constexpr uint8_t worth_short_calls = 2, most_short_calls = 32;
+
 // It stays so while no handle goes. A call from a callback may be there because the handle goes.
 struct Known {
     MPI_Datatype type = MPI_DATATYPE_NULL;
     uint64_t gone_before = 0;
     bool is_looked_at = false;
-    uint8_t short_calls = 0;  // before that
+    uint8_t short_calls = 0, worth_calls = worth_short_calls;  // before that
     std::optional<DenseStream> stream{};
 };
 constexpr unsigned places = 16;
 constinit thread_local Known known_types[places] __attribute__((tls_model("initial-exec"))){};
-
-// So many calls with few bytes are worth a description: the first turns of a trial then have it.
-// Later, and a trial was lost by packing (64 B: in 4 of 8 runs).
-constexpr uint8_t worth_short_calls = 2;
 
 // A longer description, such as that of scattered blocks, seldom is of a dense type.
 constexpr size_t most_entries = 64;
@@ -88,11 +90,14 @@ unsigned char* place_of_stream(const void* buffer, MPI_Count count, MPI_Datatype
     if (known.type != type || known.gone_before != gone_before) {
         // A description is not given up for a type with few bytes.
         if (is_short && known.is_looked_at && known.gone_before == gone_before) return nullptr;
+        const bool is_again = known.type == type && known.is_looked_at;
+        const int worth_calls = is_again ? 2 * known.worth_calls : worth_short_calls;
         known = {.type = type, .gone_before = gone_before};
+        known.worth_calls = static_cast<uint8_t>(std::min<int>(worth_calls, most_short_calls));
     }
     if (!known.is_looked_at) {
         if (settings().pack == PackMode::off || !offload::engine_runs()) return nullptr;
-        if (is_short && ++known.short_calls < worth_short_calls) return nullptr;
+        if (is_short && ++known.short_calls < known.worth_calls) return nullptr;
         known.is_looked_at = true;
         known.stream = stream_of(type);
     }

@@ -97,7 +97,9 @@ PlanReference PlanStore::keep(std::unique_ptr<const KeptPlan> plan, const TypeTr
         }
         if (!take_room(bytes, gone)) {
             by_digest_.erase(digest.low);
-            shapes_.erase(shape);
+            // Not `shape`: a plan of the same shape may have gone with that node.
+            shapes_.erase(shapes_.find(made.front().shape));
+            number_.store(entries_.size(), std::memory_order_relaxed);
             return nullptr;
         }
         bytes_ += bytes;

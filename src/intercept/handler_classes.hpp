@@ -173,15 +173,18 @@ struct Post : Served<F> {
   private:
     template <class P>
     [[gnu::always_inline]] static bool no_path_serves(const P& p) noexcept {
-        if (pipeline::is_among_one_rank(p.comm)) return true;
-        if (pipeline::calls_left.nothing_serves_later) {
-            // Told, not asked: ranks may count apart, and must not go apart.
-            count(Counter::decline_no_progress);
-            return true;
+        Counter why = Counter::decline_layout;
+        if (!pipeline::is_among_one_rank(p.comm)) {
+            bool is_left = false;
+            if constexpr (requires { p.op; })  // only blocking ones are scattered
+                is_left = pipeline::is_left_with_user_op<false>(p);
+            if (pipeline::calls_left.nothing_serves_later)
+                why = Counter::decline_no_progress;
+            else if (!is_left)
+                return false;
         }
-        if constexpr (requires { p.op; })
-            return pipeline::is_left_with_user_op<false>(p);  // only blocking ones are scattered
-        return false;
+        count(why);  // told, not asked: ranks may count apart, and must not go apart
+        return true;
     }
 
     // Apart: here the parameters need memory, of which a short message must not pay the writing.

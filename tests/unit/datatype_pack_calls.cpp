@@ -160,20 +160,23 @@ TEST_CASE("a type that comes again begins with its plan", "[datatype]") {
     CHECK_FALSE(run(pack_call(b, 3)));
 }
 
+namespace {
+std::unique_ptr<KeptPlan> plan_of(const TypeTree& tree, int64_t blocks = 1 << 17) {
+    Counter why{};
+    std::vector<int64_t> offsets;
+    for (int64_t i = 0; i < blocks; ++i) offsets.push_back(8 * i + i % 2 * 4);
+    return std::make_unique<KeptPlan>(
+        make_steps(at_places(dense(4), offsets), 1 << 20, kernels::PackLimits{}, &why),
+        digest_of(tree));
+}
+}  // namespace
+
 TEST_CASE("plans that no type has go where memory is short", "[datatype]") {
     PlanStore store;
     const auto tree_of = [](int64_t size) {
         TypeTree tree;
         tree.size = tree.extent = size;
         return tree;
-    };
-    const auto plan_of = [](const TypeTree& tree) {
-        Counter why{};
-        std::vector<int64_t> offsets;
-        for (int64_t i = 0; i < 1 << 17; ++i) offsets.push_back(8 * i + i % 2 * 4);
-        return std::make_unique<KeptPlan>(
-            make_steps(at_places(dense(4), offsets), 1 << 20, kernels::PackLimits{}, &why),
-            digest_of(tree));
     };
     const TypeTree held_tree = tree_of(1);
     const PlanReference held = store.keep(plan_of(held_tree), held_tree);
@@ -199,6 +202,36 @@ TEST_CASE("plans that no type has go where memory is short", "[datatype]") {
     CHECK(store.bytes() <= size_t{64} << 20);
     store.clear();
     for (int64_t size = 1; size < 200; ++size) CHECK_FALSE(store.may_have(size, size));
+}
+
+TEST_CASE("a plan that finds no room leaves nothing, though one of its shape has gone for it",
+          "[datatype]") {
+    PlanStore store;
+    const auto tree_of = [](int64_t size, int64_t parameter) {
+        TypeTree tree;
+        tree.size = tree.extent = size;
+        tree.integers = {parameter};
+        return tree;
+    };
+    std::vector<PlanReference> held;
+    int64_t size = 100;
+    // In the end a plan of many blocks needs more than is left and one of few gives back.
+    for (int64_t blocks = 1 << 17; blocks >= 1 << 12; blocks /= 2)
+        for (;; ++size) {
+            const TypeTree tree = tree_of(size, 0);
+            PlanReference kept = store.keep(plan_of(tree, blocks), tree);
+            if (kept == nullptr) break;
+            held.push_back(std::move(kept));
+        }
+    const TypeTree few = tree_of(size - 1, 0), many = tree_of(size - 1, 1);
+    held.pop_back();  // unused
+    REQUIRE(store.find(digest_of(few)) != nullptr);
+    CHECK(store.keep(plan_of(many), many) == nullptr);
+    CHECK(store.find(digest_of(few)) == nullptr);
+    CHECK_FALSE(store.may_have(few.size, few.extent));
+    held.clear();
+    CHECK(store.keep(plan_of(many), many) != nullptr);
+    CHECK(store.may_have(many.size, many.extent));
 }
 
 TEST_CASE("what the library has spent says how long a description may be", "[datatype]") {

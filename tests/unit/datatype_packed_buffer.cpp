@@ -75,8 +75,8 @@ TEST_CASE("a large buffer of a derived type without gaps holds its packed bytes 
     forget_plan(handle(1));
     types[handle(1)] = {many, 2};  // the same handle, of another type
     CHECK_FALSE(is_dense(1, 1));
-    CHECK_FALSE(is_dense(1, 2));  // asked anew, and too short for that
-    CHECK(is_dense(1, 2));        // the second is worth it
+    for (int call = 1; call < 4; ++call) CHECK_FALSE(is_dense(1, 2));  // too short to ask anew
+    CHECK(is_dense(1, 2));
 }
 
 TEST_CASE("wrong arguments are no bytes", "[datatype]") {
