@@ -58,7 +58,7 @@ struct Program {
     bool move(kernels::Direction direction, MPI_Count moved = values * int_bytes) {
         FileData moving = data(direction);
         if (!moving.is_chosen() || !moving.begin()) {
-            const uint64_t end_ns = monotonic_ns() + 1'000'000;
+            const uint64_t end_ns = monotonic_ns() + 5'000'000;
             while (monotonic_ns() < end_ns) {
             }
             moving.note_moved_by_library();
