@@ -604,12 +604,15 @@ class TransferCompletion {
     ~TransferCompletion();
     TransferCompletion(const TransferCompletion&) = delete;
     TransferCompletion& operator=(const TransferCompletion&) = delete;
+    // Does the library still read or write packed bytes of the window?
+    bool holds_bytes() const noexcept { return holds_bytes_; }
     // After the library's call. Where that has failed nothing is complete.
     void end(int error, int target, bool waits_for_others) noexcept;
 
   private:
     std::shared_ptr<WindowTransfers> window_;
     uint64_t last_ = 0, since_ns_ = 0;
+    bool holds_bytes_ = false;
 };
 
 // Lives during MPI_Win_free: another thread may get the handle before that returns.

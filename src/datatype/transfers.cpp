@@ -54,14 +54,14 @@ void WindowTransfers::hold(int target, std::list<HeldTransfer>& transfer, uint64
     if (!transfer.empty()) {
         transfer.front().number = number;
         held_of.held.splice(held_of.held.end(), transfer);
+        ++held_;
     }
     open_transfers.fetch_add(open(held_of) - before, std::memory_order_relaxed);
 }
 
-uint64_t WindowTransfers::last_number(bool* is_timed) noexcept {
+WindowTransfers::Open WindowTransfers::open() noexcept {
     const std::lock_guard lock(mutex_);
-    *is_timed = trials_.has_epoch();
-    return number_;
+    return {number_, trials_.has_epoch(), held_ != 0};
 }
 
 void WindowTransfers::complete(Target& target, uint64_t last,
@@ -92,6 +92,7 @@ void WindowTransfers::complete(int target, uint64_t last, uint64_t since_ns,
     } else if (const auto found = targets_.find(target); found != targets_.end()) {
         complete(found->second, last, gone);
     }
+    held_ -= gone.size();
     if (since_ns == 0 || !trials_.has_epoch()) return;
     trials_.note_completion(monotonic_ns() - since_ns);
     if (is_complete()) trials_.end_epoch(end);
@@ -293,9 +294,10 @@ TransferCompletion::TransferCompletion(MPI_Win win) noexcept {
     if (open_transfers.load(std::memory_order_relaxed) == 0) return;
     window_ = find_window(win);
     if (!window_) return;
-    bool is_timed = false;
-    last_ = window_->last_number(&is_timed);
-    if (is_timed) since_ns_ = monotonic_ns();
+    const WindowTransfers::Open open = window_->open();
+    last_ = open.last;
+    holds_bytes_ = open.holds_bytes;
+    if (open.is_timed) since_ns_ = monotonic_ns();
 }
 
 TransferCompletion::~TransferCompletion() = default;

@@ -39,8 +39,13 @@ class WindowTransfers {
     void hold(int target, std::list<HeldTransfer>& transfer, uint64_t ns, MPI_Count bytes,
               bool is_timed) noexcept;
 
-    // Before a call that completes transfers: the number of the last one that it surely completes.
-    uint64_t last_number(bool* is_timed) noexcept;
+    // Before a call that completes transfers.
+    struct Open {
+        uint64_t last;  // number of the last one that it surely completes
+        bool is_timed;
+        bool holds_bytes;
+    };
+    Open open() noexcept;
     // After it: unpacks what has come, and gives memory back. A call in another thread that
     // completes the same transfers returns after that.
     void complete(int target, uint64_t last, uint64_t since_ns, EpochEnd end) noexcept;
@@ -60,6 +65,7 @@ class WindowTransfers {
     const int ranks_;
     std::mutex mutex_;
     uint64_t number_ = 0;
+    size_t held_ = 0;  // transfers, of all targets
     std::unordered_map<int, Target> targets_;
     TransferTrials trials_;
 };

@@ -52,6 +52,19 @@ struct Typed<Ordered<F>> : Ordered<F> {
                                                          : datatype::TypedCall::Way::accumulate;
 };
 
+// The call that stands for one that completes transfers at their origin only, while packed bytes
+// are held. MPICH 4.0's ch4:ucx keeps one state for each target: a put that is complete at once
+// overwrites that of a get before it, and MPI_Win_flush_local then waits for neither
+// (MPIDI_NM_rma_target_local_cmpl_hook). The library's own gets into a derived datatype do not go
+// that way, those into packed bytes do.
+template <class Class>
+struct Fully : Class {};
+template <>
+struct Fully<Ordered<library::calls::Win_flush_local>> : Ordered<library::calls::Win_flush> {};
+template <>
+struct Fully<Ordered<library::calls::Win_flush_local_all>>
+    : Ordered<library::calls::Win_flush_all> {};
+
 // Word `completes`.
 template <class Class>
 struct Completing : Class {
@@ -61,7 +74,8 @@ struct Completing : Class {
     template <class... First>
     [[gnu::always_inline]] static int serve_last(MPI_Win win, First... first) noexcept {
         datatype::TransferCompletion completion(win);
-        const int error = Class::serve(first..., win);
+        const int error = completion.holds_bytes() ? Fully<Class>::serve(first..., win)
+                                                   : Class::serve(first..., win);
         constexpr bool is_fence = Class::Function::call == Call::Win_fence;
         constexpr bool waits = is_fence || Class::Function::call == Call::Win_complete;
         int target = datatype::all_targets;

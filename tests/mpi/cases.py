@@ -21,6 +21,7 @@ class Case:
     counted: tuple = ("off", "on")  # the modes in which it must
     counted_from: int = 1  # and the least number of ranks
     more: tuple = ()  # arguments of the program besides
+    library_says: str = ""  # where the library itself fails with some seeds: others are drawn
     loop: int = 1  # more than once: with the next seeds, and only in a whole run (scripts/check.sh --all)
 
     @property
@@ -30,6 +31,8 @@ class Case:
 
 MANY = tuple(range(1, 10))
 PACKED = ("plans", "packed_by_")
+# MPICH 4.0.2, of target types on which yaksa_iov_len and yaksa_iov do not agree: one seed in 40.
+TARGETS = {"library_says": "MPIR_Typerep_to_iov: Assertion"}
 LINES = {"counts": ("node_comms", "path node"), "counted_from": 2}
 STAGED = {"counts": ("node_comms", "node_staging_buffers", "path node"), "counted_from": 2}
 
@@ -166,9 +169,10 @@ CASES = [
     Case("locks"),
     Case("rma"),
     Case("typed_transfers", ranks=(1,)),
-    Case("typed_transfers", ranks=(2, 3, 4, 5), counts=("plan_transfers",)),
+    Case("typed_transfers", ranks=(2, 3, 4, 5), counts=("plan_transfers",), **TARGETS),
     Case("typed_transfers", "threads", ranks=(1,)),
-    Case("typed_transfers", "threads", ranks=(2, 4), counts=("plan_transfers",)),
+    Case("typed_transfers", "threads", ranks=(2, 4), counts=("plan_transfers",), **TARGETS),
+    Case("typed_transfers", "late", ranks=(2, 3), counts=("plan_transfers",)),
     Case("files"),
     Case("file_types", ranks=(1, 2, 4), counts=("plan_buffers",)),
     Case("file_types", "often", ranks=(1, 2)),

@@ -358,12 +358,23 @@ def run_plain(options, case, ranks, seed):
     return outcome
 
 
+def run_plain_where_it_can(options, case, ranks, seed):
+    """The outcome, and its seed: the first of five with which the library does not fail as it is known to."""
+    for step in range(5):
+        other_seed = seed + step * 1000003
+        plain = run_plain(options, case, ranks, other_seed)
+        if not case.library_says or plain.status == 0 or case.library_says not in plain.errors:
+            break
+        print(f"left out: {case.name} {ranks} (seed {other_seed}): plain: {case.library_says}", flush=True)
+    return plain, other_seed
+
+
 def run_case(options, tally, case, ranks, modes, seed):
     if options.debug:
         for mode in modes:
             debug(options, case, ranks, seed, MODES[mode])
         return
-    plain = run_plain(options, case, ranks, seed)
+    plain, seed = run_plain_where_it_can(options, case, ranks, seed)
     label = f"{ranks} (seed {seed})"
     why = ended_as_expected(case, plain)
     if why and options.where_plain_passes:

@@ -21,10 +21,9 @@ void hold(WindowTransfers& window, int target, std::list<HeldTransfer>& transfer
 }
 
 uint64_t last_number(WindowTransfers& window) {
-    bool is_timed = true;
-    const uint64_t last = window.last_number(&is_timed);
-    CHECK_FALSE(is_timed);
-    return last;
+    const WindowTransfers::Open open = window.open();
+    CHECK_FALSE(open.is_timed);
+    return open.last;
 }
 
 void complete(WindowTransfers& window, int target, uint64_t last) {
@@ -71,6 +70,7 @@ TEST_CASE("a get is unpacked when a call has completed it, once", "[datatype]") 
     REQUIRE(plan);
     WindowTransfers window(4);
     Get first(plan), second(plan), third(plan);
+    CHECK_FALSE(window.open().holds_bytes);
     hold(window, 1, first.list);
     hold(window, 2, second.list);
     const uint64_t last = last_number(window);
@@ -83,6 +83,7 @@ TEST_CASE("a get is unpacked when a call has completed it, once", "[datatype]") 
     CHECK_FALSE(third.has_come());
     complete(window, 3, last_number(window));  // nothing went there
     CHECK(open_transfers == 2);
+    CHECK(window.open().holds_bytes);
 
     std::ranges::fill(first.memory, 9);
     complete(window, all_targets, last_number(window));
@@ -90,6 +91,7 @@ TEST_CASE("a get is unpacked when a call has completed it, once", "[datatype]") 
     CHECK(second.has_come());
     CHECK(third.has_come());
     CHECK(open_transfers == 0);
+    CHECK_FALSE(window.open().holds_bytes);
 }
 
 TEST_CASE("a window that goes gives back what is left", "[datatype]") {

@@ -2,10 +2,12 @@
 // One-sided transfers between random datatypes: windows of all kinds, all synchronisations. What
 // windows and origins hold goes into digests, to be compared with those of a run without vecmpi.
 // The argument `threads`: several threads transfer and complete at once, by passive target.
+// The argument `late`: a target makes no progress while MPI_Win_flush_local waits for it.
 //
 // A window of each rank has one place for each transfer of an epoch of each rank, which only that
 // one writes, a place that is only read, and one of ints that all ranks add to.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -348,6 +350,30 @@ void run_by_threads(const Window& window, Random& own) {
     look_at(window, topic("windows"));
 }
 
+// A get, and a put that is complete at once.
+void run_late(const Window& window, bool flushes_all) {
+    constexpr int doubles = 640, target = 1;
+    const Epoch epoch(window, Sync::lock_all);
+    MPI_Datatype every_second;
+    MPI_Type_vector(doubles, 1, 2, MPI_DOUBLE, &every_second);
+    MPI_Type_commit(&every_second);
+    std::vector<double> gotten(size_t{2} * doubles);
+    const double put = 0;
+    for (int i = 0; i < 4; ++i) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (world.rank == target) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        if (world.rank != 0) continue;
+        gotten.assign(gotten.size(), 0);
+        MPI_Get(gotten.data(), 1, every_second, target, window.place(Window::read_place()), doubles,
+                MPI_DOUBLE, window.get());
+        MPI_Put(&put, 1, MPI_DOUBLE, target, window.place(0), 1, MPI_DOUBLE, window.get());
+        epoch.flush(flushes_all ? Flush::all_local : Flush::one_local, target);
+        topic("origins").add(hash_bytes(gotten.data(), gotten.size() * sizeof(double)));
+    }
+    epoch.end();
+    MPI_Type_free(&every_second);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -357,6 +383,14 @@ int main(int argc, char** argv) {
     if (is_threaded) threads = 3;
     Random common = common_random(71);
     Random own = own_random(72);
+    if (world.argument == "late") {
+        for (const WindowKind kind :
+             {WindowKind::create, WindowKind::allocate, WindowKind::shared}) {
+            const Window window(kind, 60);
+            for (const bool flushes_all : {false, true}) run_late(window, flushes_all);
+        }
+        return end();
+    }
     const int windows = is_threaded ? 3 : 4;
     for (int i = 0; i < windows; ++i) {
         const auto kind = static_cast<WindowKind>(common.below(3));
