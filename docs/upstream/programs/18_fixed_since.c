@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int rank, size;
 
@@ -111,6 +112,32 @@ static int pack_bottom(void) {
     return code != MPI_SUCCESS || position != 4;
 }
 
+// The put is complete at once. The target makes no progress for a while.
+static int local_flush(void) {
+    enum { count = 512 };
+    static double memory[count + 1], gotten[count];
+    const double value = 1;
+    int wrong = 0;
+    MPI_Win window;
+    for (int i = 0; i < count; ++i) memory[i] = i + 1;
+    MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_lock_all(0, window);
+    for (int i = 0; i < 5; ++i) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 1) usleep(20000);
+        if (rank != 0) continue;
+        memset(gotten, 0, sizeof gotten);
+        MPI_Get(gotten, count, MPI_DOUBLE, 1, 0, count, MPI_DOUBLE, window);
+        MPI_Put(&value, 1, MPI_DOUBLE, 1, count, 1, MPI_DOUBLE, window);
+        MPI_Win_flush_local(1, window);
+        wrong += gotten[count - 1] != count;
+        MPI_Win_flush(1, window);
+    }
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+    return wrong > 0;
+}
+
 static const struct {
     const char* name;
     int (*has_fault)(void);
@@ -121,7 +148,8 @@ static const struct {
               {"neighbours", neighbours},
               {"allgatherv-alone", allgatherv_alone},
               {"unaligned-window", unaligned_window},
-              {"pack-bottom", pack_bottom}};
+              {"pack-bottom", pack_bottom},
+              {"local-flush", local_flush}};
 
 int main(int argc, char** argv) {
     int here = 2, anyone = 0, provided;
