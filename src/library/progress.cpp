@@ -84,6 +84,10 @@ void do_what_is_due(const pthread_mutex_t* given_up) noexcept {
     if (take(AtUnlock::rest)) library_ladder.rest_if_wanted();
 }
 
+bool library_shows_its_calls() noexcept {
+    return library_bytes.load(std::memory_order_relaxed) != 0;
+}
+
 bool is_mpi_library(uintptr_t address) noexcept {
     return address - library_begin.load(std::memory_order_acquire) <
            library_bytes.load(std::memory_order_relaxed);
@@ -268,7 +272,7 @@ bool library_polls_seen() noexcept {
 }
 
 bool library_shows_polls(bool locks) noexcept {
-    const bool shown = library_bytes.load(std::memory_order_relaxed) != 0 &&
+    const bool shown = library_shows_its_calls() &&
                        (!locks || global_lock.load(std::memory_order_relaxed) != nullptr);
     return note_trait(Trait::poll_locks, shown && may_have(Trait::polls));
 }

@@ -30,7 +30,7 @@ bool is_null_refused(MPI_Datatype type) noexcept {
     if (library::is_builtin_type(type)) return true;
     MPI_Count lower_bound = 0, extent = 0;
     real.Type_get_true_extent_x(type, &lower_bound, &extent);
-    return lower_bound == 0;
+    return lower_bound == 0 && size_of_derived(type) > 0;
 }
 
 }  // namespace vecmpi::offload

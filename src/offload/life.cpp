@@ -126,8 +126,11 @@ OwnMeans means_of_this_rank(const LibraryWaits& library_waits) noexcept {
     OwnMeans means{.has_engine = true};
     means.is_alone_on_node = decision().host.local_ranks == 1;
     // A job on the offload thread makes progress there, and so would run the program's operators.
+    // ROMIO's own nonblocking collectives, which come in another order on each rank, must not
+    // become jobs.
     means.serves_jobs = library_waits.serve_jobs ||
-                        (engine->thread.exists() && !engine->facts.operators_lock_library);
+                        (engine->thread.exists() && !engine->facts.operators_lock_library &&
+                         library::library_shows_its_calls());
     means.wants_twins =
         library::has_trait(library::Trait::twins) && !library_waits.rest && node_is_crowded();
     return means;

@@ -89,6 +89,15 @@ std::optional<int> serve_reduce_scatter(CollectiveCall& call, const void* sendbu
         });
 }
 
+// Null with a displacement: the library takes it for an address.
+bool is_refused_vector(const void* buffer, const RankCounts& counts, offload::RankArray displs,
+                       MPI_Datatype type, int ranks) noexcept {
+    if (buffer != nullptr) return offload::is_refused_output(buffer, counts.total(ranks), type);
+    for (int rank = 0; rank < ranks; ++rank)
+        if (displs[rank] == 0 && offload::is_refused(buffer, counts[rank], type)) return true;
+    return false;
+}
+
 // given: without blocks in place.
 std::optional<int> serve_allgather(CollectiveCall& call, const BlockSide& given,
                                    const GatheredVector& gathered, bool can_be_cut) noexcept {
@@ -226,7 +235,7 @@ std::optional<int> allgatherv(const CollectiveForm& form, const void* sendbuf, M
     if (!call.look_at(recvtype, 0) || recvcounts.missing() || displs.missing()) return call.leave();
     const RankCounts counts(recvcounts);
     if (counts.has_negative(call.ranks()) ||
-        offload::is_refused_output(recvbuf, counts.total(call.ranks()), recvtype))
+        is_refused_vector(recvbuf, counts, displs, recvtype, call.ranks()))
         return call.leave();
     return serve_allgather(
         call, given_side(sendbuf, sendcount, sendtype, 1),

@@ -91,7 +91,8 @@ std::optional<NodeLayout> layout_of(const int* nodes, int ranks) noexcept {
 // such communicators. 4. Has everyone memory left?
 PrivateCommPointer create(MPI_Comm comm, int ranks, bool may) noexcept {
     const Buffer<int> nodes = allocate<int>(static_cast<size_t>(ranks));
-    if (!offload::all_can(comm, may && nodes != nullptr)) return nullptr;
+    const bool can = nodes != nullptr && !offload::gpu_runtime_is_loaded();
+    if (!offload::all_can(comm, may && can)) return nullptr;
     MPI_Comm created = create_same_group(comm);
     if (created == MPI_COMM_NULL) return nullptr;
     const auto node = static_cast<int>(hash_of_node_name() & 0x7fffffff);

@@ -45,6 +45,8 @@ bool library_polls_seen() noexcept;
 // of nonblocking collectives (ROMIO's) come whenever this rank looks at some request: on each rank
 // at another place among the program's.
 bool is_mpi_library(uintptr_t address) noexcept;
+// Can that be told?
+bool library_shows_its_calls() noexcept;
 
 // Before the tests for library_shows_polls(): earlier polls may have held other locks.
 void forget_global_lock() noexcept;

@@ -53,7 +53,8 @@ inline bool is_committed(MPI_Datatype type, MPI_Comm comm) noexcept {
 }
 
 // A null buffer that is not MPI_BOTTOM: the library must refuse it. (A part of it would not be
-// null.)
+// null.) By the library's own test (MPIR_ERRTEST_USERBUFFER): another would let this rank alone
+// leave a collective.
 bool is_null_refused(MPI_Datatype type) noexcept;
 inline bool is_refused(const void* buffer, MPI_Count count, MPI_Datatype type) noexcept {
     return buffer == nullptr && count != 0 && is_null_refused(type);

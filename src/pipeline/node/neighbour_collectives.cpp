@@ -58,9 +58,7 @@ bool is_fine(const RankBlocks& blocks, MPI_Comm comm) noexcept {
 
 RankBlocks blocks_anywhere(const void* buffer, offload::RankArray counts, offload::RankArray displs,
                            MPI_Datatype type, const MPI_Datatype* types, int blocks) noexcept {
-    RankBlocks all{buffer, RankCounts(counts), displs, type, types, 0, blocks};
-    all.may_be_absolute = true;
-    return all;
+    return {buffer, RankCounts(counts), displs, type, types, 0, blocks};
 }
 
 class NeighbourExchange final : public StagedWork {

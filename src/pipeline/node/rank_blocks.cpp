@@ -20,8 +20,9 @@ size_t RankBlocks::largest_bytes() const noexcept {
     return largest;
 }
 
+// Null with a displacement: the library takes it for an address.
 bool RankBlocks::is_refused(int rank, MPI_Datatype one) const noexcept {
-    if (may_be_absolute && buffer == nullptr && displs[rank] != 0) return false;
+    if (buffer == nullptr && !displs.missing() && displs[rank] != 0) return false;
     return is_written ? offload::is_refused_output(buffer, counts[rank], one)
                       : offload::is_refused(buffer, counts[rank], one);
 }

@@ -25,7 +25,6 @@ struct RankBlocks {
     // Of calls in which a block is an edge's, not a rank's.
     MPI_Count stride = 0;           // elements from block to block, where displs are missing
     const int* partners = nullptr;  // by block; nothing moves to or from MPI_PROC_NULL
-    bool may_be_absolute = false;   // null with a displacement: the library takes it for an address
 
     static RankBlocks of_one(const void* buffer, MPI_Count count, MPI_Datatype type,
                              int rank) noexcept {

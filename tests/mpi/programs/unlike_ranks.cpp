@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ranks that make the same small collective by unlike arguments: in place, by another type of the
-// same values, or with a collective under way on a communicator of some of them. What a rank finds
+// same values, from no memory or by absolute addresses, or with a collective under way on a
+// communicator of some of them. What a rank finds
 // out from its own arguments must not lead it elsewhere than the others.
 #include <algorithm>
 #include <vector>
@@ -86,6 +87,73 @@ void with_two_minds(MPI_Comm comm) {
     MPI_Errhandler_free(&before);
 }
 
+// The last rank has no data and no memory, as an empty std::vector.
+void from_nowhere(MPI_Comm comm) {
+    const auto ranks = static_cast<size_t>(world.size);
+    const bool has_none = world.rank == world.size - 1;
+    constexpr int length = 3000;
+    MPI_Datatype empty;
+    MPI_Type_contiguous(0, MPI_INT, &empty);
+    MPI_Type_commit(&empty);
+    std::vector<int> counts(ranks, length), places(ranks), ones(ranks, 1), nowhere(ranks);
+    counts.back() = 0;
+    for (size_t rank = 0; rank < ranks; ++rank) places[rank] = static_cast<int>(rank) * length;
+    // Other arrays on each side: the library tests whether they are the same ones.
+    const std::vector<int> other_ones = ones, other_places = nowhere;
+    const std::vector<MPI_Datatype> types(ranks, empty), other_types = types;
+    std::vector<int> own(length, world.rank), all(ranks * length);
+    int given[2] = {}, taken[2] = {};
+    for (int i = 0; i < calls; ++i) {
+        MPI_Alltoallw(has_none ? nullptr : given, ones.data(), nowhere.data(), types.data(),
+                      has_none ? nullptr : taken, other_ones.data(), other_places.data(),
+                      other_types.data(), comm);
+        std::fill(all.begin(), all.end(), -1);
+        MPI_Allgatherv(has_none ? nullptr : own.data(), has_none ? 1 : length,
+                       has_none ? empty : MPI_INT, all.data(), counts.data(), places.data(),
+                       MPI_INT, comm);
+        for (size_t rank = 0; rank + 1 < ranks; ++rank)
+            check_equal(all[rank * length + length - 1], static_cast<int>(rank),
+                        "Allgatherv from nowhere");
+        every(13, i, comm);
+    }
+    MPI_Type_free(&empty);
+}
+
+// Rank 0 says where its blocks are from MPI_BOTTOM on.
+void by_addresses(MPI_Comm comm) {
+    constexpr int length = 500;
+    const auto ranks = static_cast<size_t>(world.size);
+    std::vector<int> all(length * ranks), own(length);
+    const std::vector<MPI_Count> counts(ranks, MPI_Count{length} * MPI_Count{sizeof(int)});
+    std::vector<MPI_Aint> from_start(ranks), from_bottom(ranks);
+    for (size_t rank = 0; rank < ranks; ++rank) {
+        from_start[rank] = static_cast<MPI_Aint>(rank) * counts[rank];
+        MPI_Get_address(&all[rank * length], &from_bottom[rank]);
+    }
+    void* const start = world.rank == 0 ? MPI_BOTTOM : static_cast<void*>(all.data());
+    const MPI_Aint* const places = world.rank == 0 ? from_bottom.data() : from_start.data();
+    for (int i = 0; i < calls; ++i) {
+        std::fill(own.begin(), own.end(), i + world.rank);
+        MPI_Gatherv_c(own.data(), counts[0], MPI_BYTE, start, counts.data(), places, MPI_BYTE, 0,
+                      comm);
+        const auto look = [&](const char* what) {
+            for (size_t rank = 0; rank < ranks; ++rank)
+                check_equal(all[length * (rank + 1) - 1], i + static_cast<int>(rank), what);
+        };
+        if (world.rank == 0) look("Gatherv by addresses");
+        std::fill(own.begin(), own.end(), -1);
+        MPI_Scatterv_c(start, counts.data(), places, MPI_BYTE, own.data(), counts[0], MPI_BYTE, 0,
+                       comm);
+        check_equal(own[length - 1], i + world.rank, "Scatterv by addresses");
+        every(13, i, comm);
+        if (world.size == 1) continue;  // MPICH 4.0.2 ignores the displacement then
+        std::fill(all.begin(), all.end(), -1);
+        MPI_Allgatherv_c(own.data(), counts[0], MPI_BYTE, start, counts.data(), places, MPI_BYTE,
+                         comm);
+        look("Allgatherv by addresses");
+    }
+}
+
 // The ranks of `some`, which the others do not know, have reason to make a communicator.
 void beside_others(MPI_Comm comm, MPI_Comm some) {
     constexpr int many = 1 << 18;
@@ -115,6 +183,8 @@ int main(int argc, char** argv) {
         in_place(comm);
         by_another_type(comm);
         with_two_minds(comm);
+        from_nowhere(comm);
+        by_addresses(comm);
         beside_others(comm, some);
     }
     if (some != MPI_COMM_NULL) MPI_Comm_free(&some);
