@@ -168,6 +168,7 @@ void note_handler(MPI_Comm comm) noexcept {
     if (!engine_runs() || !agreement().valid || !library::is_comm_handle(comm)) return;
     const bool served = comm != MPI_COMM_WORLD && window_serves(comm_traits(comm).handler);
     if (served) return;
+    engine->handlers_may_differ.store(true, std::memory_order_relaxed);
     // In this order: an operation that is issued is in the window already.
     if (!engine->all_issued() || engine->has_work() ||
         engine->has_seen(RequestKind::virtual_persistent))

@@ -209,8 +209,11 @@ void Engine::adopt(Slot* slot) noexcept {
         const IssueScope right(*this);
         window_.add(slot, pool.index(slot));
     };
-    if (this_thread.is(Inside::engine) || !own()) return add();
-    as_owner(add);
+    if (this_thread.is(Inside::engine) || !own())
+        add();
+    else
+        as_owner(add);
+    thread.wake();  // MPI_Test leaves the looks to it
 }
 
 // Where callers complete, nobody asks for a request that the program has freed.

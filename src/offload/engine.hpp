@@ -38,6 +38,7 @@ class Engine {
     alignas(64) SlotPool pool;
     JobList jobs;
     OffloadThread thread{*this};
+    std::atomic<bool> handlers_may_differ{false};  // some communicator's from MPI_COMM_WORLD's
 
     // --- ownership: acquire pairs with release; what the owner wrote is seen by the next one.
     bool try_own() noexcept {

@@ -41,8 +41,8 @@ int issue_owned(const Operation& operation, MPI_Request* app_request) noexcept {
     return rc;
 }
 
-// The receive of a matched message does not name its communicator. Then the handler of
-// MPI_COMM_WORLD is the only one that can be asked for.
+// The receive of a matched message does not name its communicator. It is queued only while all have
+// the handler of MPI_COMM_WORLD.
 MPI_Comm comm_of(const CallFacts& facts) noexcept {
     return facts.comm == no_comm_argument ? MPI_COMM_WORLD : facts.comm;
 }
@@ -51,6 +51,9 @@ MPI_Comm comm_of(const CallFacts& facts) noexcept {
 Counter reason_not_to_queue(Call call, const CallFacts& facts) noexcept {
     if (session_was_opened()) return Counter::decline_session;
     if (facts.type_arrays) return Counter::decline_arrays;
+    if (facts.comm == no_comm_argument &&
+        engine->handlers_may_differ.load(std::memory_order_relaxed))
+        return Counter::decline_error_handler;
     const MPI_Comm comm = comm_of(facts);
     if (!library::is_comm_handle(comm)) return Counter::decline_arguments;
     const CommTraits traits = comm_traits(comm);

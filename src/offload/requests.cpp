@@ -24,7 +24,7 @@ bool holds_virtual(int count, const MPI_Request requests[]) noexcept {
 // Runs `work` after everything that was posted before is issued: as the owner, or without owning
 // the engine where callers complete.
 template <class Work>
-int with_library(Work work) noexcept {
+auto with_library(Work work) noexcept {
     const auto issue_and_work = [&]() noexcept {
         engine->drain();
         return work();
@@ -47,7 +47,11 @@ void start_slot(Slot* slot) noexcept {
     slot->error = MPI_SUCCESS;
     slot->floats = float_environment();
     engine->push(slot);
-    if (engine->thread.stands_back()) engine->wait_until_issued();
+    // In a callback the next call goes to the library at once, and must not overtake this one.
+    if (is_reentrant())
+        with_library([]() noexcept {});
+    else if (engine->thread.stands_back())
+        engine->wait_until_issued();
 }
 
 }  // namespace

@@ -210,6 +210,20 @@ TEST_CASE("a call without a communicator: count, type and the handler of MPI_COM
     CHECK(wait_one(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
 }
 
+TEST_CASE("a call without a communicator is not queued once handlers may differ",
+          "[offload][queue]") {
+    FreshLibrary library;
+    RunningEngine running(Mode::thread);
+    engine->handlers_may_differ.store(true);
+    MPI_Request matched = MPI_REQUEST_NULL, other = MPI_REQUEST_NULL;
+    CHECK(post_fake(1, {.looks = 1}, &matched, large(no_comm_argument)) == MPI_SUCCESS);
+    CHECK(post_fake(2, {.looks = 1}, &other) == MPI_SUCCESS);
+    CHECK_FALSE(is_virtual(matched));
+    CHECK(is_virtual(other));
+    CHECK(wait_one(&matched, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(wait_one(&other, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+}
+
 TEST_CASE("without a free slot a call goes to the library, in order", "[offload][queue]") {
     FreshLibrary library;
     RunningEngine running(Mode::thread);

@@ -67,6 +67,29 @@ TEST_CASE("the idle thread parks, and wakes for a call", "[offload][thread]") {
     }
 }
 
+// MPI_Test leaves the looks to a thread that has a CPU of its own.
+TEST_CASE("the idle thread wakes for a message that its caller has issued", "[offload][thread]") {
+    struct Nothing : Ending {
+        void complete(const MPI_Status&, int) noexcept override {}
+    };
+    FreshLibrary library;
+    RunningEngine running(Mode::thread, true);
+    REQUIRE(eventually(sleeps_undisturbed));
+    const FakeArguments arguments{1, {.looks = 3}};
+    MPI_Request request = MPI_REQUEST_NULL;
+    const auto served =
+        post_with_ending(make_operation(Call::Irecv, issue_fake, arguments, small()),
+                         std::make_unique<Nothing>(), &request);
+    REQUIRE(served == MPI_SUCCESS);
+    REQUIRE(is_virtual(request));
+    CHECK(fake::thread_of(fake::What::issue, 1) == std::this_thread::get_id());
+    int flag = 0;
+    CHECK(eventually([&] {
+        CHECK(test_one(&request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        return flag != 0;
+    }));
+}
+
 TEST_CASE("parking is counted", "[offload][thread]") {
     FreshLibrary library;
     RunningEngine running(Mode::thread);
