@@ -408,7 +408,8 @@ class MessageAsBytes {
     const PlanInUse used_;
     MPI_Count bytes_ = 0;
     unsigned char* place_ = nullptr;
-    bool is_decided_ = false;  // the plan moves it, for good
+    bool is_decided_ = false;          // the plan moves it, for good
+    std::optional<TypeInUse> in_use_;  // else the type itself is needed after the library's call
     MPI_Datatype sent_type_ = MPI_BYTE;
     MPI_Count sent_type_bytes_ = 1;
     PackMemory far_;
@@ -598,21 +599,22 @@ class Transfer {
 
 // Lives during a call that completes transfers of the window at their origin.
 constexpr int all_targets = INT_MIN;  // no rank, nor MPI_PROC_NULL, which completes nothing
+enum class Completes : uint8_t { at_origin, fully };
 class TransferCompletion {
   public:
     explicit TransferCompletion(MPI_Win win) noexcept;
     ~TransferCompletion();
     TransferCompletion(const TransferCompletion&) = delete;
     TransferCompletion& operator=(const TransferCompletion&) = delete;
-    // Does the library still read or write packed bytes of the window?
-    bool holds_bytes() const noexcept { return holds_bytes_; }
+    // A call that completes transfers at their origin only does not do.
+    bool needs_full_flush() const noexcept { return needs_full_flush_; }
     // After the library's call. Where that has failed nothing is complete.
-    void end(int error, int target, bool waits_for_others) noexcept;
+    void end(int error, int target, bool waits_for_others, Completes what) noexcept;
 
   private:
     std::shared_ptr<WindowTransfers> window_;
     uint64_t last_ = 0, since_ns_ = 0;
-    bool holds_bytes_ = false;
+    bool needs_full_flush_ = false;
 };
 
 // Lives during MPI_Win_free: another thread may get the handle before that returns.

@@ -32,7 +32,9 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
     const MPI_Count size = kept != nullptr ? kept->plan.bytes() : offload::size_of(type);
     if (__builtin_mul_overflow(size, count, &bytes_) || bytes_ > most_bytes) bytes_ = 0;
     if (bytes_ <= 0) return;
-    if (!is_chosen()) {
+    const bool chosen = is_chosen();
+    if (!ucx_packs_ && !is_decided_) in_use_.emplace(type);
+    if (!chosen) {
         leave_if_settled();
         return;
     }

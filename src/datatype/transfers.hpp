@@ -43,19 +43,21 @@ class WindowTransfers {
     struct Open {
         uint64_t last;  // number of the last one that it surely completes
         bool is_timed;
-        bool holds_bytes;
+        bool needs_full_flush;  // where the call would complete them at their origin only
     };
     Open open() noexcept;
     // After it: unpacks what has come, and gives memory back. A call in another thread that
     // completes the same transfers returns after that.
-    void complete(int target, uint64_t last, uint64_t since_ns, EpochEnd end) noexcept;
+    void complete(int target, uint64_t last, uint64_t since_ns, EpochEnd end,
+                  Completes what) noexcept;
 
   private:
     struct Target {
         std::list<HeldTransfer> held;  // by number
         uint64_t last_timed = 0;       // by the library, in an epoch of a trial; 0: complete
     };
-    static void complete(Target& target, uint64_t last, std::list<HeldTransfer>& gone) noexcept;
+    static void complete(Target& target, uint64_t last, Completes what,
+                         std::list<HeldTransfer>& gone) noexcept;
     bool is_complete() const noexcept;
     // To be called with what is open of the target before a change.
     static size_t open(const Target& target) noexcept {
@@ -65,7 +67,7 @@ class WindowTransfers {
     const int ranks_;
     std::mutex mutex_;
     uint64_t number_ = 0;
-    size_t held_ = 0;  // transfers, of all targets
+    size_t held_ = 0, gets_ = 0;  // of all targets
     std::unordered_map<int, Target> targets_;
     TransferTrials trials_;
 };
@@ -73,6 +75,9 @@ class WindowTransfers {
 // Transfers of this process that a call is still to complete. Relaxed: who completes a transfer of
 // another thread has heard of it, and so finds it counted.
 extern std::atomic<size_t> open_transfers;
+
+// So many puts are left open by MPI_Win_flush_local.
+constexpr size_t most_puts_after_local_flush = 32;
 
 // The plan of the type, which must have been compared; null: the library's. Makes it, once the
 // library has taken long enough. The buffer is the program's, and in order.

@@ -52,11 +52,7 @@ struct Typed<Ordered<F>> : Ordered<F> {
                                                          : datatype::TypedCall::Way::accumulate;
 };
 
-// The call that stands for one that completes transfers at their origin only, while packed bytes
-// are held. MPICH 4.0's ch4:ucx keeps one state for each target: a put that is complete at once
-// overwrites that of a get before it, and MPI_Win_flush_local then waits for neither
-// (MPIDI_NM_rma_target_local_cmpl_hook). The library's own gets into a derived datatype do not go
-// that way, those into packed bytes do.
+// What completes the same transfers at their target as well.
 template <class Class>
 struct Fully : Class {};
 template <>
@@ -74,13 +70,17 @@ struct Completing : Class {
     template <class... First>
     [[gnu::always_inline]] static int serve_last(MPI_Win win, First... first) noexcept {
         datatype::TransferCompletion completion(win);
-        const int error = completion.holds_bytes() ? Fully<Class>::serve(first..., win)
-                                                   : Class::serve(first..., win);
-        constexpr bool is_fence = Class::Function::call == Call::Win_fence;
-        constexpr bool waits = is_fence || Class::Function::call == Call::Win_complete;
+        constexpr Call call = Class::Function::call;
+        constexpr bool is_local =
+            call == Call::Win_flush_local || call == Call::Win_flush_local_all;
+        const bool fully = !is_local || completion.needs_full_flush();
+        const int error = fully ? Fully<Class>::serve(first..., win) : Class::serve(first..., win);
+        constexpr bool is_fence = call == Call::Win_fence;
+        constexpr bool waits = is_fence || call == Call::Win_complete;
         int target = datatype::all_targets;
         if constexpr (sizeof...(First) == 1 && !is_fence) target = last_argument(first...);
-        completion.end(error, target, waits);
+        completion.end(error, target, waits,
+                       fully ? datatype::Completes::fully : datatype::Completes::at_origin);
         return error;
     }
     [[gnu::always_inline]] static int serve(MPI_Win win) noexcept { return serve_last(win); }

@@ -352,6 +352,7 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
       used_(type),
       bytes_(fake.bytes_of_message),
       place_(bytes_ != 0 ? near_ : nullptr) {}
+TypeInUse::~TypeInUse() = default;
 MessageAsBytes::~MessageAsBytes() = default;
 void MessageAsBytes::unpack(MPI_Count received) noexcept { fake.unpacked = received; }
 void MessageAsBytes::note_moved_by_library() noexcept {
@@ -395,7 +396,7 @@ void Transfer::end(int error) noexcept { fake.transfer_error = error; }
 
 TransferCompletion::TransferCompletion(MPI_Win) noexcept {}
 TransferCompletion::~TransferCompletion() = default;
-void TransferCompletion::end(int error, int target, bool waits_for_others) noexcept {
+void TransferCompletion::end(int error, int target, bool waits_for_others, Completes) noexcept {
     fake.completed = {error, target, waits_for_others};
 }
 

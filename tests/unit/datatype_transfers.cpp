@@ -27,7 +27,7 @@ uint64_t last_number(WindowTransfers& window) {
 }
 
 void complete(WindowTransfers& window, int target, uint64_t last) {
-    window.complete(target, last, 0, EpochEnd::own);
+    window.complete(target, last, 0, EpochEnd::own, Completes::fully);
 }
 
 // A get of every second int; the library has written {1, 2, 3, 4}.
@@ -70,7 +70,7 @@ TEST_CASE("a get is unpacked when a call has completed it, once", "[datatype]") 
     REQUIRE(plan);
     WindowTransfers window(4);
     Get first(plan), second(plan), third(plan);
-    CHECK_FALSE(window.open().holds_bytes);
+    CHECK_FALSE(window.open().needs_full_flush);
     hold(window, 1, first.list);
     hold(window, 2, second.list);
     const uint64_t last = last_number(window);
@@ -83,7 +83,7 @@ TEST_CASE("a get is unpacked when a call has completed it, once", "[datatype]") 
     CHECK_FALSE(third.has_come());
     complete(window, 3, last_number(window));  // nothing went there
     CHECK(open_transfers == 2);
-    CHECK(window.open().holds_bytes);
+    CHECK(window.open().needs_full_flush);
 
     std::ranges::fill(first.memory, 9);
     complete(window, all_targets, last_number(window));
@@ -91,7 +91,22 @@ TEST_CASE("a get is unpacked when a call has completed it, once", "[datatype]") 
     CHECK(second.has_come());
     CHECK(third.has_come());
     CHECK(open_transfers == 0);
-    CHECK_FALSE(window.open().holds_bytes);
+    CHECK_FALSE(window.open().needs_full_flush);
+}
+
+TEST_CASE("a local flush leaves puts open, up to a number", "[datatype]") {
+    WindowTransfers window(2);
+    for (size_t i = 1; i <= most_puts_after_local_flush; ++i) {
+        std::list<HeldTransfer> put;
+        REQUIRE(put.emplace_back().packed.take(16));
+        hold(window, 1, put);
+        CHECK(window.open().needs_full_flush == (i == most_puts_after_local_flush));
+        window.complete(1, last_number(window), 0, EpochEnd::own, Completes::at_origin);
+        CHECK(open_transfers == i);
+    }
+    complete(window, 1, last_number(window));
+    CHECK(open_transfers == 0);
+    CHECK_FALSE(window.open().needs_full_flush);
 }
 
 TEST_CASE("a window that goes gives back what is left", "[datatype]") {
