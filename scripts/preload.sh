@@ -129,6 +129,7 @@ need_library() {
         [ -n "${VECMPI_LIBRARY:-}" ] || fail "libvecmpi.so not found; build it or set VECMPI_LIBRARY to its path"
         exit 2
     }
+    [[ $library != *[:\ ]* ]] || fail "$library: the loader takes no path with a blank or a colon"
     unset VECMPI_LIBRARY
 }
 

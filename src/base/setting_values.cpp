@@ -148,7 +148,7 @@ bool read_report(std::string_view text, ReportTarget& value) {
         if (!same_word(text.substr(0, json.size()), json)) return false;
         target.kind = has_both ? ReportTarget::Kind::summary_and_json : ReportTarget::Kind::json;
         target.file = trim(text.substr(json.size()));
-        if (target.file.empty()) return false;
+        if (target.file.empty() || target.file.ends_with(",summary")) return false;
     }
     value = std::move(target);
     return true;

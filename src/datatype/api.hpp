@@ -602,16 +602,17 @@ constexpr int all_targets = INT_MIN;  // no rank, nor MPI_PROC_NULL, which compl
 enum class Completes : uint8_t { at_origin, fully };
 class TransferCompletion {
   public:
-    explicit TransferCompletion(MPI_Win win) noexcept;
+    TransferCompletion(MPI_Win win, int target) noexcept;
     ~TransferCompletion();
     TransferCompletion(const TransferCompletion&) = delete;
     TransferCompletion& operator=(const TransferCompletion&) = delete;
     // A call that completes transfers at their origin only does not do.
     bool needs_full_flush() const noexcept { return needs_full_flush_; }
     // After the library's call. Where that has failed nothing is complete.
-    void end(int error, int target, bool waits_for_others, Completes what) noexcept;
+    void end(int error, bool waits_for_others, Completes what) noexcept;
 
   private:
+    const int target_;
     std::shared_ptr<WindowTransfers> window_;
     uint64_t last_ = 0, since_ns_ = 0;
     bool needs_full_flush_ = false;

@@ -26,6 +26,7 @@ MessageAsBytes::MessageAsBytes(kernels::Direction direction, const void* memory,
     const KeptPlan* const kept = used_.get();
     if (kept == nullptr && (ucx_packs_ || !is_counted_and_committed(type))) {
         leave_if_settled();
+        if (!ucx_packs_ && row_of(type) != no_row) in_use_.emplace(type);  // count_by_type()
         return;
     }
     if (count <= 0 || offload::is_reentrant() || settings().pack == PackMode::off) return;

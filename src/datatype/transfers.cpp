@@ -9,7 +9,8 @@
 // each target: a put that is complete at once overwrites that of a get before it, and the local
 // flush then waits for neither (MPIDI_NM_rma_target_local_cmpl_hook). The library's own gets into a
 // derived datatype do not go that way, those into packed bytes do. So a get makes it a full flush.
-// A put's bytes just stay until the next full one, since that may wait for the target.
+// The bytes of puts just stay until the next full one, since that may wait for the target; where it
+// does not come the library gets further transfers.
 #include "transfers.hpp"
 
 #include <algorithm>
@@ -59,28 +60,51 @@ void WindowTransfers::hold(int target, std::list<HeldTransfer>& transfer, uint64
     }
     if (!transfer.empty()) {
         transfer.front().number = number;
-        if (transfer.front().plan) ++gets_;
+        if (transfer.front().plan) ++held_of.gets;
         held_of.held.splice(held_of.held.end(), transfer);
-        ++held_;
     }
     open_transfers.fetch_add(open(held_of) - before, std::memory_order_relaxed);
 }
 
-WindowTransfers::Open WindowTransfers::open() noexcept {
+bool WindowTransfers::is_full(int target) noexcept {
     const std::lock_guard lock(mutex_);
-    return {number_, trials_.has_epoch(), gets_ != 0 || held_ >= most_puts_after_local_flush};
+    const auto found = targets_.find(target);
+    return found != targets_.end() && found->second.left >= most_left_by_local_flushes;
+}
+
+WindowTransfers::Open WindowTransfers::open(int target) noexcept {
+    const std::lock_guard lock(mutex_);
+    Open open{number_, trials_.has_epoch(), false};
+    if (target == all_targets) {
+        open.needs_full_flush = std::ranges::any_of(
+            targets_, [](const auto& one) noexcept { return one.second.gets != 0; });
+    } else if (const auto found = targets_.find(target); found != targets_.end()) {
+        open.needs_full_flush = found->second.gets != 0;
+    }
+    return open;
+}
+
+void WindowTransfers::complete_fully(Target& target, uint64_t last,
+                                     std::list<HeldTransfer>& gone) noexcept {
+    while (!target.held.empty() && target.held.front().number <= last) {
+        const HeldTransfer& transfer = target.held.front();
+        if (transfer.plan) {
+            transfer.plan->plan.copy_all(kernels::Direction::unpack, transfer.packed.place(),
+                                         transfer.origin, transfer.count);
+            --target.gets;
+        }
+        gone.splice(gone.end(), target.held, target.held.begin());
+    }
+    target.left = 0;
 }
 
 void WindowTransfers::complete(Target& target, uint64_t last, Completes what,
                                std::list<HeldTransfer>& gone) noexcept {
     const size_t before = open(target);
-    while (what == Completes::fully && !target.held.empty() && target.held.front().number <= last) {
-        const HeldTransfer& transfer = target.held.front();
-        if (transfer.plan)
-            transfer.plan->plan.copy_all(kernels::Direction::unpack, transfer.packed.place(),
-                                         transfer.origin, transfer.count);
-        gone.splice(gone.end(), target.held, target.held.begin());
-    }
+    if (what == Completes::fully)
+        complete_fully(target, last, gone);
+    else
+        target.left = target.held.size();
     if (target.last_timed <= last) target.last_timed = 0;
     open_transfers.fetch_sub(before - open(target), std::memory_order_release);
 }
@@ -99,9 +123,6 @@ void WindowTransfers::complete(int target, uint64_t last, uint64_t since_ns, Epo
     } else if (const auto found = targets_.find(target); found != targets_.end()) {
         complete(found->second, last, what, gone);
     }
-    held_ -= gone.size();
-    gets_ -= static_cast<size_t>(
-        std::ranges::count_if(gone, [](const HeldTransfer& one) { return bool{one.plan}; }));
     if (since_ns == 0 || !trials_.has_epoch()) return;
     trials_.note_completion(monotonic_ns() - since_ns);
     if (is_complete()) trials_.end_epoch(end);
@@ -251,6 +272,7 @@ bool Transfer::is_served() noexcept {
 
 Transfer::Turn Transfer::take_turn() {
     const bool is_tried = settings().pack == PackMode::automatic;
+    if (window_->is_full(call_.target)) return Turn::tried;
     const auto [by, is_timed] = window_->choose(call_.target, kind_of(call_, *plan_, bytes_),
                                                 bytes_, is_tried, plan_->memory_of_turn());
     if (is_timed) since_ns_ = monotonic_ns();
@@ -299,11 +321,11 @@ void Transfer::end(int error) noexcept {
 
 // ---- what completes transfers -------------------------------------------------------------------
 
-TransferCompletion::TransferCompletion(MPI_Win win) noexcept {
+TransferCompletion::TransferCompletion(MPI_Win win, int target) noexcept : target_(target) {
     if (open_transfers.load(std::memory_order_acquire) == 0) return;
     window_ = find_window(win);
     if (!window_) return;
-    const WindowTransfers::Open open = window_->open();
+    const WindowTransfers::Open open = window_->open(target);
     last_ = open.last;
     needs_full_flush_ = open.needs_full_flush;
     if (open.is_timed) since_ns_ = monotonic_ns();
@@ -311,10 +333,9 @@ TransferCompletion::TransferCompletion(MPI_Win win) noexcept {
 
 TransferCompletion::~TransferCompletion() = default;
 
-void TransferCompletion::end(int error, int target, bool waits_for_others,
-                             Completes what) noexcept {
+void TransferCompletion::end(int error, bool waits_for_others, Completes what) noexcept {
     if (!window_ || error != MPI_SUCCESS) return;
-    window_->complete(target, last_, since_ns_,
+    window_->complete(target_, last_, since_ns_,
                       waits_for_others ? EpochEnd::with_others : EpochEnd::own, what);
 }
 

@@ -30,6 +30,8 @@ class WindowTransfers {
     WindowTransfers& operator=(const WindowTransfers&) = delete;
 
     int ranks() const noexcept { return ranks_; }
+    // MPI_Win_flush_local has left as many puts to `target` open as it may.
+    bool is_full(int target) noexcept;
     // Who serves a transfer to `target`. By a plan: hold() is to follow once the library has taken
     // it, or take_back().
     TransferTrials::Choice choose(int target, uint64_t kind, MPI_Count bytes, bool is_tried,
@@ -39,13 +41,13 @@ class WindowTransfers {
     void hold(int target, std::list<HeldTransfer>& transfer, uint64_t ns, MPI_Count bytes,
               bool is_timed) noexcept;
 
-    // Before a call that completes transfers.
+    // Before a call that completes transfers to `target`, or to all_targets.
     struct Open {
         uint64_t last;  // number of the last one that it surely completes
         bool is_timed;
         bool needs_full_flush;  // where the call would complete them at their origin only
     };
-    Open open() noexcept;
+    Open open(int target) noexcept;
     // After it: unpacks what has come, and gives memory back. A call in another thread that
     // completes the same transfers returns after that.
     void complete(int target, uint64_t last, uint64_t since_ns, EpochEnd end,
@@ -54,8 +56,12 @@ class WindowTransfers {
   private:
     struct Target {
         std::list<HeldTransfer> held;  // by number
+        size_t gets = 0;               // of these
+        size_t left = 0;               // of these, by local flushes
         uint64_t last_timed = 0;       // by the library, in an epoch of a trial; 0: complete
     };
+    static void complete_fully(Target& target, uint64_t last,
+                               std::list<HeldTransfer>& gone) noexcept;
     static void complete(Target& target, uint64_t last, Completes what,
                          std::list<HeldTransfer>& gone) noexcept;
     bool is_complete() const noexcept;
@@ -67,7 +73,6 @@ class WindowTransfers {
     const int ranks_;
     std::mutex mutex_;
     uint64_t number_ = 0;
-    size_t held_ = 0, gets_ = 0;  // of all targets
     std::unordered_map<int, Target> targets_;
     TransferTrials trials_;
 };
@@ -76,8 +81,8 @@ class WindowTransfers {
 // another thread has heard of it, and so finds it counted.
 extern std::atomic<size_t> open_transfers;
 
-// So many puts are left open by MPI_Win_flush_local.
-constexpr size_t most_puts_after_local_flush = 32;
+// Of transfers to one target.
+constexpr size_t most_left_by_local_flushes = 32;
 
 // The plan of the type, which must have been compared; null: the library's. Makes it, once the
 // library has taken long enough. The buffer is the program's, and in order.

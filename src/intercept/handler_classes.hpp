@@ -231,7 +231,7 @@ struct Twin : Served<F> {
         if constexpr (requires { p.source; })
             if (p.source == MPI_PROC_NULL) return false;
         if constexpr (requires { p.comm; }) return offload::twin_serves(p.comm);
-        return offload::twin_serves(MPI_COMM_WORLD);
+        return offload::matched_twin_serves();
     }
 
     // Behind the parameters of the operation, where there is one.

@@ -99,11 +99,15 @@ int allocate_handle(MPI_T_pvar_session session, int number, MPI_T_pvar_handle* h
     return MPI_T_ERR_OUT_OF_HANDLES;
 }
 
-// The library's constant is a variable of its own: nothing here may refer to it by name, since this
-// library must load where there is no MPI.
+// Outside the standard ABI the library's constant is a variable of its own: nothing here may refer
+// to it by name, since this library must load where there is no MPI.
 bool means_all(MPI_T_pvar_handle handle) noexcept {
+#if defined(VECMPI_STANDARD_ABI)
+    return handle == MPI_T_PVAR_ALL_HANDLES;
+#else
     const void* all = dlsym(library::bind_real_functions().handle, "MPI_T_PVAR_ALL_HANDLES");
     return all != nullptr && handle == *static_cast<const MPI_T_pvar_handle*>(all);
+#endif
 }
 
 // Start, stop and reset: of one handle, or of all in a session, ours and the library's.

@@ -69,17 +69,16 @@ struct Completing : Class {
     // First: a rank, the assertions of a fence, or nothing.
     template <class... First>
     [[gnu::always_inline]] static int serve_last(MPI_Win win, First... first) noexcept {
-        datatype::TransferCompletion completion(win);
         constexpr Call call = Class::Function::call;
+        constexpr bool is_fence = call == Call::Win_fence;
         constexpr bool is_local =
             call == Call::Win_flush_local || call == Call::Win_flush_local_all;
-        const bool fully = !is_local || completion.needs_full_flush();
-        const int error = fully ? Fully<Class>::serve(first..., win) : Class::serve(first..., win);
-        constexpr bool is_fence = call == Call::Win_fence;
-        constexpr bool waits = is_fence || call == Call::Win_complete;
         int target = datatype::all_targets;
         if constexpr (sizeof...(First) == 1 && !is_fence) target = last_argument(first...);
-        completion.end(error, target, waits,
+        datatype::TransferCompletion completion(win, target);
+        const bool fully = !is_local || completion.needs_full_flush();
+        const int error = fully ? Fully<Class>::serve(first..., win) : Class::serve(first..., win);
+        completion.end(error, is_fence || call == Call::Win_complete,
                        fully ? datatype::Completes::fully : datatype::Completes::at_origin);
         return error;
     }

@@ -107,18 +107,21 @@ bool MixedRequests::find_any(bool may_call, int* index, MPI_Status* status, int*
     return true;
 }
 
+// MPICH 4.3's Testsome does not say which persistent receive has failed, nor how.
+bool MixedRequests::names_no_failure(int found) const noexcept {
+    return real_rc_ == MPI_ERR_IN_STATUS &&
+           std::all_of(reals_.statuses(), reals_.statuses() + found,
+                       [](const MPI_Status& one) { return one.MPI_ERROR == MPI_SUCCESS; });
+}
+
 // Testsome over the real ones; results from place `found` on. Returns how many there are, or
-// MPI_UNDEFINED where none is active. MPICH 4.3's does not say which persistent receive has failed,
-// nor how.
+// MPI_UNDEFINED where none is active.
 int MixedRequests::find_reals(int found, int indices[], MPI_Status statuses[],
                               ErrorCollector& errors) noexcept {
     int more = 0;
     int* places = indices + found;
     real_rc_ = real.Testsome(reals_.size, reals_.handles(), &more, places, reals_.statuses());
-    const bool names_none =
-        real_rc_ == MPI_ERR_IN_STATUS &&
-        std::all_of(reals_.statuses(), reals_.statuses() + std::max(more, 0),
-                    [](const MPI_Status& one) { return one.MPI_ERROR == MPI_SUCCESS; });
+    const bool names_none = names_no_failure(std::max(more, 0));
     for (int i = 0; more != MPI_UNDEFINED && i < more; ++i, ++found) {
         const MPI_Status& real_status = reals_.statuses()[i];
         const int place = reals_.place(places[i]);
@@ -126,9 +129,10 @@ int MixedRequests::find_reals(int found, int indices[], MPI_Status statuses[],
         if (once_) reals_.handles()[places[i]] = MPI_REQUEST_NULL;
         places[i] = place;
         copy_status(real_status, status_at(statuses, found));
-        errors.add(found, real_rc_ == MPI_SUCCESS ? int{MPI_SUCCESS}
-                          : names_none            ? int{MPI_ERR_UNKNOWN}
-                                                  : real_status.MPI_ERROR);
+        const bool is_persistent = requests_[place] != MPI_REQUEST_NULL;
+        errors.add(found, real_rc_ == MPI_SUCCESS       ? int{MPI_SUCCESS}
+                          : names_none && is_persistent ? int{MPI_ERR_UNKNOWN}
+                                                        : real_status.MPI_ERROR);
     }
     return more;
 }

@@ -68,6 +68,7 @@ class MixedRequests {
   private:
     bool test_reals(bool take, int* flag) noexcept;
     int report_real(int index, MPI_Status* status) noexcept;
+    bool names_no_failure(int found) const noexcept;
     int find_reals(int found, int indices[], MPI_Status statuses[],
                    ErrorCollector& errors) noexcept;
     bool virtuals_inactive() const noexcept;

@@ -43,6 +43,10 @@ int issue_owned(const Operation& operation, MPI_Request* app_request) noexcept {
 
 // The receive of a matched message does not name its communicator. It is queued only while all have
 // the handler of MPI_COMM_WORLD.
+bool is_of_unknown_handler(const CallFacts& facts) noexcept {
+    return facts.comm == no_comm_argument &&
+           engine->handlers_may_differ.load(std::memory_order_relaxed);
+}
 MPI_Comm comm_of(const CallFacts& facts) noexcept {
     return facts.comm == no_comm_argument ? MPI_COMM_WORLD : facts.comm;
 }
@@ -51,9 +55,7 @@ MPI_Comm comm_of(const CallFacts& facts) noexcept {
 Counter reason_not_to_queue(Call call, const CallFacts& facts) noexcept {
     if (session_was_opened()) return Counter::decline_session;
     if (facts.type_arrays) return Counter::decline_arrays;
-    if (facts.comm == no_comm_argument &&
-        engine->handlers_may_differ.load(std::memory_order_relaxed))
-        return Counter::decline_error_handler;
+    if (is_of_unknown_handler(facts)) return Counter::decline_error_handler;
     const MPI_Comm comm = comm_of(facts);
     if (!library::is_comm_handle(comm)) return Counter::decline_arguments;
     const CommTraits traits = comm_traits(comm);
@@ -93,8 +95,10 @@ bool may_issue_inline(const Operation& operation) noexcept {
 }
 
 // Its error handler may do as it likes, even leave by longjmp. So nothing may be held when it runs.
-bool has_user_handler(MPI_Comm comm) noexcept {
-    return library::is_comm_handle(comm) && comm_traits(comm).handler == CommTraits::Handler::user;
+bool may_have_user_handler(const CallFacts& facts) noexcept {
+    const MPI_Comm comm = comm_of(facts);
+    return is_of_unknown_handler(facts) || (library::is_comm_handle(comm) &&
+                                            comm_traits(comm).handler == CommTraits::Handler::user);
 }
 
 // Another thread owns the engine. The offload thread leaves it within a look to a WaitingCaller.
@@ -138,7 +142,7 @@ int post(const Operation& operation, MPI_Request* app_request) noexcept {
         return issue_by_library(operation, app_request);
     if (operation.facts.reduces) note_op(operation.facts.op);
     if (engine->facts.queues && engine->alone()) return issue_by_library(operation, app_request);
-    if (has_user_handler(comm_of(operation.facts))) {
+    if (may_have_user_handler(operation.facts)) {
         count(Counter::decline_error_handler);
         return issue_unowned(operation, app_request);
     }
@@ -217,6 +221,11 @@ bool twin_serves(MPI_Comm comm) noexcept {
     if (window_serves(comm_traits(comm).handler)) return true;
     count(Counter::decline_error_handler);
     return false;
+}
+
+bool matched_twin_serves() noexcept {
+    return twin_serves(MPI_COMM_WORLD) &&
+           !engine->handlers_may_differ.load(std::memory_order_relaxed);
 }
 
 bool library_surely_takes(const Operation& operation) noexcept {

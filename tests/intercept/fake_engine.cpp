@@ -83,6 +83,7 @@ int look_again(uint64_t, const int*, int (*look)(const void* context),
 void look_after_freed() noexcept { ++fake.looks_after_freed; }
 
 bool twin_serves(MPI_Comm) noexcept { return fake.twins; }
+bool matched_twin_serves() noexcept { return fake.twins; }
 bool collective_twin_serves(MPI_Comm) noexcept { return fake.collective_twins; }
 bool is_reentrant() noexcept { return fake.reentrant; }
 bool is_in_job() noexcept { return false; }
@@ -394,10 +395,10 @@ void* Transfer::place() const noexcept {
 }
 void Transfer::end(int error) noexcept { fake.transfer_error = error; }
 
-TransferCompletion::TransferCompletion(MPI_Win) noexcept {}
+TransferCompletion::TransferCompletion(MPI_Win, int target) noexcept : target_(target) {}
 TransferCompletion::~TransferCompletion() = default;
-void TransferCompletion::end(int error, int target, bool waits_for_others, Completes) noexcept {
-    fake.completed = {error, target, waits_for_others};
+void TransferCompletion::end(int error, bool waits_for_others, Completes) noexcept {
+    fake.completed = {error, target_, waits_for_others};
 }
 
 }  // namespace datatype

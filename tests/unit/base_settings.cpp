@@ -306,6 +306,7 @@ TEST_CASE("A bad value names variable, value and what is accepted", "[base][sett
                               "VECMPI_REPORT=json",
                               "VECMPI_REPORT=summary,",
                               "VECMPI_REPORT=summary,json:",
+                              "VECMPI_REPORT=json:r.json,summary",
                               "VECMPI_REPORT=text",
                               "VECMPI_LOG=7"}) {
         std::string problem = parse({entry}).problem;

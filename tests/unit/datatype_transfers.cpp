@@ -21,7 +21,7 @@ void hold(WindowTransfers& window, int target, std::list<HeldTransfer>& transfer
 }
 
 uint64_t last_number(WindowTransfers& window) {
-    const WindowTransfers::Open open = window.open();
+    const WindowTransfers::Open open = window.open(all_targets);
     CHECK_FALSE(open.is_timed);
     return open.last;
 }
@@ -70,7 +70,7 @@ TEST_CASE("a get is unpacked when a call has completed it, once", "[datatype]") 
     REQUIRE(plan);
     WindowTransfers window(4);
     Get first(plan), second(plan), third(plan);
-    CHECK_FALSE(window.open().needs_full_flush);
+    CHECK_FALSE(window.open(all_targets).needs_full_flush);
     hold(window, 1, first.list);
     hold(window, 2, second.list);
     const uint64_t last = last_number(window);
@@ -83,7 +83,9 @@ TEST_CASE("a get is unpacked when a call has completed it, once", "[datatype]") 
     CHECK_FALSE(third.has_come());
     complete(window, 3, last_number(window));  // nothing went there
     CHECK(open_transfers == 2);
-    CHECK(window.open().needs_full_flush);
+    CHECK(window.open(all_targets).needs_full_flush);
+    CHECK(window.open(2).needs_full_flush);
+    CHECK_FALSE(window.open(3).needs_full_flush);
 
     std::ranges::fill(first.memory, 9);
     complete(window, all_targets, last_number(window));
@@ -91,22 +93,25 @@ TEST_CASE("a get is unpacked when a call has completed it, once", "[datatype]") 
     CHECK(second.has_come());
     CHECK(third.has_come());
     CHECK(open_transfers == 0);
-    CHECK_FALSE(window.open().needs_full_flush);
+    CHECK_FALSE(window.open(all_targets).needs_full_flush);
 }
 
-TEST_CASE("a local flush leaves puts open, up to a number", "[datatype]") {
+TEST_CASE("local flushes leave puts open, up to a number", "[datatype]") {
     WindowTransfers window(2);
-    for (size_t i = 1; i <= most_puts_after_local_flush; ++i) {
+    for (size_t i = 1; i <= most_left_by_local_flushes; ++i) {
+        CHECK_FALSE(window.is_full(1));
         std::list<HeldTransfer> put;
         REQUIRE(put.emplace_back().packed.take(16));
         hold(window, 1, put);
-        CHECK(window.open().needs_full_flush == (i == most_puts_after_local_flush));
+        CHECK_FALSE(window.open(1).needs_full_flush);
         window.complete(1, last_number(window), 0, EpochEnd::own, Completes::at_origin);
         CHECK(open_transfers == i);
     }
+    CHECK(window.is_full(1));
+    CHECK_FALSE(window.is_full(0));
     complete(window, 1, last_number(window));
     CHECK(open_transfers == 0);
-    CHECK_FALSE(window.open().needs_full_flush);
+    CHECK_FALSE(window.is_full(1));
 }
 
 TEST_CASE("a window that goes gives back what is left", "[datatype]") {

@@ -86,8 +86,9 @@ TEST_CASE("Waitall does not lose a failure that Testsome does not name", "[offlo
         for (int i = 0; i < *found; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
         return rc;
     };
-    MPI_Request requests[2] = {library_request(1, {.looks = 1, .error = MPI_ERR_TRUNCATE}),
-                               library_request(2, {.looks = 3})};
+    MPI_Request requests[2] = {fake::persistent(1, {.looks = 1, .error = MPI_ERR_TRUNCATE}),
+                               library_request(2, {.looks = 1})};
+    REQUIRE(real.Start(&requests[0]) == MPI_SUCCESS);
     std::vector<MPI_Status> statuses(2, untouched_status());
     CHECK(wait_all(2, requests, statuses.data()) == MPI_ERR_IN_STATUS);
     real.Testsome = testsome;

@@ -109,6 +109,8 @@ int run_twin(const Operation& operation, MPI_Status* status) noexcept;
 // caller uses the real blocking function. Declines re-entrant calls, communicators with an error
 // handler function, and everything where the library waits as well as we do.
 bool twin_serves(MPI_Comm comm) noexcept;
+// The same of the receive of a matched message, which does not name its communicator.
+bool matched_twin_serves() noexcept;
 
 // True where the library surely takes the arguments; does not ask it. For calls of several parts:
 // none is begun where one might be refused. twin_serves() the communicator.
