@@ -46,8 +46,8 @@ void adopt_persistent(const CallFacts& facts, MPI_Request* app_request) noexcept
 // rightly: the Testall of MPICH 4.0 and 5.0 frees them twice, and ROMIO's collective calls match
 // only if all ranks make progress with one request after the other.
 void note_generalized_requests() noexcept;
-// The same of files, whose functions wait for nobody. ROMIO makes them by calls that come to us,
-// but not in a library of the standard ABI.
+// The same of files and of MPI 4.1's MPI_Buffer_iflush, whose functions wait for nobody. ROMIO
+// makes them by calls that come to us, but not in a library of the standard ABI.
 void note_file_requests() noexcept;
 // From now on the library's progress calls functions of the program (MPIX_Async_start of
 // MPICH 4.1). They must not run on the offload thread, which the program does not know. Nothing
