@@ -12,7 +12,6 @@
 
 #include <atomic>
 #include <climits>
-#include <cstring>
 #include <list>
 #include <memory>
 #include <optional>
@@ -271,12 +270,12 @@ class PackedBuffer {
     // The same with memory of the caller, of bytes() bytes.
     int pack_to(void* to) const noexcept {
         if (!is_dense()) return move(kernels::Direction::pack, to);
-        std::memcpy(to, stream_, static_cast<size_t>(bytes_));
+        kernels::copy_bytes(to, stream_, static_cast<size_t>(bytes_));
         return MPI_SUCCESS;
     }
     int unpack_from(const void* from) const noexcept {
         if (!is_dense()) return move(kernels::Direction::unpack, const_cast<void*>(from));
-        std::memcpy(stream_, from, static_cast<size_t>(bytes_));
+        kernels::copy_bytes(stream_, from, static_cast<size_t>(bytes_));
         return MPI_SUCCESS;
     }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Buffers of collectives: packed as the program's own MPI_Pack and MPI_Unpack would do it.
-#include <cstring>
 #include <exception>
 
 #include "datatype/api.hpp"
+#include "kernels/api.hpp"
 #include "offload/api.hpp"
 #include "plan_making.hpp"
 #include "type_rows.hpp"
@@ -40,8 +40,8 @@ void copy_dense(const PackCall& call) noexcept {
     real.Type_get_true_extent_x(call.type, &low, &extent);
     char* const memory = static_cast<char*>(call.memory) + low;
     const bool packs = call.direction == kernels::Direction::pack;
-    std::memcpy(packs ? call.packed : memory, packs ? memory : call.packed,
-                static_cast<size_t>(call.packed_bytes));
+    kernels::copy_bytes(packs ? call.packed : memory, packs ? memory : call.packed,
+                        static_cast<size_t>(call.packed_bytes));
 }
 
 // MPI_Pack of MPICH 4.0.2 ends before the end for some types of a program that has more than 150;

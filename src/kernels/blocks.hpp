@@ -30,6 +30,12 @@ CopyStrided strided_copy_avx2(size_t bytes) noexcept;
 CopyStrided strided_copy_avx512(size_t bytes) noexcept;
 CopyStrided strided_copy(size_t bytes, Isa isa) noexcept;
 
+// ---- one long block ----------------------------------------------------------------------------
+
+// glibc takes no `rep movsb` for so many bytes: its least is 2112, where the CPU has FSRM.
+constexpr size_t most_by_registers = 2048;
+void copy_in_pieces(void* to, const void* from, size_t bytes) noexcept;
+
 // ---- permutations ------------------------------------------------------------------------------
 
 constexpr size_t register_bytes = 64;

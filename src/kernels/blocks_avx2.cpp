@@ -68,7 +68,7 @@ constexpr CopyStrided by_halves[] = {nullptr,
 #pragma GCC pop_options
 
 CopyStrided strided_copy_avx2(size_t bytes) noexcept {
-    constexpr size_t longest = 512;  // above, a call of memcpy costs nothing
+    constexpr size_t longest = 512;  // above, a call of copy_bytes costs nothing
     if (bytes <= register_bytes || bytes > longest) return nullptr;
     const size_t before_last = (bytes - 1) / N_AVX2::half_bytes;
     return before_last < std::size(N_AVX2::by_halves) ? N_AVX2::by_halves[before_last]

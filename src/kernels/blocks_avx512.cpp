@@ -191,7 +191,7 @@ void transpose_tiles(const Tiles& where) noexcept {
 // ---- what is chosen at run time --------------------------------------------------------------
 
 CopyStrided strided_copy_avx512(size_t bytes) noexcept {
-    constexpr size_t longest = 4096;  // above, a call of memcpy costs nothing
+    constexpr size_t longest = 4096;  // above, a call of copy_bytes costs nothing
     if (bytes <= 32 || bytes > longest) return nullptr;
     if (bytes <= register_bytes) return N_AVX3::copy_medium;
     return bytes < 2 * register_bytes ? strided_copy_avx2(bytes) : N_AVX3::copy_very_long;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "blocks.hpp"
+#include "cpu.hpp"
 
 namespace vecmpi::kernels {
 
@@ -21,8 +22,26 @@ void reverse_values(unsigned char* to, const unsigned char* from, size_t bytes) 
 
 }  // namespace
 
+// A call of memcpy for each piece: glibc copies pieces of this size by registers.
+void copy_in_pieces(void* to, const void* from, size_t bytes) noexcept {
+    auto* target = static_cast<unsigned char*>(to);
+    const auto* source = static_cast<const unsigned char*>(from);
+    while (bytes != 0) {
+        const size_t piece = std::min(bytes, most_by_registers);
+        std::memcpy(target, source, piece);
+        target += piece;
+        source += piece;
+        bytes -= piece;
+    }
+}
+
+// A `rep movsb` of more is as fast as registers: glibc's choice, the second-level cache.
 void copy_bytes(void* to, const void* from, size_t bytes) noexcept {
-    if (bytes != 0) std::memcpy(to, from, bytes);  // a null buffer with no bytes is legal in MPI
+    constexpr size_t most = 1 << 20;
+    if (bytes > most_by_registers && bytes <= most && has_slow_memcpy())
+        copy_in_pieces(to, from, bytes);
+    else if (bytes != 0)  // a null buffer with no bytes is legal in MPI
+        std::memcpy(to, from, bytes);
 }
 
 void reverse_plainly(void* to_bytes, const void* from_bytes, size_t bytes, size_t width) noexcept {

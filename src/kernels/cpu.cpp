@@ -4,7 +4,11 @@
 #include "cpu.hpp"
 
 #include <atomic>
+#include <cstdio>
 
+#if defined(__GLIBC__)
+#include <gnu/libc-version.h>
+#endif
 #if defined(__x86_64__)
 #include <cpuid.h>
 #elif defined(__aarch64__)
@@ -30,6 +34,13 @@ bool was_measured_to_gather(const CpuidWords& words) noexcept {
            (words.leaf1_eax & family_and_model) == sapphire_rapids;
 }
 
+// AMD's from Zen 3 on.
+bool has_rep_movsb_of_amd(const CpuidWords& words) noexcept {
+    constexpr uint32_t amd = 0x68747541;  // "Auth"
+    constexpr int enhanced_rep_movsb = 9;
+    return words.leaf0_ebx == amd && bit(words.leaf7_ebx, enhanced_rep_movsb);
+}
+
 }  // namespace
 
 CpuFeatures features_of(const CpuidWords& words) noexcept {
@@ -50,6 +61,7 @@ CpuFeatures features_of(const CpuidWords& words) noexcept {
     found.avx512vl = has_zmm && bit(words.leaf7_ebx, 31);
     found.avx512vbmi = has_zmm && bit(words.leaf7_ecx, 1);
     found.fast_gather = found.avx512f && was_measured_to_gather(words);
+    found.rep_movsb_stalls = has_rep_movsb_of_amd(words);
     return found;
 }
 
@@ -121,10 +133,24 @@ CpuFeatures this_cpu() noexcept { return {}; }
 
 #endif
 
+bool takes_rep_movsb(const char* glibc) noexcept {
+    int major = 0, minor = 0;
+    return std::sscanf(glibc, "%d.%d", &major, &minor) == 2 && major == 2 && minor < 40;
+}
+
 namespace {
 
-// The features that copiers of blocks ask for, a bit each.
-constexpr uint8_t vbmi = 1, fast_gather = 2;
+// Empty: another C library.
+const char* this_glibc() noexcept {
+#if defined(__GLIBC__)
+    return gnu_get_libc_version();
+#else
+    return "";
+#endif
+}
+
+// The features that copiers ask for, a bit each.
+constexpr uint8_t vbmi = 1, fast_gather = 2, slow_memcpy = 4;
 
 uint8_t found_once() noexcept {
     // Threads that come here at once find the same, so no order is needed.
@@ -133,8 +159,9 @@ uint8_t found_once() noexcept {
     uint8_t found = known.load(std::memory_order_relaxed);
     if (found == unknown) {
         const CpuFeatures cpu = this_cpu();
-        found =
-            static_cast<uint8_t>((cpu.avx512vbmi ? vbmi : 0) | (cpu.fast_gather ? fast_gather : 0));
+        found = static_cast<uint8_t>(
+            (cpu.avx512vbmi ? vbmi : 0) | (cpu.fast_gather ? fast_gather : 0) |
+            (cpu.rep_movsb_stalls && takes_rep_movsb(this_glibc()) ? slow_memcpy : 0));
         known.store(found, std::memory_order_relaxed);
     }
     return found;
@@ -144,5 +171,6 @@ uint8_t found_once() noexcept {
 
 bool has_vbmi() noexcept { return (found_once() & vbmi) != 0; }
 bool has_fast_gather() noexcept { return (found_once() & fast_gather) != 0; }
+bool has_slow_memcpy() noexcept { return (found_once() & slow_memcpy) != 0; }
 
 }  // namespace vecmpi::kernels

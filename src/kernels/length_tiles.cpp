@@ -41,7 +41,7 @@ struct UpToThree {
 
 struct AnyLength {
     static void copy(char* to, const char* from, size_t bytes) noexcept {
-        std::memcpy(to, from, bytes);
+        copy_bytes(to, from, bytes);
     }
 };
 

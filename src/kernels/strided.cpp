@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Blocks of one length at a distance. Baseline code, which every CPU runs.
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "blocks.hpp"
@@ -26,7 +25,7 @@ void copy_any(const StridedCopy& copy) noexcept {
     char* to = copy.to;
     const char* from = copy.from;
     for (size_t i = copy.count; i != 0; --i) {
-        std::memcpy(to, from, copy.bytes);
+        copy_bytes(to, from, copy.bytes);
         to += copy.to_stride;
         from += copy.from_stride;
     }

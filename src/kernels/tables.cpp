@@ -3,7 +3,6 @@
 // elsewhere.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -18,8 +17,8 @@ namespace {
 constexpr size_t most_fixed_bytes = 64;
 
 inline void copy_block(Direction direction, char* packed, char* memory, size_t bytes) noexcept {
-    std::memcpy(direction == Direction::pack ? packed : memory,
-                direction == Direction::pack ? memory : packed, bytes);
+    copy_bytes(direction == Direction::pack ? packed : memory,
+               direction == Direction::pack ? memory : packed, bytes);
 }
 
 // `count` blocks of Bytes bytes at offsets[i].

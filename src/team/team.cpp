@@ -7,7 +7,6 @@
 #include <atomic>
 #include <bit>
 #include <cerrno>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <vector>
@@ -195,7 +194,7 @@ void vecmpi_team::reduce_long(int thread, void* values, size_t count, size_t ele
         char* const sum = of(0, first);
         for (size_t who = 1; who < threads; ++who) kernel.to(sum, of(who, first), sum, length);
         for (size_t who = 1; who < threads; ++who)
-            std::memcpy(of(who, first), sum, length * element);
+            kernels::copy_bytes(of(who, first), sum, length * element);
     }
     barrier(thread);
 }

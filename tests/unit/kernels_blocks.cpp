@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kernels of scattered blocks, on each instruction set of this CPU.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 
 #include "battery.hpp"
+#include "kernels/blocks.hpp"
 #include "kernels/cpu.hpp"
 #include "kernels/permutation.hpp"
 
@@ -22,6 +24,21 @@ TEST_CASE("scattered blocks are copied byte for byte", "[kernels]") {
         INFO(tally.complaints);
         CHECK(tally.failed == 0);
         CHECK(tally.passed > 1000);
+    }
+}
+
+TEST_CASE("a long block is copied in pieces byte for byte", "[kernels]") {
+    std::mt19937 random(std::random_device{}());
+    std::vector<unsigned char> from(1 << 15), to(from.size());
+    for (unsigned char& byte : from) byte = static_cast<unsigned char>(random());
+    for (const size_t bytes : {size_t{0}, size_t{1}, most_by_registers - 1, most_by_registers,
+                               most_by_registers + 1, 5 * most_by_registers, from.size()}) {
+        CAPTURE(bytes);
+        std::fill(to.begin(), to.end(), 7);
+        copy_in_pieces(to.data(), from.data(), bytes);
+        const auto end = to.begin() + static_cast<ptrdiff_t>(bytes);
+        CHECK(std::equal(to.begin(), end, from.begin()));
+        CHECK(std::all_of(end, to.end(), [](unsigned char byte) { return byte == 7; }));
     }
 }
 

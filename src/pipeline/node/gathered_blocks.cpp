@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "kernels/api.hpp"
 #include "staged_collectives.hpp"
 
 namespace vecmpi::pipeline::node {
@@ -44,7 +45,8 @@ bool StagedCollectives::gather_announced_blocks(int root) noexcept {
     const size_t bytes = block.place == nullptr ? 0 : block.bytes;
     const GiverSays says{bytes, reinterpret_cast<uintptr_t>(block.place), given_};
     std::memcpy(slot, &says, sizeof says);
-    if (bytes != 0) std::memcpy(slot + sizeof says, block.place, std::min(bytes, first_bytes));
+    if (bytes != 0)
+        kernels::copy_bytes(slot + sizeof says, block.place, std::min(bytes, first_bytes));
     ring.publish(Signal::filled, round);
     if (bytes > first_bytes)
         give_rest(root, round, block);
@@ -73,8 +75,8 @@ void StagedCollectives::give_rest(int root, uint64_t round, const MovedBlock& bl
     uint64_t k = 0;
     for (size_t done = 0; done < bytes; done += large.slot_bytes(), ++k) {
         if (k >= large.slots()) large.await(Signal::fetched, root, first + k - large.slots() + 1);
-        std::memcpy(large.slot(me(), given_), block.place + first_bytes + done,
-                    std::min(large.slot_bytes(), bytes - done));
+        kernels::copy_bytes(large.slot(me(), given_), block.place + first_bytes + done,
+                            std::min(large.slot_bytes(), bytes - done));
         large.publish(Signal::given, ++given_);
         large.make_progress();
     }
@@ -97,7 +99,8 @@ bool StagedCollectives::fetch_blocks(int root, uint64_t round) noexcept {
         fits = fits && says.bytes <= block.bytes;
         block.bytes = std::min<size_t>(block.bytes, says.bytes);
         if (block.bytes != 0 && block.place != nullptr)
-            std::memcpy(block.place, slot + sizeof says, std::min(block.bytes, first_bytes));
+            kernels::copy_bytes(block.place, slot + sizeof says,
+                                std::min(block.bytes, first_bytes));
     }
     if (longest > first_bytes) fetch_rest(root, round, longest);
     ring.publish(Signal::read, round);
@@ -131,8 +134,9 @@ void StagedCollectives::fetch_rest(int root, uint64_t round, size_t longest) noe
             const size_t here =
                 behind_first(block.bytes) - std::min(behind_first(block.bytes), done);
             if (here != 0 && block.place != nullptr)
-                std::memcpy(block.place + first_bytes + done, large.slot(giver, given.output + k),
-                            std::min(large.slot_bytes(), here));
+                kernels::copy_bytes(block.place + first_bytes + done,
+                                    large.slot(giver, given.output + k),
+                                    std::min(large.slot_bytes(), here));
         }
         large.publish(Signal::fetched, ++fetched_);
         large.make_progress();

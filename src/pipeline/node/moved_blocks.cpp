@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/api.hpp"
 #include "staged_collectives.hpp"
 
 namespace vecmpi::pipeline::node {
@@ -36,7 +37,7 @@ struct StagedCollectives::Slots {
             reader = has_parts ? next(reader) : what.has_root() ? what.root : me;
             const MovedBlock block = given_to(reader);
             if (const size_t bytes = here(block, first); bytes != 0)
-                std::memcpy(part(me, reader, round), block.place + first, bytes);
+                kernels::copy_bytes(part(me, reader, round), block.place + first, bytes);
         }
     }
     template <class TakenFrom>
@@ -48,7 +49,7 @@ struct StagedCollectives::Slots {
             ring.await(Signal::filled, giver, round);
             const MovedBlock block = taken_from(giver);
             if (const size_t bytes = here(block, first); bytes != 0)
-                std::memcpy(block.place + first, part(giver, me, round), bytes);
+                kernels::copy_bytes(block.place + first, part(giver, me, round), bytes);
         }
     }
     int next(int rank) const noexcept { return rank + 1 == ring.ranks() ? 0 : rank + 1; }
@@ -66,7 +67,7 @@ StagedCollectives::Slots StagedCollectives::slots_for(const BlockMovement& what,
 
 void StagedCollectives::copy_own_block(const MovedBlock& given, const MovedBlock& taken) noexcept {
     if (given.place == nullptr || taken.place == nullptr || given.place == taken.place) return;
-    std::memcpy(taken.place, given.place, std::min(given.bytes, taken.bytes));
+    kernels::copy_bytes(taken.place, given.place, std::min(given.bytes, taken.bytes));
 }
 
 // Blocks are given one round ahead. In place, what is taken in a round lies where what was given in
@@ -230,7 +231,7 @@ void StagedCollectives::announce(const Slots& slots, uint64_t round, size_t larg
                                 reinterpret_cast<uintptr_t>(block.place)};
         std::memcpy(part, &said, sizeof said);
         const size_t here = std::min<size_t>(said.bytes, slots.part_bytes - sizeof said);
-        if (here != 0) std::memcpy(part + sizeof said, block.place, here);
+        if (here != 0) kernels::copy_bytes(part + sizeof said, block.place, here);
     }
 }
 
@@ -249,7 +250,8 @@ bool StagedCollectives::listen(const Slots& slots, uint64_t round, const BlockMo
         fits = fits && said.bytes <= block.bytes;
         block.bytes = std::min<size_t>(block.bytes, said.bytes);
         const size_t here = std::min(block.bytes, slots.part_bytes - sizeof said);
-        if (here != 0 && block.place != nullptr) std::memcpy(block.place, part + sizeof said, here);
+        if (here != 0 && block.place != nullptr)
+            kernels::copy_bytes(block.place, part + sizeof said, here);
     }
     return fits;
 }

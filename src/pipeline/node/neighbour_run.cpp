@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/api.hpp"
 #include "staged_collectives.hpp"
 
 namespace vecmpi::pipeline::node {
@@ -25,12 +26,12 @@ size_t behind(size_t bytes, size_t first) noexcept { return bytes - std::min(byt
 
 void copy_to(const MovedBlock& block, size_t at, const unsigned char* from, size_t most) noexcept {
     const size_t here = std::min(most, behind(block.bytes, at));
-    if (here != 0 && block.place != nullptr) std::memcpy(block.place + at, from, here);
+    if (here != 0 && block.place != nullptr) kernels::copy_bytes(block.place + at, from, here);
 }
 
 void copy_from(const MovedBlock& block, size_t at, unsigned char* to, size_t most) noexcept {
     const size_t here = std::min(most, behind(block.bytes, at));
-    if (here != 0) std::memcpy(to, block.place + at, here);
+    if (here != 0) kernels::copy_bytes(to, block.place + at, here);
 }
 
 uint64_t most_rounds(const std::vector<RestOfEdge>& rests) noexcept {

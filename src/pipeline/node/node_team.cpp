@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "kernels/api.hpp"
 #include "node_comm.hpp"
 #include "pipeline/node/api.hpp"
 
@@ -12,7 +13,7 @@ namespace vecmpi::pipeline::node {
 namespace {
 void copy_input(const Operands& vector) noexcept {
     if (vector.output != vector.input && vector.count != 0)
-        std::memcpy(vector.output, vector.input, vector.bytes());
+        kernels::copy_bytes(vector.output, vector.input, vector.bytes());
 }
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "call_rules.hpp"
+#include "kernels/api.hpp"
 #include "library/api/algorithms.hpp"
 
 namespace vecmpi::pipeline::node {
@@ -21,7 +22,7 @@ struct Element {
     // The library leaves as they are what lies in the gaps of a receive buffer.
     void copy(void* to, const void* from, MPI_Count count) const noexcept {
         if (gaps == 0) {
-            std::memcpy(to, from, static_cast<size_t>(count) * bytes);
+            kernels::copy_bytes(to, from, static_cast<size_t>(count) * bytes);
             return;
         }
         const size_t value = bytes - gaps - sizeof(int);

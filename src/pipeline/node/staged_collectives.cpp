@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "kernels/api.hpp"
 #include "library/api/algorithms.hpp"
 #include "pipeline/node/api/butterfly_plan.hpp"
 
@@ -100,10 +101,10 @@ void StagedCollectives::bcast_through_slots(unsigned char* buffer, size_t bytes,
         }
         const size_t done = k * in_round, here = std::min(in_round, sent - std::min(sent, done));
         if (is_root) {
-            if (here != 0) std::memcpy(slot + slot_header_bytes, buffer + done, here);
+            if (here != 0) kernels::copy_bytes(slot + slot_header_bytes, buffer + done, here);
             ring.publish(Signal::filled, round);
         } else if (sent == bytes && buffer != nullptr) {
-            std::memcpy(buffer + done, slot + slot_header_bytes, here);
+            kernels::copy_bytes(buffer + done, slot + slot_header_bytes, here);
         }
         ring.publish(Signal::read, round);
         if (k + 1 < rounds) ring.make_progress();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/api.hpp"
 #include "library/api/algorithms.hpp"
 #include "pipeline/node/api/butterfly_plan.hpp"
 #include "staged_collectives.hpp"
@@ -27,7 +28,7 @@ void StagedCollectives::reduce_directly(const Operands& what, const CombiningOrd
     SlotRing& ring = ring_for(what.bytes());
     const uint64_t round = ring.begin(1);
     ring.await_free(round);
-    std::memcpy(ring.slot(me(), round), what.input, what.bytes());
+    kernels::copy_bytes(ring.slot(me(), round), what.input, what.bytes());
     ring.publish(Signal::filled, round);
     if (gets_result) {
         ring.await_all(Signal::filled, round);
@@ -118,8 +119,8 @@ void SlicedRun::give(int64_t k) noexcept {
     for (int rank = 0; rank < staged_.ranks(); ++rank) {
         const Segment given = part(rank, k);
         if (rank != me_)
-            std::memcpy(in_slot(me_, k, rank), what_.input_at(given.first),
-                        what_.bytes_of(given.count));
+            kernels::copy_bytes(in_slot(me_, k, rank), what_.input_at(given.first),
+                                what_.bytes_of(given.count));
     }
     ring_.publish(Signal::filled, number(k));
 }
@@ -145,14 +146,15 @@ void SlicedRun::reduce(int64_t k) noexcept {
         std::memmove(output, to, what_.bytes_of(own.count));
     if (in_own_slot && result_ == ResultPlace::in_slices &&
         StagedCollectives::leaves_slice_in_place(what_.bytes()))
-        std::memcpy(what_.output_at(own.first), to, what_.bytes_of(own.count));
+        kernels::copy_bytes(what_.output_at(own.first), to, what_.bytes_of(own.count));
 }
 
 void SlicedRun::collect(int64_t k) noexcept {
     for (int rank = staged_.after(me_); rank != me_; rank = staged_.after(rank)) {
         ring_.await(Signal::reduced, rank, number(k));
         const Segment got = part(rank, k);
-        std::memcpy(what_.output_at(got.first), in_slot(rank, k, rank), what_.bytes_of(got.count));
+        kernels::copy_bytes(what_.output_at(got.first), in_slot(rank, k, rank),
+                            what_.bytes_of(got.count));
     }
 }
 

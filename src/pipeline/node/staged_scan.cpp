@@ -2,8 +2,8 @@
 // Scan and Exscan: each rank puts its input into its slots, round by round, and reads those of the
 // ranks below.
 #include <algorithm>
-#include <cstring>
 
+#include "kernels/api.hpp"
 #include "staged_collectives.hpp"
 
 namespace vecmpi::pipeline::node {
@@ -20,8 +20,8 @@ void StagedCollectives::scan(const Operands& what, Own own) noexcept {
     };
     const auto give = [&](int64_t k) noexcept {
         ring.await_free(number(k));
-        std::memcpy(ring.slot(me(), number(k)), what.input_at(k * in_round),
-                    what.bytes_of(elements(k)));
+        kernels::copy_bytes(ring.slot(me(), number(k)), what.input_at(k * in_round),
+                            what.bytes_of(elements(k)));
         ring.publish(Signal::filled, number(k));
     };
     give(0);
@@ -29,8 +29,9 @@ void StagedCollectives::scan(const Operands& what, Own own) noexcept {
         if (k + 1 < rounds) give(k + 1);  // before this round's result may overwrite the input
         for (int rank = 0; rank < me(); ++rank) ring.await(Signal::filled, rank, number(k));
         if (order.steps.size() == 1)
-            std::memcpy(what.output_at(k * in_round), ring.slot(order.steps.front(), number(k)),
-                        what.bytes_of(elements(k)));
+            kernels::copy_bytes(what.output_at(k * in_round),
+                                ring.slot(order.steps.front(), number(k)),
+                                what.bytes_of(elements(k)));
         else if (!order.steps.empty())
             combine(what, order, elements(k), piece_bytes, what.output_at(k * in_round),
                     [&](int rank, int64_t at, int64_t, unsigned char*) noexcept {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Segmented Allreduce, Reduce and Reduce_scatter.
-#include <cstring>
 
 #include "kernels/api.hpp"
 #include "segment_run.hpp"
@@ -90,7 +89,7 @@ void leave_in_own_block(char* recvbuf, const RankCounts& blocks, int rank,
                         MPI_Count extent) noexcept {
     const MPI_Count before = blocks.total(rank), count = blocks[rank];
     if (before < count) return;  // it would overwrite the result
-    std::memcpy(recvbuf + before * extent, recvbuf, static_cast<size_t>(count * extent));
+    kernels::copy_bytes(recvbuf + before * extent, recvbuf, static_cast<size_t>(count * extent));
 }
 
 }  // namespace
