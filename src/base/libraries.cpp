@@ -75,4 +75,17 @@ void* handle_of_loaded(const LoadedLibrary& library) noexcept {
     return handle;
 }
 
+// The sonames of the MPICH ABI Initiative, and Cray's with the name of the compiler:
+// libmpi_gnu_91.so.12, libmpi_cray.so.12. MPICH 4.3.0 called a draft of the standard ABI
+// libmpi_abi.so.12; other drafts are libmpi_abi.so.0.
+MpiAbi abi_of(std::string_view soname) noexcept {
+    if (soname == "libmpi_abi.so.1") return MpiAbi::standard;
+    constexpr std::string_view version = ".so.12";
+    if (!soname.ends_with(version)) return MpiAbi::other;
+    soname.remove_suffix(version.size());
+    const bool is_of_family = soname == "libmpi" || soname == "libmpich" ||
+                              (soname.starts_with("libmpi_") && soname != "libmpi_abi");
+    return is_of_family ? MpiAbi::mpich : MpiAbi::other;
+}
+
 }  // namespace vecmpi::base

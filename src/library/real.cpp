@@ -48,14 +48,11 @@ bool defines(const LoadedLibrary& library, void* handle, const char* symbol) noe
     return owner != nullptr && library.path == owner->l_name;
 }
 
-// A profiler defines only MPI_Init. Both builds of vecmpi may be preloaded.
+// A profiler defines only MPI_Init, or PMPI_Init as well (Darshan), but not PMPI_Get_version. Both
+// builds of vecmpi may be preloaded.
 bool is_mpi_library(const LoadedLibrary& library, void* handle) noexcept {
-    return defines(library, handle, "PMPI_Init") && !defines(library, handle, own_symbol);
-}
-
-template <size_t number>
-bool is_among(const char* const (&names)[number], std::string_view name) noexcept {
-    return std::find(std::begin(names), std::end(names), name) != std::end(names);
+    return defines(library, handle, "PMPI_Init") && defines(library, handle, "PMPI_Get_version") &&
+           !defines(library, handle, own_symbol);
 }
 
 BoundLibrary find_mpi_library() {
@@ -64,7 +61,7 @@ BoundLibrary find_mpi_library() {
         if (handle == nullptr) continue;
         // The handle stays open: the library must stay while entries lead into it.
         if (is_mpi_library(library, handle))
-            return {true, is_among(abi_sonames, library.soname), library.soname, handle};
+            return {true, abi_of(library.soname) == own_abi, library.soname, handle};
         dlclose(handle);
     }
     return {};
@@ -110,7 +107,7 @@ const BoundLibrary& bind_real_functions() noexcept {
 }
 
 const char* build_for_other_abi(std::string_view soname) noexcept {
-    return is_among(other_abi_sonames, soname) ? other_build : "";
+    return abi_of(soname) == other_abi ? other_build : "";
 }
 
 bool other_build_is_preloaded() noexcept {

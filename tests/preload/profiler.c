@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A PMPI profiler, to be preloaded before vecmpi: counts calls and hands them on. Prints its counts
-// in MPI_Finalize.
+// in MPI_Finalize. Defines PMPI_Init as well, as Darshan does.
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 
 static int sends, receives, waits, reductions;
+
+int PMPI_Init(int* argc, char*** argv) {
+    int (*next)(int*, char***) = (int (*)(int*, char***))dlsym(RTLD_NEXT, "PMPI_Init");
+    return next(argc, argv);
+}
+int MPI_Init(int* argc, char*** argv) { return PMPI_Init(argc, argv); }
 
 int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
     ++sends;

@@ -77,7 +77,7 @@ declare -A recipes=(
     [mpi3_open]='openmpi mpi3_calls.c'
 )
 # A fake MPI library, a library that calls it, and their host. Each has a folder of its own: the loader goes by names.
-for soname in libmpi.so.40 libmpi_abi.so.1 libmpich.so.12; do
+for soname in libmpi.so.40 libmpi_abi.so.1 libmpich.so.12 libmpi_gnu_91.so.12; do
     recipes[fake-$soname/$soname]='cc fake_mpi.c'
     recipes[fake-$soname/libelsewhere.so]='cc fake_elsewhere.c'
     recipes[fake-$soname/host]="cc fake_host.c @fake-$soname/$soname @fake-$soname/libelsewhere.so -Wl,-rpath,\$ORIGIN"

@@ -114,7 +114,8 @@ scenarios() { # VISIT
     "$1" "Open MPI, VECMPI=off" open_mpi off
     "$1" "fake libmpi.so.40" fake_of_another_abi libmpi.so.40
     "$1" "fake libmpi_abi.so.1" fake_of_another_abi libmpi_abi.so.1
-    "$1" "fake libmpich.so.12" fake_mpich
+    "$1" "fake libmpich.so.12" fake_mpich libmpich.so.12
+    "$1" "fake libmpi_gnu_91.so.12" fake_mpich libmpi_gnu_91.so.12
     "$1" "fake libmpich.so.12, both builds" fake_mpich_both_builds libvecmpi.so
     "$1" "fake libmpich.so.12, the other build first" fake_mpich_both_builds libvecmpi_abi.so
     "$1" "fake libmpich.so.12, VECMPI=off" fake_mpich_off

@@ -203,6 +203,12 @@ profiler_before() {
         record_ranks preloaded 2 LD_PRELOAD="$PWD/libprofiler.so:$library" VECMPI_OFFLOAD=$mode -- ./mpi3_calls
         compare "$name, thread $mode"
     done
+    record_ranks served 2 LD_PRELOAD="$PWD/libprofiler.so:$library" VECMPI_REPORT=summary -- ./mpi3_calls
+    if grep -q 'vecmpi was on' served.err; then
+        ok "$name: served"
+    else
+        fail "$name: served" "no report of a run that was served" served.out served.err
+    fi
 }
 
 # With VECMPI=off one behind is in place too, as without the library.
@@ -406,13 +412,13 @@ fake_of_another_abi() { # SONAME
     compare_explained "$name"
 }
 
-fake_mpich() {
-    need fake-libmpich.so.12/host || return
-    record plain fake-libmpich.so.12/host
+fake_mpich() { # SONAME
+    need "fake-$1/host" || return
+    record plain "fake-$1/host"
     # In front of the MPICH ABI both names lead to PMPI_X.
     sed 's/^MPI_Pcontrol 5: 1 0.5000/PMPI_Pcontrol 5: 44281 29519.0000/; s/returned 6/returned 5/
          s/^2.5 1.5/1.5 1.5/; s/^9.2/9.1/' plain.raw | sort >plain.out
-    record preloaded env LD_PRELOAD="$library" fake-libmpich.so.12/host
+    record preloaded env LD_PRELOAD="$library" "fake-$1/host"
     compare "$name"
 }
 

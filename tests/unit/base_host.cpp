@@ -179,6 +179,16 @@ TEST_CASE("NUMA: quiet and harmless where there is one node", "[base][host]") {
     munmap(memory, 1 << 16);
 }
 
+TEST_CASE("a soname tells an MPI library's ABI", "[base][host]") {
+    for (const char* soname : {"libmpi.so.12", "libmpich.so.12", "libmpi_gnu_91.so.12",
+                               "libmpi_cray.so.12", "libmpi_nvidia.so.12"})
+        CHECK(abi_of(soname) == MpiAbi::mpich);
+    CHECK(abi_of("libmpi_abi.so.1") == MpiAbi::standard);
+    for (const char* soname : {"libmpi.so.40", "libmpi_abi.so.0", "libmpi_abi.so.12", "libmpi.so",
+                               "libmpifort_gnu_91.so.12", "libmpicxx.so.12", "libmpi_ibm.so.3", ""})
+        CHECK(abi_of(soname) == MpiAbi::other);
+}
+
 TEST_CASE("loaded_libraries sees what is loaded, hidden or not", "[base][host]") {
     CHECK(is_loaded("libc.so.6"));
     // libutil is an empty shell since glibc 2.34 and loaded by nothing else here.

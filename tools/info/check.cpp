@@ -193,7 +193,7 @@ std::string served_text(const CheckFacts& facts) {
 bool is_mpi_library(const std::string& soname) {
     for (const std::string_view name : {"libmpi.so", "libmpich.so", "libmpi_abi.so"})
         if (soname.starts_with(name)) return true;
-    return false;
+    return abi_of(soname) != MpiAbi::other;
 }
 
 bool is_gpu_runtime(const std::string& soname) {

@@ -37,7 +37,8 @@ struct Judgement {
 };
 Judgement judge(const CheckFacts& facts);
 
-// That the program is linked with it: libmpi.so.12, libmpich.so.12, libmpi.so.40 and their like.
+// That the program is linked with it: libmpi.so.12, Cray's libmpi_gnu_91.so.12, libmpi.so.40 and
+// their like.
 bool is_mpi_library(const std::string& soname);
 // One that is loaded beside MPI by programs for GPUs.
 bool is_gpu_runtime(const std::string& soname);

@@ -46,15 +46,14 @@ bool only_looks_like_mpich(std::string_view soname, std::string_view version) {
 
 const std::vector<VecmpiBuild>& vecmpi_builds() {
     static const std::vector<VecmpiBuild> builds = {
-        {"libvecmpi.so", {"libmpich.so.12", "libmpi.so.12"}},
-        {"libvecmpi_abi.so", {"libmpi_abi.so.1"}}};
+        {"libvecmpi.so", MpiAbi::mpich, {"libmpich.so.12", "libmpi.so.12"}},
+        {"libvecmpi_abi.so", MpiAbi::standard, {"libmpi_abi.so.1"}}};
     return builds;
 }
 
 std::string build_for(const std::string& soname) {
     for (const VecmpiBuild& build : vecmpi_builds())
-        if (std::find(build.sonames.begin(), build.sonames.end(), soname) != build.sonames.end())
-            return build.file;
+        if (build.abi == abi_of(soname)) return build.file;
     return {};
 }
 

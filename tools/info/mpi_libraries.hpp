@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/api.hpp"
+
 namespace vecmpi::info {
 
 struct MpiLibrary {
@@ -15,9 +17,10 @@ struct MpiLibrary {
     bool is_served() const { return !served_by.empty(); }
 };
 
-// The builds of vecmpi, and the sonames of the MPI libraries that they serve.
+// The builds of vecmpi, and the sonames under which MPI libraries that they serve are looked for.
 struct VecmpiBuild {
     const char* file;
+    MpiAbi abi;
     std::vector<std::string> sonames;
 };
 const std::vector<VecmpiBuild>& vecmpi_builds();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace vecmpi::base {
@@ -18,5 +19,9 @@ std::vector<LoadedLibrary> loaded_libraries();
 uint64_t libraries_ever_loaded() noexcept;
 // Handle of a library that is already loaded, or null. Never loads anything.
 void* handle_of_loaded(const LoadedLibrary& library) noexcept;
+
+// How programs and an MPI library of this soname meet. Pure.
+enum class MpiAbi : uint8_t { other, mpich, standard };
+MpiAbi abi_of(std::string_view soname) noexcept;
 
 }  // namespace vecmpi::base

@@ -8,11 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/api/libraries.hpp"
+
 namespace vecmpi::library {
 
 constexpr const char* abi_name = "the MPICH ABI (libmpi.so.12, libmpich.so.12)";
-constexpr const char* abi_sonames[] = {"libmpi.so.12", "libmpich.so.12"};
-constexpr const char* other_abi_sonames[] = {"libmpi_abi.so.1"};
+constexpr base::MpiAbi own_abi = base::MpiAbi::mpich, other_abi = base::MpiAbi::standard;
 constexpr const char* other_build = "libvecmpi_abi.so";
 
 using HandleNumber = int;
