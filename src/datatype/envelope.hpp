@@ -16,10 +16,9 @@ inline bool is_predefined(int combiner) noexcept {
            combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-// False: the library refuses, or has not these functions of MPI 4.
+// False: the library refuses.
 inline bool read_envelope(MPI_Datatype type, Envelope& envelope) noexcept {
-    return real.Type_get_envelope_c != nullptr && real.Type_get_contents_c != nullptr &&
-           real.Type_get_envelope_c(type, &envelope.integers, &envelope.addresses, &envelope.counts,
+    return real.Type_get_envelope_c(type, &envelope.integers, &envelope.addresses, &envelope.counts,
                                     &envelope.types, &envelope.combiner) == MPI_SUCCESS;
 }
 

@@ -145,7 +145,7 @@ void MessageAsBytes::unpack(MPI_Count received) noexcept {
 
 void MessageAsBytes::note_moved_by_library() noexcept {
     if (bytes_ == 0 || used_.get() != nullptr || ucx_packs_ || !is_counted_and_committed(type_) ||
-        real.Pack_c == nullptr || !take_place())
+        !take_place())
         return count_by_type();
     PackedBuffer(memory_, count_, type_, comm_).pack_to(place_);
 }

@@ -321,7 +321,7 @@ namespace {
 // that is not committed is an error, which the program's own call is to raise.
 bool is_packed_by_library(const PackCall& call) noexcept {
     MPI_Count end = 0;
-    return real.Pack_c != nullptr && offload::is_derived_committed(call.type, call.comm) &&
+    return offload::is_derived_committed(call.type, call.comm) &&
            real.Pack_c(call.memory, call.count, call.type, call.packed, call.packed_bytes, &end,
                        call.comm) == MPI_SUCCESS &&
            end == call.packed_bytes;

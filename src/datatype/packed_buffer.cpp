@@ -27,7 +27,9 @@ int move_by_library(const PackCall& call, MPI_Count* position) noexcept {
     char anchor = 0;
     const MPI_Count shift = -static_cast<MPI_Count>(reinterpret_cast<intptr_t>(&anchor));
     MPI_Datatype shifted = MPI_DATATYPE_NULL;
-    real.Type_create_hindexed_c(1, &call.count, &shift, call.type, &shifted);
+    if (const int error = real.Type_create_hindexed_c(1, &call.count, &shift, call.type, &shifted);
+        error != MPI_SUCCESS)
+        return error;
     real.Type_commit(&shifted);
     const int error = moved(&anchor, 1, shifted);
     real.Type_free(&shifted);
@@ -77,7 +79,7 @@ PackedBuffer::PackedBuffer(const void* buffer, MPI_Count count, MPI_Datatype typ
       form_(library::is_builtin_type(type) ? Form::dense : Form::unknown),
       stream_(buffer_),
       may_use_plan_(form_ != Form::dense && (!offload::is_reentrant() || offload::is_in_job())) {
-    if (count <= 0 || !library::is_type_handle(type) || !real.Pack_c) return;
+    if (count <= 0 || !library::is_type_handle(type)) return;
     ptrdiff_t bytes = 0;
     if (!__builtin_mul_overflow(count, offload::size_of(type), &bytes) && bytes > 0) bytes_ = bytes;
 }
@@ -117,7 +119,9 @@ int PackedBuffer::move(kernels::Direction direction, void* packed) const noexcep
     const uint64_t begun_ns = plan_ || tallied_ == MPI_DATATYPE_NULL ? 0 : monotonic_ns();
     const int error = move_by_library(call, &position);
     if (begun_ns != 0) tally_packed_later(tallied_, monotonic_ns() - begun_ns);
-    if (error == MPI_SUCCESS && position != bytes_) return pack_whole(call);
+    // An element of more bytes than an int holds: packed by a plan, where MPI_Pack takes an int.
+    const bool is_too_large = error == MPI_ERR_COUNT && !library::library_has(Call::Pack_c);
+    if (is_too_large || (error == MPI_SUCCESS && position != bytes_)) return pack_whole(call);
     if (error != MPI_SUCCESS) return error;
     if (plan_)
         note_packed_by_library(call, *plan_, position, timed_since_ns);

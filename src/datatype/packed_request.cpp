@@ -71,7 +71,7 @@ MPI_Count bytes_of(const offload::CallFacts& message, const KeptPlan* kept,
 
 bool may_be_packed(const offload::CallFacts& message) noexcept {
     return message.count > 0 && message.peer != MPI_PROC_NULL && !ucx_packs(message.comm) &&
-           real.Pack_c != nullptr && settings().pack != PackMode::off && !offload::is_reentrant();
+           settings().pack != PackMode::off && !offload::is_reentrant();
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ EntryFunction real_function(Call call) noexcept {
 EntryFunction served_target(Call call, bool served, unsigned needs) noexcept {
     const Handler& handler = handlers[static_cast<size_t>(call)];
     const EntryFunction function = real_function(call);
-    if (function == nullptr) return function;
+    if (!library::library_has(call)) return nullptr;
     const bool reported = served && report_is_wanted();
     if (reported && call == Call::Pcontrol) return vecmpi_pcontrol_entry;
     if (!comes_to_us(handler, served, reported ? ~0u : needs)) return function;

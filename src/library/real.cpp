@@ -8,10 +8,12 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <bitset>
 #include <mutex>
 #include <new>
 #include <string_view>
 
+#include "large_counts.hpp"
 #include "library/api.hpp"
 
 namespace vecmpi::library {
@@ -29,6 +31,9 @@ constinit std::atomic<const BoundLibrary*> published{nullptr};
 // Held while `real` is copied, and never during a call of the loader: a constructor that runs under
 // the loader's lock may come here too.
 constinit std::mutex publishing;
+
+// Written together with `real`.
+constinit std::bitset<number_of_calls> in_library;
 
 const link_map* object_of(const void* address) noexcept {
     Dl_info info;
@@ -82,6 +87,8 @@ const BoundLibrary* publish(const BoundLibrary& library, const Pointers& pointer
     const BoundLibrary* first = published.load(std::memory_order_relaxed);
     if (first != nullptr) return first;  // another thread found it meanwhile
     real = std::bit_cast<RealFunctions>(pointers);
+    for (size_t i = 0; i < number_of_calls; ++i) in_library[i] = pointers[i] != nullptr;
+    complete_with_large_counts(real);
     const auto* bound = new BoundLibrary(library);
     published.store(bound,
                     std::memory_order_release);  // pairs with the load in bind_real_functions()
@@ -105,6 +112,8 @@ const BoundLibrary& bind_real_functions() noexcept {
     if (bound == nullptr) bound = find_and_publish();
     return bound != nullptr ? *bound : none;
 }
+
+bool library_has(Call call) noexcept { return in_library[static_cast<size_t>(call)]; }
 
 const char* build_for_other_abi(std::string_view soname) noexcept {
     return abi_of(soname) == other_abi ? other_build : "";

@@ -57,7 +57,9 @@ PrivateCommPointer comm_of_schedules(CollectiveCall& call, const Asked& asked) n
         return nullptr;
     };
     if (call.ranks() < 2) return declined(Counter::decline_setting);
-    if (asked.elements > INT_MAX && real.Isend_c == nullptr) return declined(Counter::decline_type);
+    if (real.Isend_c == nullptr &&
+        most_in_message(call.collective, asked.elements, call.ranks()) > INT_MAX)
+        return declined(Counter::decline_type);
     if (is_later && !offload::jobs_are_served()) return declined(Counter::decline_no_progress);
     PrivateCommPointer own = private_comm_of(call);
     if (!own) return declined(Counter::decline_no_private_comm);
@@ -110,6 +112,20 @@ PrivateCommPointer private_comm_of(const CollectiveCall& call) noexcept {
     }
     const offload::DirectCall scope(call.form.call);
     return obtain_private_comm(call.comm, call.ranks());
+}
+
+int64_t most_in_message(Collective collective, int64_t elements, int ranks) noexcept {
+    switch (collective) {
+        case Collective::allreduce:
+        case Collective::reduce:
+        case Collective::bcast:
+        case Collective::scan:
+        case Collective::exscan:
+            return elements;
+        default:  // trees and Bruck's algorithm send blocks of several ranks at once
+            int64_t all = 0;
+            return __builtin_mul_overflow(elements, ranks, &all) ? INT64_MAX : all;
+    }
 }
 
 bool may_be_scheduled(CollectiveCall& call, uint64_t bytes) noexcept {

@@ -35,6 +35,10 @@ struct Candidate {
 // call's. With the library's turn its call is timed; mostly the call's reason is noted.
 Candidate candidate_for(CollectiveCall& call, const Asked& asked) noexcept;
 
+// At least the elements of the largest message that a schedule sends, equal on all ranks. elements:
+// as of Asked. Pure.
+int64_t most_in_message(Collective collective, int64_t elements, int ranks) noexcept;
+
 // Is it worth to look whether a schedule could serve a call of this size?
 bool may_be_scheduled(CollectiveCall& call, uint64_t bytes) noexcept;
 

@@ -41,7 +41,7 @@ Asked asked_for_elements(CollectiveCall& call, MPI_Datatype type, MPI_Count all,
 // What a collective asks for that moves packed bytes: `bytes` for its setting.
 Asked asked_for_bytes(CollectiveCall& call, MPI_Count bytes, MPI_Count largest) noexcept {
     Asked asked{static_cast<uint64_t>(bytes), largest};
-    asked.can_be_scheduled = real.Pack_c != nullptr && may_be_scheduled(call, asked.bytes);
+    asked.can_be_scheduled = may_be_scheduled(call, asked.bytes);
     return asked;
 }
 

@@ -240,6 +240,9 @@ def sanitized(word, stem):
 # ---- what other people wrote --------------------------------------------------------------------------------
 
 LIBRARIES = ("mpich4", "mpich5", "ofi", "intel")
+# A library of MPI 3.1, without large counts: what rests on them.
+MPI3_LIBRARY = "mpich3"
+MPI3_CASES = ("p2p_random", "derived_types", "packing:columns", "packed_collectives", "node_blocks:random", "rma")
 # The standard ABI: the programs of a few cases are built once more for it.
 ABI_LIBRARIES = ("abi", "abi_ofi", "abi_intel")
 ABI_CASES = ("p2p_random", "node_collectives:random", "packing")
@@ -265,7 +268,8 @@ TESTS += [
         "rotating",
         300,
     )
-    for library, cases in [(name, LIBRARY_CASES) for name in LIBRARIES] + [("abi", ABI_CASES)]
+    for library, cases in [(name, LIBRARY_CASES) for name in LIBRARIES]
+    + [("abi", ABI_CASES), (MPI3_LIBRARY, MPI3_CASES)]
     for case in cases
 ]
 TESTS += [
@@ -276,7 +280,7 @@ TESTS += [
         "long",
         3600,
     )
-    for library in LIBRARIES + ABI_LIBRARIES
+    for library in (MPI3_LIBRARY, *LIBRARIES, *ABI_LIBRARIES)
 ]
 
 MPICH_PARTS = 8

@@ -34,7 +34,7 @@ uint64_t times(const DatatypeUse& use, WhyLibrary why) {
 }
 
 struct Buffers {
-    std::vector<int> memory = std::vector<int>(1 << 12), packed = std::vector<int>(1 << 12);
+    std::vector<int> memory = std::vector<int>(1 << 13), packed = std::vector<int>(1 << 12);
 };
 
 // As serve_Pack, in a library that takes `ns`.
@@ -108,6 +108,7 @@ TEST_CASE("a row says who packed, and why not a plan", "[datatype][report]") {
 TEST_CASE("without UCX a blocking message counts where it is sent by its type",
           "[datatype][report]") {
     const Reported report({{1, {3000, 2}}});
+    real.Pack_c = fake_pack;
     meet_type(handle(1), 0);
     Buffers b;
     MessageAsBytes sent(kernels::Direction::pack, b.memory.data(), 1, handle(1), MPI_COMM_WORLD,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A collective that no path of ours serves counts one reason, however many paths were asked.
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "offload/api/call_operations.hpp"
 #include "pipeline/api.hpp"
 #include "pipeline/api/calls_left.hpp"
+#include "pipeline/candidate.hpp"
 #include "pipeline/collective_call.hpp"
 #include "pipeline/node/api.hpp"
 #include "two_nodes.hpp"
@@ -118,9 +120,6 @@ using Reasons = std::vector<std::string>;
 void check_each_counts(const Reasons& reasons, MPI_Count floats, bool node_declines = false) {
     std::vector<float> send(3 * most_floats), receive(3 * most_floats);
     // Whether it is there is asked; it is never called.
-    real.Pack_c = [](const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Count*, MPI_Comm) {
-        return MPI_ERR_OTHER;
-    };
     real.Iallgatherv_c = [](const void*, MPI_Count, MPI_Datatype, void*, const MPI_Count[],
                             const MPI_Aint[], MPI_Datatype, MPI_Comm,
                             MPI_Request*) { return MPI_ERR_OTHER; };
@@ -131,7 +130,6 @@ void check_each_counts(const Reasons& reasons, MPI_Count floats, bool node_decli
         CHECK_FALSE(row.call(floats).has_value());
         CHECK(declines.since() == reasons);
     }
-    real.Pack_c = nullptr;
     real.Iallgatherv_c = nullptr;
 }
 
@@ -287,4 +285,16 @@ TEST_CASE("the reason of a decline", "[pipeline][declines]") {
     CHECK(counted({setting, setting}, std::nullopt) == Reasons{"decline_setting"});
     CHECK(counted({type, small}, MPI_SUCCESS).empty());  // a later path served it
     CHECK(counted({setting}, MPI_ERR_OTHER).empty());
+}
+
+TEST_CASE("a message of a schedule may hold the blocks of several ranks", "[pipeline][declines]") {
+    using pipeline::most_in_message;
+    constexpr int64_t block = int64_t{1} << 26;
+    CHECK(most_in_message(Collective::allreduce, block, 64) == block);
+    CHECK(most_in_message(Collective::bcast, block, 64) == block);
+    for (const Collective collective :
+         {Collective::gather, Collective::scatter, Collective::alltoall, Collective::allgather,
+          Collective::allgatherv, Collective::reduce_scatter})
+        CHECK(most_in_message(collective, block, 64) == 64 * block);
+    CHECK(most_in_message(Collective::gather, INT64_MAX / 2, 3) == INT64_MAX);
 }

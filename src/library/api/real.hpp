@@ -13,7 +13,7 @@
 namespace vecmpi::library {
 
 // The only way to call MPI from inside vecmpi. In the order of enum class Call. A member is null
-// where the library lacks the function.
+// where the library lacks the function, but for those that large_counts.hpp completes.
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define VECMPI_CALL(call, name) decltype(&::name) call;
 struct RealFunctions {
@@ -34,6 +34,7 @@ struct BoundLibrary {
     void* handle = nullptr;
 };
 const BoundLibrary& bind_real_functions() noexcept;
+bool library_has(Call call) noexcept;  // the function itself: a program may call it
 // The file of vecmpi that serves libraries of this soname, where that is not this one; else "".
 const char* build_for_other_abi(std::string_view soname) noexcept;
 // Then that one serves what this one passes through.

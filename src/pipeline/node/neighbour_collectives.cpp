@@ -22,7 +22,7 @@ struct NeighbourCall {
 
 // Nothing where the call is the library's.
 std::optional<Degrees> degrees_at(const NodeSite& site, MPI_Comm comm) noexcept {
-    if (site.declined() || !real.Pack_c) return std::nullopt;
+    if (site.declined()) return std::nullopt;
     const Neighbourhood* const known = site.node == nullptr ? nullptr : site.node->neighbourhood();
     return known == nullptr ? degrees_of(comm) : known->degrees();
 }

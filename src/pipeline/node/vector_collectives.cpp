@@ -60,8 +60,7 @@ std::optional<int> serve_vectors(const CollectiveForm& form, const VectorCall& w
 
 std::optional<int> serve_vectors(const CollectiveForm& form, const VectorCall& what,
                                  const NodeSite& site, MPI_Comm comm) noexcept {
-    if (!real.Pack_c || !what.given.are_fine(comm) || !what.taken.are_fine(comm))
-        return std::nullopt;
+    if (!what.given.are_fine(comm) || !what.taken.are_fine(comm)) return std::nullopt;
     return serve_vectors(form, what, 0, site, comm);
 }
 
@@ -126,8 +125,7 @@ std::optional<int> allgatherv(const CollectiveForm& form, const void* sendbuf, M
                               offload::RankArray displs, MPI_Datatype recvtype,
                               MPI_Comm comm) noexcept {
     const NodeSite site = node_site(form, comm);
-    if (site.declined() || recvcounts.missing() || displs.missing() || !real.Pack_c)
-        return std::nullopt;
+    if (site.declined() || recvcounts.missing() || displs.missing()) return std::nullopt;
     const int me = site.rank;
     VectorCall what{Collective::allgatherv, {Flow::to_all}, {}, {}};
     what.taken = {recvbuf, RankCounts(recvcounts), displs, recvtype, nullptr, 0, site.ranks, true};
