@@ -191,6 +191,7 @@ void start_engine(int level, int lib_provided, const LibraryWaits& library_waits
     }
     note_facts_of_library(lib_provided, library_waits);
     load_profile(kernels::isa_name(kernels::best_isa()), library::library_version);
+    if (!session_came_first) ask_about_aliases();  // else threads may be inside the library
     adopt_arithmetic(library::bind_real_functions(), session_came_first);
     engine->reset();
     choose_who_waits_how(lib_provided);

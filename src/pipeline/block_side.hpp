@@ -31,7 +31,7 @@ struct BlockSide {
 // error.
 inline bool is_aliased(const BlockSide& one, const BlockSide& all, int rank) noexcept {
     return one.type == all.type && one.count == all.count &&
-           one.buffer == advanced(all.buffer, rank * all.block_bytes());
+           is_alias(one.buffer, advanced(all.buffer, rank * all.block_bytes()));
 }
 
 }  // namespace vecmpi::pipeline

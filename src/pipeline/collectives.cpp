@@ -74,7 +74,7 @@ std::optional<int> serve_reduce_scatter(CollectiveCall& call, const void* sendbu
     const MPI_Count total = counts.total(call.ranks());
     if (are_refused(sendbuf, total, recvbuf, counts[call.rank], type)) return call.leave();
     const offload::TypeShape shape = offload::shape_of(type);
-    const bool in_place = sendbuf == MPI_IN_PLACE;
+    const bool in_place = input_of(sendbuf, recvbuf) == MPI_IN_PLACE;
     const Operands what{in_place ? recvbuf : sendbuf, recvbuf, total, type, call.op, shape.extent};
     Asked asked = asked_for_elements(call, type, total, counts.largest(call.ranks()));
     asked.can_be_cut = can_be_cut && shape.builtin;
@@ -166,7 +166,7 @@ std::optional<int> allreduce(const CollectiveForm& form, const void* sendbuf, vo
     if (rc || call.is_librarys) return call.decline.count_unless(rc);
     if (!call.look_at(datatype, count) || are_refused(sendbuf, count, recvbuf, count, datatype))
         return call.leave();
-    return serve_reduction(call, sendbuf, recvbuf, count, datatype);
+    return serve_reduction(call, input_of(sendbuf, recvbuf), recvbuf, count, datatype);
 }
 
 std::optional<int> reduce(const CollectiveForm& form, const void* sendbuf, void* recvbuf,
@@ -176,7 +176,8 @@ std::optional<int> reduce(const CollectiveForm& form, const void* sendbuf, void*
     if (!call.look_at(datatype, count) ||
         are_refused_in_reduce(sendbuf, recvbuf, count, datatype, call.is_root()))
         return call.leave();
-    return serve_reduction(call, sendbuf, recvbuf, count, datatype);
+    return serve_reduction(call, call.is_root() ? input_of(sendbuf, recvbuf) : sendbuf, recvbuf,
+                           count, datatype);
 }
 
 std::optional<int> reduce_scatter(const CollectiveForm& form, const void* sendbuf, void* recvbuf,

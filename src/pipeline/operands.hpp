@@ -51,11 +51,18 @@ struct Operands {
     }
 };
 
+inline bool is_alias(const void* sendbuf, const void* recvbuf) noexcept {
+    return sendbuf == recvbuf && offload::aliases_are_refused();
+}
+// One buffer for both sides that is not refused: in place.
+inline const void* input_of(const void* sendbuf, const void* recvbuf) noexcept {
+    return sendbuf == recvbuf ? MPI_IN_PLACE : sendbuf;
+}
 // Is a reduction's buffer the library's to refuse, on this rank alone perhaps? own: elements that
 // this rank receives.
 inline bool are_refused(const void* sendbuf, MPI_Count count, const void* recvbuf, MPI_Count own,
                         MPI_Datatype type) noexcept {
-    return sendbuf == recvbuf || offload::is_refused(sendbuf, count, type) ||
+    return is_alias(sendbuf, recvbuf) || offload::is_refused(sendbuf, count, type) ||
            offload::is_refused_output(recvbuf, own, type);
 }
 // The same of a Reduce, whose receive buffer means something on the root only.

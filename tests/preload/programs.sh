@@ -52,6 +52,7 @@ declare -A recipes=(
     [cxx_bindings]='mpicxx -w cxx_bindings.cpp'
     [cxx_exceptions]='mpicxx cxx_exceptions.cpp'
     [last_requests]='mpicc last_requests.c'
+    [unchecked_aliases]='mpicc unchecked_aliases.c'
     [blocked]='mpicc blocked.c'
     [cancelled]='mpicc cancelled.c -lpthread'
     [closed_descriptors]='mpicc closed_descriptors.c -lpthread'

@@ -59,6 +59,7 @@ scenarios() { # VISIT
     "$1" "Init in another thread, 2 ranks" same 2 thread_init
     "$1" "requests in Finalize's delete functions, 2 ranks" last_requests
     "$1" "requests in Finalize's delete functions, threads" last_requests threads
+    "$1" "one buffer for both sides, unchecked, 3 ranks" unchecked_aliases
     "$1" "Finalize over hosts" ends_over_hosts
     "$1" "a thread loads, a thread waits, 2 ranks" loads_while_waiting
     "$1" "sessions only, 2 ranks" same 2 sessions

@@ -52,6 +52,10 @@ last_requests() { # [ARGUMENT]
     VECMPI_ALLREDUCE=ring same 2 last_requests "$@"
 }
 
+unchecked_aliases() {
+    MPIR_CVAR_COLL_ALIAS_CHECK=0 VECMPI_INTRANODE=on same 3 unchecked_aliases
+}
+
 # Plain it would not end.
 ends_over_hosts() {
     local lab=$sources/../../scripts/lab.sh why

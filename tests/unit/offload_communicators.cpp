@@ -169,6 +169,24 @@ TEST_CASE("nothing is raised while a handle is asked about", "[offload][communic
     CHECK_FALSE(library::errors_are_quiet());
 }
 
+TEST_CASE("one buffer for both sides is refused where the library looks",
+          "[offload][communicators]") {
+    FreshLibrary library;
+    {
+        RunningEngine running(Mode::alone);
+        CHECK(aliases_are_refused());
+    }
+    real.Alltoallv = [](const void*, auto*, auto*, MPI_Datatype, void*, auto*, auto*, MPI_Datatype,
+                        MPI_Comm) { return int{MPI_SUCCESS}; };
+    {
+        RunningEngine running(Mode::alone);
+        CHECK_FALSE(aliases_are_refused());
+    }
+    FreshLibrary another;
+    RunningEngine running(Mode::alone);
+    CHECK(aliases_are_refused());
+}
+
 // For the rest of the process the groups of communicators are compared; the other tests have none
 // of another world.
 TEST_CASE("processes of another world are found once there can be any",

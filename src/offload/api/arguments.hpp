@@ -64,4 +64,10 @@ inline bool is_refused_output(const void* buffer, MPI_Count count, MPI_Datatype 
     return (buffer == MPI_IN_PLACE && count != 0) || is_refused(buffer, count, type);
 }
 
+// One buffer for both sides of a collective: does the library refuse it, as MPICH does that was not
+// built or told (MPIR_CVAR_COLL_ALIAS_CHECK=0) to look at nothing? Else this rank may not leave a
+// collective for it. From MPI_Init on.
+bool aliases_are_refused() noexcept;
+void ask_about_aliases() noexcept;
+
 }  // namespace vecmpi::offload

@@ -173,7 +173,7 @@ std::optional<int> scan_on_node(const CollectiveForm& form, Collective collectiv
     if (site.declined()) return std::nullopt;
     const bool gets_result = collective == Collective::scan || site.rank != 0;
     if (gets_result ? are_refused(sendbuf, count, recvbuf, count, type)
-                    : sendbuf == recvbuf ||
+                    : is_alias(sendbuf, recvbuf) ||
                           (sendbuf != MPI_IN_PLACE && offload::is_refused(sendbuf, count, type)))
         return std::nullopt;
     Operands what = operands(sendbuf, recvbuf, count, type, op, element);
