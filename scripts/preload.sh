@@ -102,7 +102,7 @@ start() {
         *) program=${program:-$(program_of "$@")} ;;
     esac
     [ -z "$program" ] || choose_build "$program"
-    preload=$library${LD_PRELOAD:+:$LD_PRELOAD}
+    preload=${LD_PRELOAD:+$LD_PRELOAD:}$library # what counts calls sees them before they are served
     case $(basename "$1") in
         mpirun|mpiexec|mpirun.*|mpiexec.*)
             if starts_mpich "$1"; then

@@ -62,6 +62,9 @@ echo 'int main(void) { return 0; }' >other.c
     "${CC:-cc}" other.c -Wl,--no-as-needed ./libmpi_abi.so.1 -Wl,-rpath,"$work" -o abi
 mkdir -p prefix/bin prefix/lib
 cp "$script" "$build/vecmpi-info" prefix/bin && cp "$build/libvecmpi.so" "$build/libvecmpi_abi.so" prefix/lib
+# shellcheck disable=SC2016
+expect 'behind what is preloaded' 0 "rank: $work/libmpi_abi.so.1:$library" \
+    env LD_PRELOAD="$work/libmpi_abi.so.1" "$script" mpirun.mpich -n 1 sh -c 'echo "rank: $LD_PRELOAD"'
 expect 'the standard ABI' 0 "lib/libvecmpi_abi.so is preloaded into the program: $work/abi, linked with libmpi_abi.so.1" \
     env -u VECMPI_LIBRARY prefix/bin/preload.sh "$work/abi"
 expect 'the ABI of MPICH' 0 "lib/libvecmpi.so is preloaded into the program: $program, linked with libmpich.so.12" \
