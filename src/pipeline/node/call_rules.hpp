@@ -48,12 +48,16 @@ std::optional<LaterCall> later_call(const CollectiveForm& form, const NodeSite& 
 std::optional<int> keep_for_starts(const CollectiveForm& form, MPI_Comm comm, LaterCall later,
                                    std::unique_ptr<StagedWork> work) noexcept;
 
+// False without memory.
+bool keep_types(StagedWork& work) noexcept;
+
 // The others do not go back: without memory the call returns when it is done.
 template <class Work>
 int post_work(const CollectiveForm& form, MPI_Comm comm, const LaterCall& later,
               Work&& work) noexcept {
     using Job = OwningJob<Work>;
-    if (void* const place = ::operator new(sizeof(Job), std::nothrow)) {
+    void* const place = keep_types(work) ? ::operator new(sizeof(Job), std::nothrow) : nullptr;
+    if (place != nullptr) {
         std::unique_ptr<offload::Job> job(new (place)
                                               Job(later.queue, std::forward<Work>(work), later.by));
         return offload::post_job(form.call, std::move(job), comm, form.request);

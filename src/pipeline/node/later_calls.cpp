@@ -54,9 +54,10 @@ class KeptCall final : public offload::JobSource {
     const std::unique_ptr<StagedWork> work_;
 };
 
-bool keep_arrays(StagedWork& work, int ranks) noexcept {
+template <class Keep>
+bool has_memory_to(const Keep& keep) noexcept {
     try {
-        work.keep_arrays(ranks);
+        keep();
     } catch (const std::bad_alloc&) {
         return false;
     }
@@ -64,6 +65,10 @@ bool keep_arrays(StagedWork& work, int ranks) noexcept {
 }
 
 }  // namespace
+
+bool keep_types(StagedWork& work) noexcept {
+    return has_memory_to([&work]() { work.keep_types(); });
+}
 
 std::optional<LaterCall> later_call(const CollectiveForm& form, const NodeSite& site, MPI_Comm comm,
                                     const CallSize& size) noexcept {
@@ -92,7 +97,8 @@ std::optional<LaterCall> later_call(const CollectiveForm& form, const NodeSite& 
 std::optional<int> keep_for_starts(const CollectiveForm& form, MPI_Comm comm, LaterCall later,
                                    std::unique_ptr<StagedWork> work) noexcept {
     std::unique_ptr<offload::JobSource> kept;
-    if (work && keep_arrays(*work, later.queue->node->ranks()))
+    const int ranks = later.queue->node->ranks();
+    if (work && has_memory_to([&]() { work->keep_arrays(ranks); }))
         kept.reset(new (std::nothrow) KeptCall(std::move(later), std::move(work)));
     const bool made =
         offload::make_persistent_job(form.call, comm, std::move(kept), form.request) == MPI_SUCCESS;

@@ -83,6 +83,10 @@ class NeighbourExchange final : public StagedWork {
         what_.given.keep(arrays_);
         what_.taken.keep(arrays_);
     }
+    void keep_types() override {
+        what_.given.keep_types(arrays_);
+        what_.taken.keep_types(arrays_);
+    }
 
   private:
     NeighbourCall what_;

@@ -56,8 +56,9 @@ struct RankBlocks {
     void keep(KeptArrays& arrays) {
         counts.keep(arrays, end);
         displs = arrays.copy(displs, end);
-        types = arrays.copy(types, end);
+        keep_types(arrays);
     }
+    void keep_types(KeptArrays& arrays) { types = arrays.copy(types, end); }
     size_t total_bytes() const noexcept;
     size_t largest_bytes() const noexcept;
     // The library would not refuse them.

@@ -22,6 +22,10 @@ class StagedWork {
     virtual int run(NodeComm& node, Transport by) noexcept = 0;
     // For runs after the call, in which the program's arrays may be gone. Throws std::bad_alloc.
     virtual void keep_arrays(int /*ranks*/) {}
+    // For one run behind a nonblocking call: its arrays of numbers stay until it has completed (MPI
+    // 4.0, 6.12), but the Fortran bindings pass copies of its array of datatypes. Throws
+    // std::bad_alloc.
+    virtual void keep_types() {}
 };
 
 // Nonblocking calls of a communicator, or the starts of one persistent request. They run one after

@@ -41,6 +41,10 @@ class VectorExchange final : public StagedWork {
         what_.given.keep(arrays_);
         what_.taken.keep(arrays_);
     }
+    void keep_types() override {
+        what_.given.keep_types(arrays_);
+        what_.taken.keep_types(arrays_);
+    }
 
   private:
     VectorCall what_;

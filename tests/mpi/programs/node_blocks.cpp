@@ -100,6 +100,11 @@ struct Side {
     void free_type() {
         if (type != MPI_INT && type != MPI_DATATYPE_NULL) MPI_Type_free(&type);
     }
+    // Behind a nonblocking call. The array was a copy, as MPICH's mpi_f08 bindings pass it.
+    void forget_types() {
+        std::fill(types.begin(), types.end(), MPI_DATATYPE_NULL);
+        free_type();
+    }
     Side(const Side&) = delete;
     Side& operator=(const Side&) = delete;
 
@@ -165,8 +170,8 @@ class Operation {
                 alltoall();
         }
         if (form_ == Form::nonblocking) {
-            out_.free_type();
-            in_.free_type();
+            out_.forget_types();
+            in_.forget_types();
         }
     }
     void judge() {
