@@ -106,8 +106,12 @@ check_limit() {
         fail "$1: a limit that is kept: $(tail -n 1 "$work/err")"
     grep -qF "cells that stay under 0.01 of plain in 3 passes: none" "$work/text" || fail "$1: no line of the limit"
     grep -qE "^plan: 1 launches, 1 times, 2 sides, .* about 0:0[0-9] min" "$work/err" || fail "$1: no plan"
-    timeout 120 "$bench" "${short[@]}" --fail-below 1000 > "$work/text" 2> "$work/err"
-    local status=$?
+    local status=0
+    for _ in 1 2 3; do # a plain run of 2 ms may stand still for longer than 1000 calls take
+        status=0
+        timeout 120 "$bench" "${short[@]}" --fail-below 1000 > "$work/text" 2> "$work/err" || status=$?
+        [ $status -eq 0 ] || break
+    done
     [ $status -eq 1 ] || fail "$1: a limit that is not kept: status $status"
     grep -qE "^  $cell 8 B: [0-9.]+, [0-9.]+, [0-9.]+$" "$work/text" || fail "$1: the cell is not named"
     grep -qF "1 cells stay under 1000 of plain in 3 passes" "$work/err" || fail "$1: $(cat "$work/err")"
