@@ -7,6 +7,7 @@ namespace vecmpi::intercept {
 
 int serve_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype,
                        MPI_Op op) {
+    if (library::is_user_op(op)) return real.Reduce_local(inbuf, inoutbuf, count, datatype, op);
     if (offload::reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) {
         count_call(static_cast<size_t>(Call::Reduce_local), Path::own_kernel, 0);
         return MPI_SUCCESS;
@@ -18,6 +19,7 @@ int serve_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatyp
 
 int serve_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype,
                          MPI_Op op) {
+    if (library::is_user_op(op)) return real.Reduce_local_c(inbuf, inoutbuf, count, datatype, op);
     if (offload::reduce_by_kernel(inbuf, inoutbuf, count, datatype, op)) {
         count_call(static_cast<size_t>(Call::Reduce_local_c), Path::own_kernel, 0);
         return MPI_SUCCESS;

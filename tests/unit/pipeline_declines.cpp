@@ -212,6 +212,35 @@ TEST_CASE("a call of a few bytes over hosts is the library's at once", "[pipelin
     CHECK_FALSE(is_surely_librarys<Collective::scatter>(scatter));
 }
 
+TEST_CASE("a call without elements is the library's at once on one node", "[pipeline][declines]") {
+    calls_left = calls_left_of({.valid = true, .one_node = true}, {});
+    offload::Parameters<calls::Iallreduce> total{.datatype = MPI_DOUBLE, .op = MPI_SUM};
+    const auto is_left = [&]() { return is_surely_librarys<Collective::allreduce>(total); };
+    CHECK(is_left());
+    total.count = 1;
+    CHECK_FALSE(is_left());
+    total.count = -1;
+    CHECK_FALSE(is_left());
+    total.count = 0;
+    total.op = static_cast<MPI_Op>(0x98000002u);  // of the program
+    CHECK_FALSE(is_left());
+    char data[8];
+    offload::Parameters<calls::Igather> gather{.sendbuf = data, .recvcount = 1};
+    CHECK(is_surely_librarys<Collective::gather>(gather));
+    gather.sendbuf = MPI_IN_PLACE;
+    CHECK_FALSE(is_surely_librarys<Collective::gather>(gather));
+    offload::Parameters<calls::Ialltoall> exchange{.recvbuf = data};
+    CHECK(is_surely_librarys<Collective::alltoall>(exchange));
+    exchange.recvcount = 1;
+    CHECK_FALSE(is_surely_librarys<Collective::alltoall>(exchange));
+    total.op = MPI_SUM;
+    calls_left = calls_left_of({.valid = true, .one_node = false}, {});
+    total.comm = MPI_COMM_WORLD;
+    CHECK_FALSE(is_left());
+    calls_left = {};
+    CHECK_FALSE(is_left());
+}
+
 TEST_CASE("a reduction by an operator of the program is the library's at once on one node",
           "[pipeline][declines]") {
     constexpr bool allreduce = true, other = false;
