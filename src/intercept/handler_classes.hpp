@@ -114,8 +114,10 @@ concept MovesOneBuffer = requires(P p) {
 
 template <class Operation, class... A>
 [[gnu::always_inline]] inline bool lacks_message(const A&... a) noexcept {
-    if constexpr (ReceivesMatched<Parameters<Operation>>)
-        return argument<Parameters<Operation>::members - 1>(a...) == nullptr;
+    if constexpr (ReceivesMatched<Parameters<Operation>>) {
+        const MPI_Message* message = argument<Parameters<Operation>::members - 1>(a...);
+        return message == nullptr || *message == MPI_MESSAGE_NULL;
+    }
     return false;
 }
 
@@ -333,7 +335,10 @@ struct Persistent : Served<F> {
             if (const auto served = serve_by_paths<pipeline_path, node_path>(form, a...))
                 return *served;
         }
-        if (offload::is_reentrant()) return (real.*F::real_function)(a...);
+        if (offload::is_reentrant()) {
+            offload::note_persistent_requests();  // it may outlive the callback
+            return (real.*F::real_function)(a...);
+        }
         int error;
         {
             offload::DirectCall scope{F::call};

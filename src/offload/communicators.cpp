@@ -105,8 +105,11 @@ bool is_communicator(MPI_Comm comm, int* inter) noexcept {
 
 // Of a handle that is none, or was freed. No path of ours serves it, so the library refuses the
 // program's own call, with nothing held.
-constexpr CommTraits no_communicator{
-    .size = 0, .inter = false, .world_only = false, .handler = CommTraits::Handler::user};
+constexpr CommTraits no_communicator{.size = 0,
+                                     .inter = false,
+                                     .neighbours = false,
+                                     .world_only = false,
+                                     .handler = CommTraits::Handler::user};
 
 CommTraits ask_library(MPI_Comm comm) noexcept {
     CommTraits traits = no_communicator;
@@ -118,6 +121,9 @@ CommTraits ask_library(MPI_Comm comm) noexcept {
             real.Comm_remote_size(comm, &traits.size);
         else
             real.Comm_size(comm, &traits.size);
+        int topology = MPI_UNDEFINED;
+        if (!traits.inter) real.Topo_test(comm, &topology);
+        traits.neighbours = topology != MPI_UNDEFINED;
         traits.handler = handler_of(comm);
         traits.world_only = comm_in_world(comm, traits.inter, traits.size);
     }

@@ -63,16 +63,53 @@ inline bool plausible_pair(const CallFacts& facts) noexcept {
     return facts.sendbuf != facts.recvbuf || facts.sendbuf == nullptr || facts.count == 0;
 }
 
+template <class... Calls>
+constexpr bool is_one_of(Call call, Calls... calls) noexcept {
+    return ((call == calls) || ...);
+}
+
+// By the names of blocking calls too: those run as nonblocking ones.
+constexpr bool sends_at_root(Call call) noexcept {
+    return is_one_of(call, Call::Iscatter, Call::Iscatter_c, Call::Scatter, Call::Scatter_c);
+}
+constexpr bool receives_on_some(Call call) noexcept {
+    return is_one_of(call, Call::Igather, Call::Igather_c, Call::Gather, Call::Gather_c,
+                     Call::Ireduce, Call::Ireduce_c, Call::Reduce, Call::Reduce_c) ||
+           is_one_of(call, Call::Iexscan, Call::Iexscan_c, Call::Exscan, Call::Exscan_c);
+}
+constexpr bool is_among_neighbours(Call call) noexcept {
+    return is_one_of(call, Call::Ineighbor_allgather, Call::Ineighbor_allgather_c,
+                     Call::Neighbor_allgather, Call::Neighbor_allgather_c) ||
+           is_one_of(call, Call::Ineighbor_alltoall, Call::Ineighbor_alltoall_c,
+                     Call::Neighbor_alltoall, Call::Neighbor_alltoall_c);
+}
+
+// A buffer of a predefined type that is null, or MPI_IN_PLACE where data come in. What counts on
+// some ranks alone is not looked at.
+inline bool lacks_buffer(Call call, const CallFacts& facts) noexcept {
+    const MPI_Count received = facts.reduces ? facts.count : facts.other_count;
+    const bool no_input = facts.sendbuf == nullptr && facts.count != 0;
+    const bool no_output =
+        received != 0 &&
+        (facts.recvbuf == nullptr || (facts.recvbuf == MPI_IN_PLACE && !sends_at_root(call)));
+    return (no_input && !sends_at_root(call)) || (no_output && !receives_on_some(call));
+}
+
 // Where errors return, a program may look for them at the call. Only the library knows whether it
-// takes derived types (which may not be committed), counts in arrays, and buffers that overlap.
-inline bool plausible_where_errors_return(const CallFacts& facts, int ranks) noexcept {
-    if (!library::is_builtin_type(facts.type) || !library::is_builtin_type(facts.other_type))
+// takes derived types (which may not be committed), counts in arrays, buffers that overlap, a
+// collective between groups, and whether an attached buffer has room.
+inline bool plausible_where_errors_return(Call call, const CallFacts& facts,
+                                          const CommTraits& comm) noexcept {
+    if (!library::is_builtin_type(facts.type) || !library::is_builtin_type(facts.other_type) ||
+        is_one_of(call, Call::Ibsend, Call::Ibsend_c))
         return false;
     if (!facts.collective) return true;
-    if (facts.vector_form) return false;
+    if (facts.vector_form || comm.inter || lacks_buffer(call, facts) ||
+        (is_among_neighbours(call) && !comm.neighbours))
+        return false;
     const auto received = static_cast<uintptr_t>(facts.other_count) *
                           library::builtin_type_bytes(facts.other_type) *
-                          static_cast<uintptr_t>(ranks);
+                          static_cast<uintptr_t>(comm.size);
     const auto from_begin =
         reinterpret_cast<uintptr_t>(facts.sendbuf) - reinterpret_cast<uintptr_t>(facts.recvbuf);
     return from_begin >= received;
@@ -104,7 +141,7 @@ inline bool surely_taken(Call call, const CallFacts& facts, const CommTraits& co
                          int tag_upper_bound) noexcept {
     return plausible(call, facts, comm, tag_upper_bound) &&
            (comm.handler != CommTraits::Handler::returns ||
-            plausible_where_errors_return(facts, comm.size));
+            plausible_where_errors_return(call, facts, comm));
 }
 
 }  // namespace vecmpi::offload

@@ -76,9 +76,13 @@ void note_op(MPI_Op op) noexcept {
     if (engine->facts.operators_lock_library) engine->thread.let_stand_back();
 }
 
+void note_persistent_requests() noexcept {
+    if (engine) engine->note(RequestKind::persistent);
+}
+
 void note_earlier_requests() noexcept {
     note_generalized_requests();
-    if (engine) engine->note(RequestKind::persistent);
+    note_persistent_requests();
 }
 
 void adopt_persistent(const CallFacts& facts, MPI_Request* app_request) noexcept {
@@ -186,8 +190,7 @@ int request_get_status(MPI_Request request, int* flag, MPI_Status* status) noexc
     const SlotState state = state_of(slot);
     *flag = state == SlotState::done || state == SlotState::inactive;
     if (!*flag) engine->give_way_if_crowded();
-    if (state == SlotState::inactive)
-        return real.Request_get_status(MPI_REQUEST_NULL, flag, status);
+    if (state == SlotState::inactive) set_empty(status);
     if (state != SlotState::done) return MPI_SUCCESS;
     copy_status(slot->status, status);
     return slot->error;

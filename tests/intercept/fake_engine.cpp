@@ -124,6 +124,7 @@ namespace offload {
 void note_window_made() noexcept {}
 void note_window_freed() noexcept {}
 
+void note_persistent_requests() noexcept { ++fake.noted_persistent; }
 void adopt_persistent(const CallFacts& facts, MPI_Request* app_request) noexcept {
     fake.adopted.emplace_back(facts.comm, *app_request);
 }

@@ -69,6 +69,7 @@ struct FakeEngine {
     int received_by_library = 0, sent_by_library = 0;
     std::string request_function;  // the last function of offload.hpp that took requests
     std::vector<std::pair<MPI_Comm, MPI_Request>> adopted;
+    int noted_persistent = 0;
     pipeline::CollectiveForm form{};  // that the pipeline was last asked in
 };
 extern FakeEngine fake;

@@ -629,6 +629,7 @@ TEST_CASE("persistent: the request is adopted after the call, unless it failed",
         fake.reentrant = true;
         CHECK(enter<calls::Send_init>(nullptr, 0, MPI_INT, 1, 2, comm, &request) == MPI_SUCCESS);
         CHECK((fake.adopted.empty() && fake.direct_calls.empty()));
+        CHECK(fake.noted_persistent == 1);
     }
 }
 

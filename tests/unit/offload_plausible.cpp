@@ -241,29 +241,67 @@ TEST_CASE("payload_bytes", "[offload][plausible]") {
 
 TEST_CASE("plausible_where_errors_return: what the call itself may refuse is not queued",
           "[offload][plausible]") {
+    using F = CallFacts&;
     static int memory[64];
-    CallFacts allgather;
-    allgather.collective = true;
-    allgather.type = allgather.other_type = MPI_INT;
-    allgather.count = allgather.other_count = 1;
-    allgather.recvbuf = memory;
-    struct Case {
-        const void* sendbuf;
-        bool accepted;
+    const auto allgather = [](const void* input) {
+        CallFacts facts;
+        facts.collective = true;
+        facts.type = facts.other_type = MPI_INT;
+        facts.count = facts.other_count = 1;
+        facts.sendbuf = input;
+        facts.recvbuf = memory;
+        return facts;
     };
-    for (const Case& test : {Case{memory, false}, Case{memory + 3, false}, Case{memory + 4, true},
-                             Case{MPI_IN_PLACE, true}}) {
-        allgather.sendbuf = test.sendbuf;
-        CHECK(plausible_where_errors_return(allgather, 4) == test.accepted);
+    const CallFacts apart = allgather(memory + 4);
+    CommTraits comm;
+    comm.size = 4;
+    const std::vector<Row> rows{
+        {"input where data come in", Call::Iallgather, allgather(memory), false},
+        {"input in the last block", Call::Iallgather, allgather(memory + 3), false},
+        {"input behind the last block", Call::Iallgather, apart, true},
+        {"in place", Call::Iallgather, allgather(MPI_IN_PLACE), true},
+        {"counts in arrays", Call::Iallgatherv, with(apart, [](F f) { f.vector_form = true; }),
+         false},
+        {"derived type", Call::Iallgather, with(apart, [](F f) { f.type = derived_type; }), false},
+        {"a message", Call::Isend, message(), true},
+        {"an attached buffer may be full", Call::Ibsend, message(), false},
+        {"the same, large count", Call::Ibsend_c, message(), false},
+        {"no neighbours perhaps", Call::Ineighbor_allgather, apart, false},
+        {"the same, large count", Call::Ineighbor_alltoall_c, apart, false},
+        {"null input", Call::Iallgather, allgather(nullptr), false},
+        {"null input of no elements", Call::Iallgather,
+         with(allgather(nullptr), [](F f) { f.count = 0; }), true},
+        {"null output", Call::Iallgather, with(apart, [](F f) { f.recvbuf = nullptr; }), false},
+        {"null output of a reduction", Call::Iallreduce,
+         with(reduction(), [](F f) { f.recvbuf = nullptr; }), false},
+        {"output in place", Call::Iallreduce,
+         with(reduction(), [](F f) { f.recvbuf = MPI_IN_PLACE; }), false},
+        {"a reduction", Call::Iallreduce, reduction(), true},
+        {"no output where no root is", Call::Ireduce,
+         with(reduction(), [](F f) { f.recvbuf = nullptr; }), true},
+        {"the same of a gather", Call::Igather, with(apart, [](F f) { f.recvbuf = nullptr; }),
+         true},
+        {"no output on rank 0 of a scan", Call::Iexscan,
+         with(reduction(), [](F f) { f.recvbuf = nullptr; }), true},
+        {"no output where no root is, blocking", Call::Reduce,
+         with(reduction(), [](F f) { f.recvbuf = nullptr; }), true},
+        {"no input where no root is", Call::Iscatter, allgather(nullptr), true},
+        {"the root's own block in place", Call::Iscatter,
+         with(apart, [](F f) { f.recvbuf = MPI_IN_PLACE; }), true},
+        {"null output of a scatter", Call::Iscatter, with(apart, [](F f) { f.recvbuf = nullptr; }),
+         false},
+        {"broadcast", Call::Ibcast,
+         with(apart, [](F f) { f.recvbuf = nullptr, f.other_count = 0; }), true},
+        {"broadcast of a null buffer", Call::Ibcast,
+         with(allgather(nullptr), [](F f) { f.recvbuf = nullptr, f.other_count = 0; }), false},
+    };
+    for (const Row& row : rows) {
+        INFO(row.what);
+        CHECK(plausible_where_errors_return(row.call, row.facts, comm) == row.expected);
     }
-    CallFacts with_arrays = allgather;
-    with_arrays.vector_form = true;
-    CHECK_FALSE(plausible_where_errors_return(with_arrays, 4));
-    CallFacts derived = allgather;
-    derived.type = static_cast<MPI_Datatype>(0x8c000001u);
-    CHECK_FALSE(plausible_where_errors_return(derived, 4));
-    CallFacts one_message;
-    one_message.type = MPI_INT;
-    one_message.count = 3;
-    CHECK(plausible_where_errors_return(one_message, 4));
+    comm.neighbours = true;
+    CHECK(plausible_where_errors_return(Call::Ineighbor_allgather, apart, comm));
+    comm.inter = true;
+    CHECK_FALSE(plausible_where_errors_return(Call::Iallgather, apart, comm));
+    CHECK(plausible_where_errors_return(Call::Isend, message(), comm));
 }

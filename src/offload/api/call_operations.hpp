@@ -26,6 +26,7 @@ void note_sent(CallFacts& facts, const P& p) noexcept {
     if constexpr (requires { p.datatype; }) facts.type = p.datatype;
     if constexpr (requires { p.sendtype; }) facts.type = p.sendtype;
     if constexpr (requires { p.buf; }) facts.sendbuf = p.buf;
+    if constexpr (requires { p.buffer; }) facts.sendbuf = p.buffer;
     if constexpr (requires { p.tag; }) facts.tag = p.tag;
     if constexpr (requires { p.sendtag; }) facts.tag = p.sendtag;
 }

@@ -11,7 +11,8 @@ namespace vecmpi::offload {
 struct CommTraits {
     int size = 0;  // of the remote group on an inter-communicator
     bool inter = false;
-    bool world_only = true;  // every process belongs to this process's MPI_COMM_WORLD
+    bool neighbours = false;  // it has a topology
+    bool world_only = true;   // every process belongs to this process's MPI_COMM_WORLD
     enum class Handler : uint8_t { fatal, returns, user } handler = Handler::fatal;
 };
 // Cached. Of a handle that is no communicator (any more) the size is 0.

@@ -53,6 +53,8 @@ void note_file_requests() noexcept;
 // MPICH 4.1). They must not run on the offload thread, which the program does not know. Nothing
 // where no engine runs.
 void note_poll_functions() noexcept;
+// From now on there may be persistent ones that no call of ours has made.
+void note_persistent_requests() noexcept;
 // A session may have made generalized and persistent requests before the engine ran.
 void note_earlier_requests() noexcept;
 

@@ -27,8 +27,9 @@ int bcast_bytes(unsigned n, void* buffer, MPI_Count bytes, int root, MPI_Comm co
         const Segment part = segment(bytes, n, i);
         const BcastArguments arguments{advanced(buffer, part.first), static_cast<int>(part.count),
                                        root, comm};
-        return offload::post(offload::make_operation(Call::Ibcast, issue_ibcast, arguments,
-                                                     facts_of_segment(comm, part.count, MPI_BYTE)),
+        offload::CallFacts facts = facts_of_segment(comm, part.count, MPI_BYTE);
+        facts.sendbuf = arguments.buffer;
+        return offload::post(offload::make_operation(Call::Ibcast, issue_ibcast, arguments, facts),
                              request);
     });
 }

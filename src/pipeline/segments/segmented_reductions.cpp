@@ -103,6 +103,8 @@ int segmented_reduction(const CollectiveCall& call, unsigned n, const Operands& 
         const Segment cut = segment(what.count, n, i);
         const ReduceArguments arguments{what.part(cut.first, cut.count), call.root, call.comm};
         offload::CallFacts facts = facts_of_segment(call.comm, cut.count, what.type);
+        facts.sendbuf = arguments.what.input;
+        facts.recvbuf = arguments.what.output;
         facts.op = what.op;
         facts.reduces = true;
         facts.root = call.root;

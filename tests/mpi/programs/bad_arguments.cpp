@@ -89,6 +89,8 @@ void bad_matched_receives() {
     MPI_Mrecv(in.data(), 2000, MPI_INT, &message, MPI_STATUS_IGNORE);
     check_equal(in[1999], 5, "matched message");
     MPI_Wait(&send, MPI_STATUS_IGNORE);
+    message = MPI_MESSAGE_NULL;
+    note(MPI_Imrecv(in.data(), 2000, MPI_INT, &message, &r), MPI_ERR_REQUEST, "null message");
 }
 
 // The message that the receiving side would have matched stays, and the buffer is as it was.
@@ -171,6 +173,23 @@ void null_buffers() {
          "null buffer of Allgather");
     note(MPI_Reduce(nullptr, in.data(), count, MPI_INT, MPI_SUM, 0, comm), MPI_ERR_BUFFER,
          "null buffer of Reduce");
+}
+
+// So large that an offload thread would issue them later.
+void refused_nonblocking() {
+    constexpr int count = 1 << 16;
+    MPI_Request r = MPI_REQUEST_NULL;
+    std::vector<int> in(count, 1);
+    std::vector<int> all(static_cast<size_t>(count) * static_cast<size_t>(world.size));
+    note(MPI_Ibsend(in.data(), count, MPI_INT, world.rank, 0, comm, &r), MPI_ERR_BUFFER,
+         "Ibsend without an attached buffer");
+    note(MPI_Ibcast(nullptr, count, MPI_INT, 0, comm, &r), MPI_ERR_BUFFER, "null buffer of Ibcast");
+    note(MPI_Iallreduce(in.data(), nullptr, count, MPI_INT, MPI_SUM, comm, &r), MPI_ERR_BUFFER,
+         "null buffer of Iallreduce");
+    note(MPI_Iallgather(in.data(), count, MPI_INT, MPI_IN_PLACE, count, MPI_INT, comm, &r),
+         MPI_ERR_BUFFER, "MPI_IN_PLACE as result of Iallgather");
+    note(MPI_Ineighbor_allgather(in.data(), count, MPI_INT, all.data(), count, MPI_INT, comm, &r),
+         MPI_ERR_TOPOLOGY, "Ineighbor_allgather without neighbours");
 }
 
 // MPI_IN_PLACE is no place to write to.
@@ -288,6 +307,7 @@ int main(int argc, char** argv) {
     freed_communicator();
     bad_collectives();
     null_buffers();
+    refused_nonblocking();
     outputs_in_place();
     types_not_committed();
     types_not_committed_of_transfers();

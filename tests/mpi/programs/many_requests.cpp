@@ -60,6 +60,30 @@ void wait_for_nothing() {
     check_equal(index, MPI_UNDEFINED, "index of Waitany over no requests");
 }
 
+// Complete before MPI_Waitall looks at them, and so many that the library takes them in parts: a
+// collective in the first, messages alone in the last.
+void kinds_apart() {
+    constexpr int messages = 100;
+    const int one = 1;
+    int sum = 0;
+    std::vector<int> in(messages, -1), out(messages);
+    std::vector<MPI_Request> requests(2 * messages + 1);
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF, &requests[0]);
+    for (int i = 0; i < messages; ++i) {
+        const auto at = static_cast<size_t>(i);
+        out[at] = 1000 * world.rank + i;
+        MPI_Irecv(&in[at], 1, MPI_INT, 0, i, MPI_COMM_SELF, &requests[1 + at]);
+        MPI_Isend(&out[at], 1, MPI_INT, 0, i, MPI_COMM_SELF, &requests[1 + messages + at]);
+    }
+    for (const MPI_Request request : requests)
+        for (int flag = 0; flag == 0;) MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+    MPI_Waitall(2 * messages + 1, requests.data(), MPI_STATUSES_IGNORE);
+    check_equal(sum, 1, "sum beside messages");
+    check(in == out, "messages beside a collective");
+    for (const MPI_Request request : requests)
+        check(request == MPI_REQUEST_NULL, "null after Waitall");
+}
+
 // Slots are used again and again.
 void reuse(MPI_Comm comm) {
     const int right = (world.rank + 1) % world.size;
@@ -84,6 +108,7 @@ int main(int argc, char** argv) {
     post_many(comm, 10);
     post_many(comm, 20);
     reuse(comm);
+    kinds_apart();
     wait_for_nothing();
     MPI_Comm_free(&comm);
     return end();
