@@ -185,7 +185,7 @@ EMULATED = script("scripts/emulated.sh", "--x86-64", "{build}/vecmpi_kernel_chec
 X86 = ("qemu64", "Conroe", "Nehalem", "Haswell")
 ARM = ("cortex-a72", "sve-128", "sve-256", "sve-512", "sve-2048")
 TESTS += [
-    Test(f"{group}: {cpu}", (*EMULATED, "--cpu", cpu), ("emulated", "kernels"), "rotating", 600, alone="emulated")
+    Test(f"{group}: {cpu}", (*EMULATED, "--cpu", cpu), ("emulated", "kernels"), "rotating", 900, alone="emulated")
     for group, cpus in (("emulated", X86), ("arm", ARM))
     for cpu in cpus
 ]
