@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
@@ -13,8 +14,17 @@
 
 namespace vecmpi::kernels {
 
+// memcpy but where that may crawl on this CPU: copy.cpp.
+void copy_long_bytes(void* to, const void* from, size_t bytes) noexcept;
+constexpr size_t longest_short_copy = 2048;
+
 // Copies `bytes` bytes; the buffers must not overlap. Either may be null when bytes is 0.
-void copy_bytes(void* to, const void* from, size_t bytes) noexcept;
+inline void copy_bytes(void* to, const void* from, size_t bytes) noexcept {
+    if (bytes > longest_short_copy)
+        copy_long_bytes(to, from, bytes);
+    else if (bytes != 0)
+        std::memcpy(to, from, bytes);
+}
 
 // ---- lines -----------------------------------------------------------------------------------
 

@@ -32,9 +32,11 @@ CopyStrided strided_copy(size_t bytes, Isa isa) noexcept;
 
 // ---- one long block ----------------------------------------------------------------------------
 
-// glibc takes no `rep movsb` for so many bytes: its least is 2112, where the CPU has FSRM.
-constexpr size_t most_by_registers = 2048;
-void copy_in_pieces(void* to, const void* from, size_t bytes) noexcept;
+// Whether `rep movsb`, as memcpy takes it, crawls on AMD's CPUs from Zen 3 on: the target lies 1 to
+// 31 bytes behind the source, but for whole pages (bug 30994 of glibc, mended in 2.40). Pure.
+bool are_unlucky(const void* to, const void* from) noexcept;
+// The last bytes first, so that no load waits for a store to the same place of a page.
+void copy_from_end(void* to, const void* from, size_t bytes) noexcept;
 
 // ---- permutations ------------------------------------------------------------------------------
 

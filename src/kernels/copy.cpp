@@ -22,25 +22,30 @@ void reverse_values(unsigned char* to, const unsigned char* from, size_t bytes) 
 
 }  // namespace
 
-// A call of memcpy for each piece: glibc copies pieces of this size by registers.
-void copy_in_pieces(void* to, const void* from, size_t bytes) noexcept {
-    auto* target = static_cast<unsigned char*>(to);
-    const auto* source = static_cast<const unsigned char*>(from);
-    while (bytes != 0) {
-        const size_t piece = std::min(bytes, most_by_registers);
-        std::memcpy(target, source, piece);
-        target += piece;
-        source += piece;
-        bytes -= piece;
-    }
+bool are_unlucky(const void* to, const void* from) noexcept {
+    constexpr uintptr_t page_bytes = 4096, first = 1, last = 31;
+    const uintptr_t behind =
+        (reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from)) % page_bytes;
+    return first <= behind && behind <= last;
 }
 
-// A `rep movsb` of more is as fast as registers: glibc's choice, the second-level cache.
-void copy_bytes(void* to, const void* from, size_t bytes) noexcept {
+void copy_from_end(void* to, const void* from, size_t bytes) noexcept {
+    constexpr size_t piece = 512;
+    auto* const target = static_cast<unsigned char*>(to);
+    const auto* const source = static_cast<const unsigned char*>(from);
+    for (; bytes >= piece; bytes -= piece)
+        std::memcpy(target + bytes - piece, source + bytes - piece, piece);
+    std::memcpy(target, source, bytes);
+}
+
+// glibc takes `rep movsb` from 2112 bytes on where the CPU has FSRM, else from more, up to the size
+// of the second-level cache.
+static_assert(longest_short_copy < 2112);
+void copy_long_bytes(void* to, const void* from, size_t bytes) noexcept {
     constexpr size_t most = 1 << 20;
-    if (bytes > most_by_registers && bytes <= most && has_slow_memcpy())
-        copy_in_pieces(to, from, bytes);
-    else if (bytes != 0)  // a null buffer with no bytes is legal in MPI
+    if (bytes <= most && are_unlucky(to, from) && has_stalling_movsb())
+        copy_from_end(to, from, bytes);
+    else
         std::memcpy(to, from, bytes);
 }
 

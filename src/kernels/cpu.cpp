@@ -4,11 +4,7 @@
 #include "cpu.hpp"
 
 #include <atomic>
-#include <cstdio>
 
-#if defined(__GLIBC__)
-#include <gnu/libc-version.h>
-#endif
 #if defined(__x86_64__)
 #include <cpuid.h>
 #elif defined(__aarch64__)
@@ -133,24 +129,10 @@ CpuFeatures this_cpu() noexcept { return {}; }
 
 #endif
 
-bool takes_rep_movsb(const char* glibc) noexcept {
-    int major = 0, minor = 0;
-    return std::sscanf(glibc, "%d.%d", &major, &minor) == 2 && major == 2 && minor < 40;
-}
-
 namespace {
 
-// Empty: another C library.
-const char* this_glibc() noexcept {
-#if defined(__GLIBC__)
-    return gnu_get_libc_version();
-#else
-    return "";
-#endif
-}
-
 // The features that copiers ask for, a bit each.
-constexpr uint8_t vbmi = 1, fast_gather = 2, slow_memcpy = 4;
+constexpr uint8_t vbmi = 1, fast_gather = 2, stalling_movsb = 4;
 
 uint8_t found_once() noexcept {
     // Threads that come here at once find the same, so no order is needed.
@@ -159,9 +141,9 @@ uint8_t found_once() noexcept {
     uint8_t found = known.load(std::memory_order_relaxed);
     if (found == unknown) {
         const CpuFeatures cpu = this_cpu();
-        found = static_cast<uint8_t>(
-            (cpu.avx512vbmi ? vbmi : 0) | (cpu.fast_gather ? fast_gather : 0) |
-            (cpu.rep_movsb_stalls && takes_rep_movsb(this_glibc()) ? slow_memcpy : 0));
+        found =
+            static_cast<uint8_t>((cpu.avx512vbmi ? vbmi : 0) | (cpu.fast_gather ? fast_gather : 0) |
+                                 (cpu.rep_movsb_stalls ? stalling_movsb : 0));
         known.store(found, std::memory_order_relaxed);
     }
     return found;
@@ -171,6 +153,6 @@ uint8_t found_once() noexcept {
 
 bool has_vbmi() noexcept { return (found_once() & vbmi) != 0; }
 bool has_fast_gather() noexcept { return (found_once() & fast_gather) != 0; }
-bool has_slow_memcpy() noexcept { return (found_once() & slow_memcpy) != 0; }
+bool has_stalling_movsb() noexcept { return (found_once() & stalling_movsb) != 0; }
 
 }  // namespace vecmpi::kernels

@@ -16,7 +16,7 @@ struct CpuFeatures {
     bool avx512f = false, avx512vl = false, avx512dq = false, avx512bw = false;  // and 512-bit ones
     bool avx512vbmi = false;   // no set of its own: asked for where bytes are permuted
     bool fast_gather = false;  // gathers were measured to be faster than single loads on this model
-    bool rep_movsb_stalls = false;  // at some distances of source and target
+    bool rep_movsb_stalls = false;  // at some distances of source and target: are_unlucky()
     bool asimd = false, sve = false;
 };
 
@@ -49,12 +49,6 @@ CpuFeatures this_cpu() noexcept;
 // Of this CPU, asked once.
 bool has_vbmi() noexcept;
 bool has_fast_gather() noexcept;
-
-// Whether memcpy takes such a `rep movsb` here: 64 KiB went at 1.6 GB/s on an EPYC where the two
-// buffers lay unluckily. Asked once.
-bool has_slow_memcpy() noexcept;
-
-// Pure: whether this release of glibc ("2.36") does. Its bugs 30994 and 30995, mended in 2.40.
-bool takes_rep_movsb(const char* glibc) noexcept;
+bool has_stalling_movsb() noexcept;
 
 }  // namespace vecmpi::kernels

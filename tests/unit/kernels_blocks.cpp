@@ -27,18 +27,49 @@ TEST_CASE("scattered blocks are copied byte for byte", "[kernels]") {
     }
 }
 
-TEST_CASE("a long block is copied in pieces byte for byte", "[kernels]") {
+TEST_CASE("a long block is copied from its end byte for byte", "[kernels]") {
     std::mt19937 random(std::random_device{}());
     std::vector<unsigned char> from(1 << 15), to(from.size());
     for (unsigned char& byte : from) byte = static_cast<unsigned char>(random());
-    for (const size_t bytes : {size_t{0}, size_t{1}, most_by_registers - 1, most_by_registers,
-                               most_by_registers + 1, 5 * most_by_registers, from.size()}) {
+    for (const size_t bytes : {size_t{0}, size_t{1}, size_t{511}, size_t{512}, size_t{513},
+                               size_t{2049}, size_t{10240}, from.size()}) {
         CAPTURE(bytes);
         std::fill(to.begin(), to.end(), 7);
-        copy_in_pieces(to.data(), from.data(), bytes);
+        copy_from_end(to.data(), from.data(), bytes);
         const auto end = to.begin() + static_cast<ptrdiff_t>(bytes);
         CHECK(std::equal(to.begin(), end, from.begin()));
         CHECK(std::all_of(end, to.end(), [](unsigned char byte) { return byte == 7; }));
+    }
+}
+
+TEST_CASE("two places are unlucky by their distance within a page", "[kernels]") {
+    const std::vector<unsigned char> memory(4 * 4096);
+    const unsigned char* const from = memory.data() + 2 * 4096;
+    for (const ptrdiff_t whole_pages : {-4096, 0, 4096}) {
+        for (const ptrdiff_t behind : {1, 16, 31})
+            CHECK(are_unlucky(from + whole_pages + behind, from));
+        for (const ptrdiff_t behind : {-31, -1, 0, 32, 64, 2048})
+            CHECK_FALSE(are_unlucky(from + whole_pages + behind, from));
+    }
+}
+
+TEST_CASE("bytes are copied whole wherever they lie", "[kernels]") {
+    std::mt19937 random(std::random_device{}());
+    std::vector<unsigned char> from(1 << 16), to(from.size());
+    for (unsigned char& byte : from) byte = static_cast<unsigned char>(random());
+    for (size_t i = 0; i < 400; ++i) {
+        const size_t behind = i % 40, bytes = random() % 12000;
+        // So many bytes behind the source within a page.
+        const uintptr_t distance = reinterpret_cast<uintptr_t>(from.data()) -
+                                   reinterpret_cast<uintptr_t>(to.data()) + behind;
+        const size_t at = distance % 4096;
+        CAPTURE(behind, bytes);
+        std::fill(to.begin(), to.end(), 7);
+        copy_bytes(to.data() + at, from.data(), bytes);
+        CHECK(std::equal(from.begin(), from.begin() + static_cast<ptrdiff_t>(bytes),
+                         to.begin() + static_cast<ptrdiff_t>(at)));
+        CHECK(std::all_of(to.begin() + static_cast<ptrdiff_t>(at + bytes), to.end(),
+                          [](unsigned char byte) { return byte == 7; }));
     }
 }
 

@@ -45,8 +45,7 @@ bool StagedCollectives::gather_announced_blocks(int root) noexcept {
     const size_t bytes = block.place == nullptr ? 0 : block.bytes;
     const GiverSays says{bytes, reinterpret_cast<uintptr_t>(block.place), given_};
     std::memcpy(slot, &says, sizeof says);
-    if (bytes != 0)
-        kernels::copy_bytes(slot + sizeof says, block.place, std::min(bytes, first_bytes));
+    kernels::copy_bytes(slot + sizeof says, block.place, std::min(bytes, first_bytes));
     ring.publish(Signal::filled, round);
     if (bytes > first_bytes)
         give_rest(root, round, block);
@@ -98,7 +97,7 @@ bool StagedCollectives::fetch_blocks(int root, uint64_t round) noexcept {
         MovedBlock& block = taken_blocks_[static_cast<size_t>(giver)];
         fits = fits && says.bytes <= block.bytes;
         block.bytes = std::min<size_t>(block.bytes, says.bytes);
-        if (block.bytes != 0 && block.place != nullptr)
+        if (block.place != nullptr)
             kernels::copy_bytes(block.place, slot + sizeof says,
                                 std::min(block.bytes, first_bytes));
     }

@@ -231,7 +231,7 @@ void StagedCollectives::announce(const Slots& slots, uint64_t round, size_t larg
                                 reinterpret_cast<uintptr_t>(block.place)};
         std::memcpy(part, &said, sizeof said);
         const size_t here = std::min<size_t>(said.bytes, slots.part_bytes - sizeof said);
-        if (here != 0) kernels::copy_bytes(part + sizeof said, block.place, here);
+        kernels::copy_bytes(part + sizeof said, block.place, here);
     }
 }
 
@@ -250,8 +250,7 @@ bool StagedCollectives::listen(const Slots& slots, uint64_t round, const BlockMo
         fits = fits && said.bytes <= block.bytes;
         block.bytes = std::min<size_t>(block.bytes, said.bytes);
         const size_t here = std::min(block.bytes, slots.part_bytes - sizeof said);
-        if (here != 0 && block.place != nullptr)
-            kernels::copy_bytes(block.place, part + sizeof said, here);
+        if (block.place != nullptr) kernels::copy_bytes(block.place, part + sizeof said, here);
     }
     return fits;
 }

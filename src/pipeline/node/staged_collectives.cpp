@@ -101,7 +101,7 @@ void StagedCollectives::bcast_through_slots(unsigned char* buffer, size_t bytes,
         }
         const size_t done = k * in_round, here = std::min(in_round, sent - std::min(sent, done));
         if (is_root) {
-            if (here != 0) kernels::copy_bytes(slot + slot_header_bytes, buffer + done, here);
+            kernels::copy_bytes(slot + slot_header_bytes, buffer + done, here);
             ring.publish(Signal::filled, round);
         } else if (sent == bytes && buffer != nullptr) {
             kernels::copy_bytes(buffer + done, slot + slot_header_bytes, here);
