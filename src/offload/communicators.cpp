@@ -21,14 +21,15 @@ constexpr int largest_cached_size = (1 << 26) - 1;
 
 uint64_t pack(MPI_Comm comm, const CommTraits& traits) noexcept {
     return uint64_t{library::key_of_handle(comm)} << 32 | uint64_t(traits.size) << 6 |
-           uint64_t(traits.handler) << 4 | uint64_t{traits.world_only} << 2 |
-           uint64_t{traits.inter} << 1 | 1;
+           uint64_t(traits.handler) << 4 | uint64_t{traits.neighbours} << 3 |
+           uint64_t{traits.world_only} << 2 | uint64_t{traits.inter} << 1 | 1;
 }
 
 CommTraits unpack(uint64_t word) noexcept {
     CommTraits traits;
     traits.size = static_cast<int>((word >> 6) & largest_cached_size);
     traits.handler = static_cast<CommTraits::Handler>((word >> 4) & 3);
+    traits.neighbours = (word >> 3) & 1;
     traits.world_only = (word >> 2) & 1;
     traits.inter = (word >> 1) & 1;
     return traits;

@@ -67,8 +67,8 @@ class WaitAll {
 // Messages mostly complete in order, and a look at 64 pending ones costs as much as three messages.
 constexpr int waitall_part = 16;
 // The first look, and those after it while all are complete. MPICH 4.0's Testall takes 64 at a
-// time. Without statuses it ends all as suits the last of them: sends and receives there, and a
-// collective before them aborts.
+// time (MPIR_CVAR_REQUEST_BATCH_SIZE; a smaller one is not served). Without statuses it ends all as
+// suits the last of them: sends and receives there, and a collective before them aborts.
 constexpr int library_batch = 64;
 static_assert(waitall_part <= library_batch);
 

@@ -75,6 +75,16 @@ TEST_CASE("comm_traits: kinds of communicators and handlers", "[offload][communi
         CHECK(comm_traits(comm).handler == Handler::user);
         CHECK(fake::handler_references() == 0);
     }
+    SECTION("a topology, asked twice") {
+        real.Topo_test = [](MPI_Comm, int* kind) { return *kind = MPI_CART, int{MPI_SUCCESS}; };
+        CHECK(comm_traits(comm).neighbours);
+        CHECK(comm_traits(comm).neighbours);
+        CHECK(comm_traits(comm).size == facts.size);
+    }
+    SECTION("none, asked twice") {
+        CHECK_FALSE(comm_traits(comm).neighbours);
+        CHECK_FALSE(comm_traits(comm).neighbours);
+    }
     SECTION("more ranks than a cache entry holds") {
         facts.size = 1 << 26;
         CHECK(comm_traits(comm).size == 1 << 26);

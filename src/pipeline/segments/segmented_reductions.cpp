@@ -104,7 +104,7 @@ int segmented_reduction(const CollectiveCall& call, unsigned n, const Operands& 
         const ReduceArguments arguments{what.part(cut.first, cut.count), call.root, call.comm};
         offload::CallFacts facts = facts_of_segment(call.comm, cut.count, what.type);
         facts.sendbuf = arguments.what.input;
-        facts.recvbuf = arguments.what.output;
+        if (reduces_to_all || call.is_root()) facts.recvbuf = arguments.what.output;
         facts.op = what.op;
         facts.reduces = true;
         facts.root = call.root;
