@@ -93,6 +93,20 @@ starts_mpich() { # LAUNCHER
     [[ ${version,,} =~ hydra|mpich|intel ]]
 }
 
+# The value of LD_PRELOAD: $library behind what is there, so that what counts calls sees them before they are served, but in
+# front of an MPI library.
+with_library() {
+    local IFS=": " entry before="" is_placed=""
+    for entry in ${LD_PRELOAD-}; do
+        case ${entry##*/} in
+            libmpi.so* | libmpich.so* | libmpi_*.so*) [ -n "$is_placed" ] || before+=$library: is_placed=yes ;;
+        esac
+        before+=$entry:
+    done
+    [ -n "$is_placed" ] || before+=$library:
+    echo "${before%:}"
+}
+
 # start PROGRAM NOTE COMMAND...: ends as the command. PROGRAM and NOTE are for the line; an empty PROGRAM is looked for.
 start() {
     local program=$1 note=$2 preload sentence=''
@@ -102,7 +116,7 @@ start() {
         *) program=${program:-$(program_of "$@")} ;;
     esac
     [ -z "$program" ] || choose_build "$program"
-    preload=${LD_PRELOAD:+$LD_PRELOAD:}$library # what counts calls sees them before they are served
+    preload=$(with_library)
     case $(basename "$1") in
         mpirun|mpiexec|mpirun.*|mpiexec.*)
             if starts_mpich "$1"; then

@@ -60,11 +60,15 @@ echo 'int main(void) { return 0; }' >other.c
 # Installed, it finds the build for the program's ABI.
 "${CC:-cc}" -shared -fPIC mpi.c -Wl,-soname,libmpi_abi.so.1 -o libmpi_abi.so.1 &&
     "${CC:-cc}" other.c -Wl,--no-as-needed ./libmpi_abi.so.1 -Wl,-rpath,"$work" -o abi
+"${CC:-cc}" -shared -fPIC mpi.c -o libtool.so
 mkdir -p prefix/bin prefix/lib
 cp "$script" "$build/vecmpi-info" prefix/bin && cp "$build/libvecmpi.so" "$build/libvecmpi_abi.so" prefix/lib
 # shellcheck disable=SC2016
-expect 'behind what is preloaded' 0 "rank: $work/libmpi_abi.so.1:$library" \
-    env LD_PRELOAD="$work/libmpi_abi.so.1" "$script" mpirun.mpich -n 1 sh -c 'echo "rank: $LD_PRELOAD"'
+expect 'behind what is preloaded, before an MPI library' 0 "rank: $work/libtool.so:$library:$work/libmpi_abi.so.1" \
+    env LD_PRELOAD="$work/libtool.so $work/libmpi_abi.so.1" "$script" mpirun.mpich -n 1 sh -c 'echo "rank: $LD_PRELOAD"'
+# shellcheck disable=SC2016
+expect 'behind what is preloaded' 0 "rank: $work/libtool.so:$library" \
+    env LD_PRELOAD="$work/libtool.so" "$script" mpirun.mpich -n 1 sh -c 'echo "rank: $LD_PRELOAD"'
 expect 'the standard ABI' 0 "lib/libvecmpi_abi.so is preloaded into the program: $work/abi, linked with libmpi_abi.so.1" \
     env -u VECMPI_LIBRARY prefix/bin/preload.sh "$work/abi"
 expect 'the ABI of MPICH' 0 "lib/libvecmpi.so is preloaded into the program: $program, linked with libmpich.so.12" \
