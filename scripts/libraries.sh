@@ -113,8 +113,10 @@ parse_arguments() {
     done
 }
 
-# Of NAME: the library to preload, the folder of the programs.
-library_for() { if [[ $1 == abi* ]]; then echo "${library:-$build/libvecmpi_abi.so}"; else echo "${library:-$build/libvecmpi.so}"; fi; }
+# Of NAME: the file that serves its ABI, the library to preload, the folder of the programs.
+file_for() { if [[ $1 == abi* ]]; then echo libvecmpi_abi.so; else echo libvecmpi.so; fi; }
+library_for() { echo "${library:-$build/$(file_for "$1")}"; }
+has_its_abi() { [[ $(basename "$(library_for "$1")") == "$(file_for "$1")" ]]; }
 programs_for() { if [[ $1 == abi* ]]; then echo "$build/tests/mpi_abi"; else echo "$build/tests/mpi"; fi; }
 
 name_of() { echo "${abis[$1]:-$1}"; }
@@ -221,6 +223,9 @@ main() {
         where) for name in ${only//,/ }; do prefix_of "$name"; done; return 0 ;;
     esac
     mkdir -p "$out"
+    for name in ${only//,/ }; do
+        has_its_abi "$name" || bad_argument "--library of $name is a $(file_for "$name"), not '$library'"
+    done
     for name in ${only//,/ }; do
         [[ -f $(library_for "$name") && -d $build/tests/mpi/bin ]] ||
             fail "no $(library_for "$name"), or no $build/tests/mpi/bin: build them (-DVECMPI_TESTS=ON), or name another --build"

@@ -168,6 +168,7 @@ def preload_tests():
             (str(script), "--programs", "{tests}/preload/programs", "{build}/libvecmpi.so", name),
             ("preload", "intercept"),
             cost,
+            timeout=300,  # several runs, each with a limit in run.sh, which says what hangs
         )
 
 

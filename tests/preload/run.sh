@@ -8,7 +8,7 @@
 #
 # A NAME that no scenario has stands for those whose names begin so. Programs are compiled when a scenario needs them;
 # --programs keeps them in DIR, which several run.sh may share. MPICC, MPICXX, MPIFORT, MPIRUN choose MPICH; RUN_TIMEOUT
-# is the limit of one run in seconds (120).
+# is the limit of one run in seconds (60).
 #
 # It prints `ok CHECK`, `FAIL CHECK: why` or `skip CHECK: reason` a check, and last "N passed, N failed". Exit status: 1
 # after a FAIL, 2 for a bad argument, 77 where everything was skipped.
@@ -175,7 +175,7 @@ library=$(realpath "$1")
 declare -A chosen=()
 choose "${@:2}"
 mpirun=${MPIRUN:-$(first_of mpirun.mpich mpiexec.hydra mpirun)}
-limit=${RUN_TIMEOUT:-120}
+limit=${RUN_TIMEOUT:-60}
 for tool in mpicc mpicxx; do [ -n "${compilers[$tool]}" ] || die "no $tool of MPICH is installed: set ${tool^^}"; done
 [ -n "$mpirun" ] || die "no mpirun of MPICH is installed: set MPIRUN"
 # Nobody's own settings and profile.
