@@ -10,7 +10,7 @@ import random
 
 # Of each stratum in a run; at least one test. What is not named here: all.
 SHARES = {
-    "mpi": 1 / 3,
+    "mpi": 1 / 5,
     "many": 1 / 12,
     "nodes": 1 / 12,
     "bits": 1 / 4,

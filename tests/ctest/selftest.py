@@ -22,7 +22,7 @@ class Choice(unittest.TestCase):
     def test_every_case_in_each_run(self):
         for seed in range(50):
             taken = choose.rotating(NAMES, seed)
-            self.assertEqual(len(taken), 4)  # a third of five modes, for each case
+            self.assertEqual(len(taken), 2)  # one of five modes, for each case
             self.assertEqual({choose.stratum_of(name) for name in taken}, {"mpi: a:b, c", "mpi: d"})
 
     def test_every_test_in_some_run(self):
