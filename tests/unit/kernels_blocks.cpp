@@ -68,8 +68,10 @@ TEST_CASE("bytes are copied whole wherever they lie", "[kernels]") {
         copy_bytes(to.data() + at, from.data(), bytes);
         CHECK(std::equal(from.begin(), from.begin() + static_cast<ptrdiff_t>(bytes),
                          to.begin() + static_cast<ptrdiff_t>(at)));
-        CHECK(std::all_of(to.begin() + static_cast<ptrdiff_t>(at + bytes), to.end(),
-                          [](unsigned char byte) { return byte == 7; }));
+        const auto is_untouched = [](unsigned char byte) { return byte == 7; };
+        const auto target = to.begin() + static_cast<ptrdiff_t>(at);
+        CHECK(std::all_of(to.begin(), target, is_untouched));
+        CHECK(std::all_of(target + static_cast<ptrdiff_t>(bytes), to.end(), is_untouched));
     }
 }
 
