@@ -212,6 +212,9 @@ check_library() { # NAME
 main() {
     parse_arguments "$@"
     local name passed=0 failed=0
+    for name in ${only//,/ }; do
+        has_its_abi "$name" || bad_argument "--library of $name is a $(file_for "$name"), not '$library'; choose with --only"
+    done
     need_packages libraries || exit 3
     fetch_all
     if [[ -z $only ]]; then
@@ -223,9 +226,6 @@ main() {
         where) for name in ${only//,/ }; do prefix_of "$name"; done; return 0 ;;
     esac
     mkdir -p "$out"
-    for name in ${only//,/ }; do
-        has_its_abi "$name" || bad_argument "--library of $name is a $(file_for "$name"), not '$library'"
-    done
     for name in ${only//,/ }; do
         [[ -f $(library_for "$name") && -d $build/tests/mpi/bin ]] ||
             fail "no $(library_for "$name"), or no $build/tests/mpi/bin: build them (-DVECMPI_TESTS=ON), or name another --build"

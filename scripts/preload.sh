@@ -96,10 +96,11 @@ starts_mpich() { # LAUNCHER
 # The value of LD_PRELOAD: $library behind what is there, so that what counts calls sees them before they are served, but in
 # front of an MPI library.
 with_library() {
-    local IFS=": " entry before="" is_placed=""
-    for entry in ${LD_PRELOAD-}; do
+    local entries entry before='' is_placed=''
+    IFS=': ' read -ra entries <<<"${LD_PRELOAD-}"
+    for entry in "${entries[@]}"; do
         case ${entry##*/} in
-            libmpi.so* | libmpich.so* | libmpi_*.so*) [ -n "$is_placed" ] || before+=$library: is_placed=yes ;;
+            libmpi.so* | libmpich.so* | libmpi_abi.so* | libmpi_gnu* | libmpi_cray*) [ -n "$is_placed" ] || before+=$library: is_placed=yes ;;
         esac
         before+=$entry:
     done

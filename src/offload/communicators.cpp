@@ -10,7 +10,7 @@ namespace vecmpi::offload {
 namespace {
 
 // One entry is one word, so that readers need no lock: comm (32 bits), size (26), handler (2),
-// world_only, inter, and a bit that says the entry is used.
+// neighbours, world_only, inter, and a bit that says the entry is used.
 constexpr unsigned cache_entries = 64;
 std::atomic<uint64_t> cache[cache_entries];
 std::atomic<uint32_t> cache_epoch{0};
