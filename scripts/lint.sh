@@ -189,7 +189,9 @@ write_compile_commands() {
     python3 - "$build/compile_commands.json" "$top" "$build/lint" <<'PYTHON'
 import json, os, re, sys
 database, top, folder = sys.argv[1:]
-only_gcc = r" -(Winvalid-pch -include \S+|Werror|fno-tree-slp-vectorize|fno-plt|Wno-maybe-uninitialized)(?= )"
+words = (r"Winvalid-pch -include \S+", "Werror", "fno-tree-slp-vectorize", "fno-plt", "Wno-maybe-uninitialized",
+         r"mmem(cpy|set)-strategy=\S+")
+only_gcc = rf" -({'|'.join(words)})(?= )"
 left_out = ("/tools/bench/ranks/half_sum.cpp", "/tools/bench/ranks/team.cpp")
 entries = {}
 for entry in json.load(open(database)):
