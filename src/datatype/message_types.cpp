@@ -20,6 +20,18 @@ namespace {
 thread_local constinit MakingMessageType* current __attribute__((tls_model("initial-exec"))) =
     nullptr;
 
+// Not taken while one thread at a time makes calls: a program may make a type for each message.
+class Lock {
+  public:
+    explicit Lock(std::mutex& mutex) noexcept
+        : lock_(may_be_called_at_once() ? std::unique_lock(mutex)
+                                        : std::unique_lock<std::mutex>()) {}
+    std::unique_lock<std::mutex>& taken() noexcept { return lock_; }
+
+  private:
+    std::unique_lock<std::mutex> lock_;
+};
+
 }  // namespace
 
 void LibraryRate::note(uint64_t ns, MPI_Count bytes) noexcept {
@@ -41,15 +53,20 @@ bool LibraryRate::is_clearly_beaten_by(uint64_t ns, MPI_Count bytes) const noexc
     return timed != 0 && times * ns + clearly_ns < ns_of(bytes);
 }
 
+// The first ones seen are.
+bool MessageTypes::is_librarys(const library::UcxOps& ops) noexcept {
+    if (!knows_library_.load(std::memory_order_acquire)) {
+        const std::lock_guard lock(mutex_);
+        if (!knows_library_.load(std::memory_order_relaxed)) library_ = ops;
+        knows_library_.store(true, std::memory_order_release);
+    }
+    return library_ == ops;
+}
+
 library::UcxStatus MessageTypes::create(library::UcxCreate create, const library::UcxOps& ops,
                                         void* context, uint64_t* ucx_type) noexcept {
-    const auto is_librarys = [&]() noexcept {
-        const std::lock_guard lock(mutex_);
-        if (library_ == library::UcxOps{}) library_ = ops;
-        return library_ == ops;
-    };
     MessageType* const type =
-        is_librarys() ? new (std::nothrow) MessageType(context, first_worth_ns()) : nullptr;
+        is_librarys(ops) ? new (std::nothrow) MessageType(context, first_worth_ns()) : nullptr;
     if (type == nullptr) return create(&ops, context, ucx_type);
     const library::UcxStatus status = create(&packing_ops, type, ucx_type);
     if (status != 0) {
@@ -59,11 +76,11 @@ library::UcxStatus MessageTypes::create(library::UcxCreate create, const library
     type->ucx_type = *ucx_type;
     MessageType *dead = nullptr, *dead_too = nullptr;
     {
-        const std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         // A type of this context is gone, though UCX was not told: MPICH 4.0.2 tells it only where
         // bit 31 of the type's number, which is an address, is clear.
-        if (MessageType* const before = find(by_context_, context)) dead = take_out(before);
-        if (MessageType* const before = find(by_ucx_type_, *ucx_type)) dead_too = take_out(before);
+        if (MessageType* const before = by_context_.find(context)) dead = take_out(before);
+        if (MessageType* const before = by_ucx_type_.find(*ucx_type)) dead_too = take_out(before);
         by_ucx_type_.insert(*type);
         by_context_.insert(*type);
     }
@@ -74,8 +91,8 @@ library::UcxStatus MessageTypes::create(library::UcxCreate create, const library
 
 // With the lock. The caller deletes what this returns; null: end_making() deletes it.
 MessageType* MessageTypes::take_out(MessageType* type) noexcept {
-    by_ucx_type_.erase(by_ucx_type_.iterator_to(*type));
-    by_context_.erase(by_context_.iterator_to(*type));
+    by_ucx_type_.erase(*type);
+    by_context_.erase(*type);
     forget_handle_of(*type);
     stop_wanting(*type);
     type->is_destroyed = type->stage.load(std::memory_order_relaxed) == Stage::making;
@@ -85,8 +102,8 @@ MessageType* MessageTypes::take_out(MessageType* type) noexcept {
 void MessageTypes::destroy(library::UcxDestroy destroy, uint64_t ucx_type) noexcept {
     MessageType* type = nullptr;
     {
-        const std::lock_guard lock(mutex_);
-        type = find(by_ucx_type_, ucx_type);
+        const Lock lock(mutex_);
+        type = by_ucx_type_.find(ucx_type);
         if (type != nullptr) type = take_out(type);
     }
     destroy(ucx_type);
@@ -94,10 +111,10 @@ void MessageTypes::destroy(library::UcxDestroy destroy, uint64_t ucx_type) noexc
 }
 
 void MessageTypes::give_handle(uint64_t ucx_type, MPI_Datatype handle) noexcept {
-    const std::lock_guard lock(mutex_);
-    MessageType* const type = find(by_ucx_type_, ucx_type);
+    const Lock lock(mutex_);
+    MessageType* const type = by_ucx_type_.find(ucx_type);
     if (type == nullptr) return;
-    if (MessageType* const before = find(by_handle_, handle)) {
+    if (MessageType* const before = by_handle_.find(handle)) {
         stop_wanting(*before);
         forget_handle_of(*before);
     }
@@ -110,19 +127,19 @@ void MessageTypes::give_handle(uint64_t ucx_type, MPI_Datatype handle) noexcept 
 // With the lock.
 void MessageTypes::forget_handle_of(MessageType& type) noexcept {
     if (type.handle == MPI_DATATYPE_NULL) return;
-    by_handle_.erase(by_handle_.iterator_to(type));
+    by_handle_.erase(type);
     handles_.store(by_handle_.size(), std::memory_order_relaxed);
     type.handle = MPI_DATATYPE_NULL;
 }
 
 void MessageTypes::give_row(uint64_t ucx_type, RowNumber row) noexcept {
-    const std::lock_guard lock(mutex_);
-    if (MessageType* const type = find(by_ucx_type_, ucx_type)) type->row = row;
+    const Lock lock(mutex_);
+    if (MessageType* const type = by_ucx_type_.find(ucx_type)) type->row = row;
 }
 
 void MessageTypes::give_plan(uint64_t ucx_type, const PlanReference& plan) noexcept {
-    const std::lock_guard lock(mutex_);
-    MessageType* const type = find(by_ucx_type_, ucx_type);
+    const Lock lock(mutex_);
+    MessageType* const type = by_ucx_type_.find(ucx_type);
     if (type == nullptr || type->stage.load(std::memory_order_relaxed) != Stage::counting) return;
     type->plan = plan;
     type->stage.store(Stage::has_plan, std::memory_order_release);
@@ -133,16 +150,16 @@ void MessageTypes::give_plan(uint64_t ucx_type, const PlanReference& plan) noexc
 // that it was given.
 void MessageTypes::forget_handle(MPI_Datatype handle) noexcept {
     if (handles_.load(std::memory_order_relaxed) == 0) return;
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     for (;;) {
-        MessageType* const type = find(by_handle_, handle);
+        MessageType* const type = by_handle_.find(handle);
         if (type == nullptr) return;
         if (type->stage.load(std::memory_order_relaxed) != Stage::making) {
             stop_wanting(*type);
             forget_handle_of(*type);
             return;
         }
-        made_.wait(lock);
+        made_.wait(lock.taken());
     }
 }
 
@@ -161,7 +178,7 @@ void MessageTypes::note_wanted() noexcept {
 }
 
 void MessageTypes::want_plan(MessageType& type) noexcept {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (type.stage.load(std::memory_order_relaxed) != Stage::counting) return;
     type.why.store(WhyLibrary::given_back, std::memory_order_relaxed);
     type.stage.store(Stage::library, std::memory_order_release);
@@ -176,7 +193,7 @@ void MessageTypes::want_plan(MessageType& type) noexcept {
 }
 
 MessageType* MessageTypes::begin_making(MPI_Datatype* handle) noexcept {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (wanted_.empty()) return nullptr;
     MessageType* const type = wanted_.back();
     wanted_.pop_back();
@@ -192,7 +209,7 @@ void MessageTypes::end_making(MessageType* type, std::optional<MadePlan> made) n
     const bool is_final = made && made->is_final;
     if (is_final && !made->plan) count(made->why);
     {
-        const std::lock_guard lock(mutex_);
+        const Lock lock(mutex_);
         if (is_final) type->plan = std::move(made->plan);
         if (is_final) type->why.store(why_library(made->why), std::memory_order_relaxed);
         if (!is_final) {  // once it is worth twice as much

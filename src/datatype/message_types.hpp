@@ -3,8 +3,9 @@
 // src/datatype and its tests only.
 #pragma once
 
-#include <boost/intrusive/set.hpp>
+#include <boost/intrusive/unordered_set.hpp>
 #include <condition_variable>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -47,7 +48,7 @@ struct ByUcxType;
 struct ByContext;
 struct ByHandle;
 template <class By>
-using LinkBy = boost::intrusive::set_base_hook<boost::intrusive::tag<By>>;
+using LinkBy = boost::intrusive::unordered_set_base_hook<boost::intrusive::tag<By>>;
 
 struct MessageType : LinkBy<ByUcxType>, LinkBy<ByContext>, LinkBy<ByHandle> {
     MessageType(void* of, uint64_t worth) noexcept : context(of), worth_ns(worth) {}
@@ -93,26 +94,52 @@ class MessageTypes {
         using type = std::remove_cvref_t<decltype(std::declval<MessageType>().*member)>;
         const type& operator()(const MessageType& of) const noexcept { return of.*member; }
     };
-    // Made when a type is committed, gone when it is freed: no memory of its own, and one look in
-    // few types.
+    // Keys are addresses, and handles that count up.
+    struct Hash {
+        size_t operator()(uint64_t key) const noexcept {
+            constexpr uint64_t golden = 0x9E3779B97F4A7C15;  // 2^64 by the golden ratio
+            return static_cast<size_t>(key * golden >> 32);
+        }
+        size_t operator()(const void* key) const noexcept {
+            return (*this)(reinterpret_cast<uintptr_t>(key));
+        }
+    };
+    // Types by one of their members. One is made when a program commits it, and gone when that
+    // frees it: nothing here takes memory.
     template <class By, auto member>
-    using Set = boost::intrusive::set<MessageType, boost::intrusive::base_hook<LinkBy<By>>,
-                                      boost::intrusive::key_of_value<Key<member>>>;
-    static MessageType* find(auto& set, auto key) noexcept {
-        const auto found = set.find(key);
-        return found == set.end() ? nullptr : &*found;
-    }
+    class Index {
+      public:
+        MessageType* find(auto key) noexcept {
+            const auto found = set_.find(key);
+            return found == set_.end() ? nullptr : &*found;
+        }
+        void insert(MessageType& type) noexcept { set_.insert(type); }
+        void erase(MessageType& type) noexcept { set_.erase(set_.iterator_to(type)); }
+        size_t size() const noexcept { return set_.size(); }
+
+      private:
+        using Set =
+            boost::intrusive::unordered_set<MessageType, boost::intrusive::base_hook<LinkBy<By>>,
+                                            boost::intrusive::key_of_value<Key<member>>,
+                                            boost::intrusive::hash<Hash>,
+                                            boost::intrusive::power_2_buckets<true>>;
+        typename Set::bucket_type buckets_[1024];
+        Set set_{{buckets_, std::size(buckets_)}};
+    };
     void forget_handle_of(MessageType& type) noexcept;
     MessageType* take_out(MessageType* type) noexcept;
     void stop_wanting(MessageType& type) noexcept;
     void note_wanted() noexcept;
 
+    bool is_librarys(const library::UcxOps& ops) noexcept;
+
     std::mutex mutex_;
     std::condition_variable made_;
     library::UcxOps library_{};
-    Set<ByUcxType, &MessageType::ucx_type> by_ucx_type_;
-    Set<ByContext, &MessageType::context> by_context_;
-    Set<ByHandle, &MessageType::handle> by_handle_;
+    std::atomic<bool> knows_library_{false};  // with release, after library_
+    Index<ByUcxType, &MessageType::ucx_type> by_ucx_type_;
+    Index<ByContext, &MessageType::context> by_context_;
+    Index<ByHandle, &MessageType::handle> by_handle_;
     std::atomic<size_t> handles_{0};  // in by_handle_
     std::vector<MessageType*> wanted_;
 };

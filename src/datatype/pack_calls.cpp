@@ -398,10 +398,13 @@ void meet_copy(MPI_Datatype type) noexcept {
 
 void meet_type(MPI_Datatype type, uint64_t ucx_type) noexcept {
     if (library::is_builtin_type(type)) return;
+    const bool may_have_plan = is_served(type), is_used = may_have_plan && offload::engine_runs();
     PlanReference known;
-    if (is_served(type)) {
-        const RowNumber row = offload::engine_runs() ? enter_row(type) : no_row;
+    if (is_used) {
+        const RowNumber row = enter_row(type);
         if (row != no_row && ucx_type != 0) message_types().give_row(ucx_type, row);
+    }
+    if (may_have_plan) {
         try {
             known = known_plan(type);
         } catch (const std::exception&) {  // no memory
@@ -412,13 +415,13 @@ void meet_type(MPI_Datatype type, uint64_t ucx_type) noexcept {
         return plan != nullptr && plan != known.get();
     };
     if (is_another(PlanInUse(type).get())) drop_place(type);
-    if (is_served(type) && offload::engine_runs())
+    if (is_used) {
         offload::note_transfer_part(offload::TransferPart::derived_type);
-    if (library_packs_some() && is_served(type) && offload::engine_runs()) {
-        // messages show what the library's packing takes
-        note_committed(type);
-        set_need(Need::typed_messages, true);
-        set_need(Need::typed_requests, true);
+        if (library_packs_some()) {  // messages show what that takes
+            note_committed(type);
+            set_need(Need::typed_messages, true);
+            set_need(Need::typed_requests, true);
+        }
     }
     if (known == nullptr) return;
     if (ucx_type != 0) message_types().give_plan(ucx_type, known);

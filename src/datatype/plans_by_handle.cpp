@@ -39,10 +39,6 @@ unsigned first_reader() noexcept {
 
 constinit std::atomic<bool> has_one_caller{false};
 
-bool may_be_used_at_once() noexcept {
-    return !has_one_caller.load(std::memory_order_relaxed) || offload::session_was_opened();
-}
-
 // Null where all are taken.
 std::atomic<const HeldPlan*>* take_reader(const HeldPlan* held) noexcept {
     const unsigned first = first_reader();
@@ -50,7 +46,7 @@ std::atomic<const HeldPlan*>* take_reader(const HeldPlan* held) noexcept {
         std::atomic<const HeldPlan*>& uses = readers[(first + i) % number_of_readers].uses;
         const HeldPlan* nobody = nullptr;
         if (uses.load(std::memory_order_relaxed) != nullptr) continue;
-        if (!may_be_used_at_once()) {
+        if (!may_be_called_at_once()) {
             uses.store(held, std::memory_order_relaxed);
             return &uses;
         }
@@ -177,6 +173,9 @@ void empty(Place& place, Unused& unused) noexcept {
 }  // namespace
 
 void expect_one_caller(bool one) noexcept { has_one_caller.store(one, std::memory_order_relaxed); }
+bool may_be_called_at_once() noexcept {
+    return !has_one_caller.load(std::memory_order_relaxed) || offload::session_was_opened();
+}
 
 PlanInUse::PlanInUse(MPI_Datatype type) noexcept {
     const Place* const place = find(type);

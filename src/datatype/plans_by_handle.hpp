@@ -22,6 +22,9 @@ struct HeldPlan {
     HeldPlan* next = nullptr;  // of the retired ones; under the table's lock
 };
 
+// May two threads make calls at once? See expect_one_caller().
+bool may_be_called_at_once() noexcept;
+
 // False where there is a verdict: then nothing is counted.
 bool is_counted(MPI_Datatype type) noexcept;
 // The program has committed the type: until its handle goes it may be asked about. There is no

@@ -6,12 +6,12 @@
 // that its endpoints are disconnected, and ucp_worker_destroy, behind that barrier, ends them.
 #include <atomic>
 
-#include "last_choice.hpp"
+#include "callers_choices.hpp"
 
 namespace vecmpi::library {
 namespace {
 
-constinit LastChoice disconnect_functions("ucp_disconnect_nb");
+constinit CallersChoices disconnect_functions("ucp_disconnect_nb");
 constinit std::atomic<bool> disconnects{true};
 
 using Disconnect = void* (*)(void* endpoint);

@@ -4,12 +4,13 @@
 // when its last user has gone.
 #include <atomic>
 
-#include "last_choice.hpp"
+#include "callers_choices.hpp"
 
 namespace vecmpi::library {
 namespace {
 
-constinit LastChoice create_functions("ucp_dt_create_generic"), destroy_functions("ucp_dt_destroy");
+constinit CallersChoices create_functions("ucp_dt_create_generic"),
+    destroy_functions("ucp_dt_destroy");
 
 constexpr UcxTypeAnswers as_they_are{
     [](UcxCreate create, const UcxOps& ops, void* context, uint64_t* ucx_type) noexcept {
