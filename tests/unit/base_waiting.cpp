@@ -122,20 +122,42 @@ TEST_CASE("Neighbours: who takes a time slice computes, who gives the CPU back s
           "[base][waiting]") {
     Neighbours others;
     CHECK_FALSE(others.compute(0));
-    others.yielded(3, 1000);
+    others.yielded(3, 1000, 1);
     CHECK_FALSE(others.compute(1000));
     uint64_t now_us = 10000;
     for (uint64_t times : {2, 4, 8, 16, 32, 64, 64}) {
-        others.yielded(3000, now_us);
+        others.yielded(3000, now_us, 1);
         CHECK(others.compute(now_us));
         CHECK(others.compute(now_us + 3000 * times - 1));
         CHECK_FALSE(others.compute(now_us + 3000 * times));
         now_us += 3000 * times;
     }
-    others.yielded(2, now_us);
+    others.yielded(2, now_us, 1);
     CHECK_FALSE(others.compute(now_us));
-    others.yielded(3000, now_us);  // again from the start
+    others.yielded(3000, now_us, 1);  // again from the start
     CHECK_FALSE(others.compute(now_us + 6000));
+}
+
+TEST_CASE("Neighbours: ranks that crowd each other compute for a while, then wait",
+          "[base][waiting]") {
+    constexpr uint32_t long_yields = 4;
+    REQUIRE(wait_policy(WaitMode::automatic, true).long_yields == long_yields);
+    Neighbours others;
+    uint64_t now_us = 10000;
+    for (int step = 0; step < 100; ++step) {  // three slices of work, then it waits
+        for (int slice = 0; slice < 3; ++slice) {
+            others.yielded(3000, now_us += 3000, long_yields);
+            CHECK_FALSE(others.compute(now_us));
+        }
+        others.yielded(3, now_us += 3, long_yields);
+    }
+    for (int slice = 0; slice < 3; ++slice) others.yielded(3000, now_us += 3000, long_yields);
+    for (uint64_t times : {2, 4, 8, 16, 32, 64, 64}) {
+        others.yielded(3000, now_us, long_yields);
+        CHECK(others.compute(now_us + 3000 * times - 1));
+        CHECK_FALSE(others.compute(now_us + 3000 * times));
+        now_us += 3000 * times;
+    }
 }
 
 TEST_CASE("next_rest: what is seen decides", "[base][waiting]") {

@@ -108,7 +108,7 @@ class SimulatedCpus {
             Thread& next = threads_[static_cast<size_t>(running)];
             if (next.yielded_us != never_us)
                 next.neighbours.yielded(static_cast<uint64_t>(now_us_ - next.yielded_us),
-                                        static_cast<uint64_t>(now_us_));
+                                        static_cast<uint64_t>(now_us_), policy_.long_yields);
             next.yielded_us = never_us;
         }
         Thread& thread = threads_[static_cast<size_t>(running)];

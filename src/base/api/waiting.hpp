@@ -34,6 +34,7 @@ struct WaitPolicy {
     uint32_t sleep_us = 0;  // then sleeps of this length, doubling up to max_sleep_us
     uint32_t max_sleep_us = 0;
     Sleeps sleeps = Sleeps::never;
+    uint32_t long_yields = 1;  // so many in a row, and those who take them up compute
 };
 // Pure.
 WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept;
@@ -49,10 +50,11 @@ struct WhoWaits {
 Rest next_rest(const WaitPolicy& policy, uint32_t steps, WhoWaits who) noexcept;
 
 // What a thread learns from its yields about who else wants its CPU. A thread that waits as well
-// gives it back within microseconds; one that computes keeps it for a time slice. Pure.
+// gives it back within microseconds; one that computes keeps it for a time slice: a long yield.
+// long_yields: as of the policy. Pure.
 class Neighbours {
   public:
-    void yielded(uint64_t took_us, uint64_t now_us) noexcept;
+    void yielded(uint64_t took_us, uint64_t now_us, uint32_t long_yields) noexcept;
     // They compute, and it is too early to ask again by a yield.
     bool compute(uint64_t now_us) const noexcept { return now_us < ask_again_us_; }
     bool computed_lately() const noexcept { return ask_again_us_ != 0; }
