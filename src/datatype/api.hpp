@@ -338,8 +338,8 @@ inline void make_wanted_message_plans() noexcept {
 }
 
 // Only one thread at a time makes calls (MPI 4.0, 11.2.1): then to use a plan takes no atomic
-// exchange. Until it is said, and once there is a session, which may have a level of its own,
-// several may.
+// exchange, and to make a type no lock. Until it is said, and once there is a session, which may
+// have a level of its own, several may.
 void expect_one_caller(bool one) noexcept;
 
 // The plan of a handle, if it has one. It stays while this lives, whatever becomes of the handle.

@@ -105,7 +105,7 @@ class MessageTypes {
         }
     };
     // Types by one of their members. One is made when a program commits it, and gone when that
-    // frees it: nothing here takes memory.
+    // frees it: nothing here takes memory. Ten thousand live types share a bucket by two or three.
     template <class By, auto member>
     class Index {
       public:
@@ -123,7 +123,7 @@ class MessageTypes {
                                             boost::intrusive::key_of_value<Key<member>>,
                                             boost::intrusive::hash<Hash>,
                                             boost::intrusive::power_2_buckets<true>>;
-        typename Set::bucket_type buckets_[1024];
+        typename Set::bucket_type buckets_[4096];
         Set set_{{buckets_, std::size(buckets_)}};
     };
     void forget_handle_of(MessageType& type) noexcept;

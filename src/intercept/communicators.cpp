@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Handlers of what changes, frees or makes a communicator in a way of its own.
+#include "datatype/api.hpp"
 #include "intercept/mpi_handlers.hpp"
 #include "offload/api.hpp"
 #include "pipeline/api.hpp"
@@ -73,10 +74,20 @@ int serve_Comm_get_parent(MPI_Comm* parent) noexcept {
 
 // ---- MPICH's streams: communicators whose calls the program itself puts in order ----------------
 
+namespace {
+
+// What is enqueued on a GPU's stream comes from a thread of its runtime, at any thread level.
+void note_stream_comm(MPI_Comm comm) noexcept {
+    offload::mark_stream_comm(comm);
+    datatype::expect_one_caller(false);
+}
+
+}  // namespace
+
 int serve_X_Stream_comm_create(MPI_Comm comm, int stream, MPI_Comm* newcomm) noexcept {
     const offload::DirectCall scope(Call::X_Stream_comm_create);
     const int rc = real.X_Stream_comm_create(comm, stream, newcomm);
-    if (rc == MPI_SUCCESS) offload::mark_stream_comm(*newcomm);
+    if (rc == MPI_SUCCESS) note_stream_comm(*newcomm);
     return rc;
 }
 
@@ -84,7 +95,7 @@ int serve_X_Stream_comm_create_multiplex(MPI_Comm comm, int count, int array_of_
                                          MPI_Comm* newcomm) noexcept {
     const offload::DirectCall scope(Call::X_Stream_comm_create_multiplex);
     const int rc = real.X_Stream_comm_create_multiplex(comm, count, array_of_streams, newcomm);
-    if (rc == MPI_SUCCESS) offload::mark_stream_comm(*newcomm);
+    if (rc == MPI_SUCCESS) note_stream_comm(*newcomm);
     return rc;
 }
 

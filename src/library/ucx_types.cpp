@@ -61,9 +61,13 @@ extern "C" __attribute__((visibility("default"))) vecmpi::library::UcxStatus ucp
     return vecmpi::library::answers().create(create, *ops, context, ucx_type);
 }
 
+// What is not the MPI library's is left alone: other threads than those of MPI may call for it.
 extern "C" __attribute__((visibility("default"))) void ucp_dt_destroy(uint64_t ucx_type) noexcept {
     const auto caller = reinterpret_cast<uintptr_t>(__builtin_return_address(0));
-    const auto destroy = reinterpret_cast<vecmpi::library::UcxDestroy>(
-        vecmpi::library::destroy_functions.for_caller(caller).address);
+    const vecmpi::library::CallersChoice choice =
+        vecmpi::library::destroy_functions.for_caller(caller);
+    const auto destroy = reinterpret_cast<vecmpi::library::UcxDestroy>(choice.address);
+    if (!choice.is_of(reinterpret_cast<uintptr_t>(vecmpi::library::real.Comm_size)))
+        return destroy(ucx_type);
     vecmpi::library::answers().destroy(destroy, ucx_type);
 }
