@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import statistics
 
@@ -78,21 +79,33 @@ def as_plain(taken):
 LOSSES = re.compile(r"^losses of rank (\d+) of (\d+): (.+)$", re.MULTILINE)
 
 
+FIRST_LOSSES = 2
+
+
 def losses_as_plain(tolerance: float):
-    """Of each step on each rank: to the bit on up to two ranks, which have one order of summation; else to the relative
-    `tolerance`."""
+    """Of each step on each rank: to the bit on up to two ranks, which have one order of summation.
+
+    Else the first two to the relative `tolerance`, and the others are numbers: training multiplies what another order
+    of sums changes. Plain ResNet-50 on 4 ranks, its learning rate larger by 1e-5: loss 1 changes by 1e-5, 2 by 2e-2.
+    """
+
+    def differs(step: int, ranks: int, number: float, plain_number: float) -> bool:
+        if ranks <= 2:
+            return number != plain_number  # as is nan
+        if step >= FIRST_LOSSES:
+            return not math.isfinite(number)
+        return not abs(number - plain_number) <= tolerance * abs(plain_number)
 
     def check(text: str, plain: str) -> str:
         ours, theirs = LOSSES.findall(text), LOSSES.findall(plain)
         if not theirs or [row[:2] for row in ours] != [row[:2] for row in theirs]:
             return "no losses, or of other ranks than plain"
-        allowed = tolerance if int(theirs[0][1]) > 2 else 0
-        for (rank, _, our), (_, _, their) in zip(ours, theirs):
+        for (rank, ranks, our), (_, _, their) in zip(ours, theirs):
             numbers, wanted = ([float.fromhex(word) for word in words.split()] for words in (our, their))
             if len(numbers) != len(wanted):
                 return f"rank {rank} has {len(numbers)} losses, plain {len(wanted)}"
             for step, (number, plain_number) in enumerate(zip(numbers, wanted)):
-                if not abs(number - plain_number) <= allowed * abs(plain_number):  # nan differs
+                if differs(step, int(ranks), number, plain_number):
                     return f"loss of step {step} on rank {rank} is {number!r}, plain {plain_number!r}"
         return ""
 

@@ -51,9 +51,13 @@ class Checks(unittest.TestCase):
         check = judgement.losses_as_plain(1e-3)
         self.assertEqual(check(text(2, 7.0, 6.5), text(2, 7.0, 6.5)), "")
         self.assertIn("step 1 on rank 0", check(text(2, 7.0, 6.5000001), text(2, 7.0, 6.5)))
-        self.assertEqual(check(text(4, 7.0, 6.501), text(4, 7.0, 6.5)), "")
-        for wrong in (text(4, 7.0, 6.6), text(4, 7.0), text(4, 7.0, float("nan")), text(3, 7.0, 6.5), ""):
-            self.assertNotEqual(check(wrong, text(4, 7.0, 6.5)), "")
+        plain = text(4, 7.0, 6.5, 5.0)
+        self.assertEqual(check(text(4, 7.0, 6.501, 5.1), plain), "")
+        nan = float("nan")
+        for wrong in ((7.0, 6.6, 5.0), (7.0, 6.5), (7.0, nan, 5.0), (7.0, 6.5, nan)):
+            self.assertNotEqual(check(text(4, *wrong), plain), "")
+        for wrong in (text(3, 7.0, 6.5, 5.0), ""):
+            self.assertNotEqual(check(wrong, plain), "")
         self.assertNotEqual(check("", ""), "")
 
     def test_nothing_to_compare_is_no_success(self):

@@ -161,7 +161,7 @@ def training(model: str, what: str, sizes: dict, *options: str) -> Program:
         "horovod",
         (CLIENT_PYTHON, script, "--model", model, *options),
         (Figure("step", r"^result step_s ([\d.]+)$"),),
-        (contains("^check passed$"), losses_as_plain(1e-3)),
+        (contains("^check passed$"), losses_as_plain(1e-5)),
         sizes,
     )
 
