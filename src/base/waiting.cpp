@@ -103,11 +103,9 @@ void Neighbours::yielded(uint64_t took_us, uint64_t now_us, uint32_t long_yields
         ask_again_us_ = 0;
         return;
     }
-    ++long_ones_;
+    long_ones_ = std::min(long_ones_ + 1, long_yields - 1 + most_doublings);
     if (long_ones_ < long_yields) return;
-    const uint32_t doublings = long_ones_ - long_yields + 1;
-    if (doublings > most_doublings) --long_ones_;
-    ask_again_us_ = now_us + (took_us << std::min(doublings, most_doublings));
+    ask_again_us_ = now_us + (took_us << (long_ones_ - long_yields + 1));
 }
 
 void Ladder::give_way() noexcept { sched_yield(); }
