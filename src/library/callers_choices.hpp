@@ -11,6 +11,11 @@
 
 namespace vecmpi::library {
 
+// Of the MPI library that serves the program; others in the process may call the same function.
+inline bool is_of_mpi_library(const CallersChoice& choice) noexcept {
+    return choice.is_of(reinterpret_cast<uintptr_t>(real.Comm_size));
+}
+
 class CallersChoices {
   public:
     explicit constexpr CallersChoices(const char* symbol) noexcept : symbol_(symbol) {}

@@ -18,8 +18,7 @@ using Disconnect = void* (*)(void* endpoint);
 
 void* disconnect(void* endpoint, uintptr_t caller) noexcept {
     const CallersChoice choice = disconnect_functions.for_caller(caller);
-    if (!disconnects.load(std::memory_order_relaxed) &&
-        choice.is_of(reinterpret_cast<uintptr_t>(real.Comm_size)))
+    if (!disconnects.load(std::memory_order_relaxed) && is_of_mpi_library(choice))
         return nullptr;  // UCS_OK: done, and no request
     return reinterpret_cast<Disconnect>(choice.address)(endpoint);
 }

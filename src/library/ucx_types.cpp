@@ -67,7 +67,6 @@ extern "C" __attribute__((visibility("default"))) void ucp_dt_destroy(uint64_t u
     const vecmpi::library::CallersChoice choice =
         vecmpi::library::destroy_functions.for_caller(caller);
     const auto destroy = reinterpret_cast<vecmpi::library::UcxDestroy>(choice.address);
-    if (!choice.is_of(reinterpret_cast<uintptr_t>(vecmpi::library::real.Comm_size)))
-        return destroy(ucx_type);
+    if (!vecmpi::library::is_of_mpi_library(choice)) return destroy(ucx_type);
     vecmpi::library::answers().destroy(destroy, ucx_type);
 }
