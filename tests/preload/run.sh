@@ -73,7 +73,9 @@ scenarios() { # VISIT
     "$1" "descriptors closed after Init, 3 ranks" closes_descriptors
     "$1" "past the entries, 1 rank" same 1 by_handle
     "$1" "fork, 2 ranks" same 2 forks
-    "$1" "no large files, 3 ranks" same 3 short_of_memory
+    "$1" "no large files, 3 ranks" same 3 short_of_memory 4
+    "$1" "no files for staging buffers, 3 ranks" same 3 short_of_memory 1030
+    "$1" "no files for large slots, 3 ranks" same 3 short_of_memory 2048
     "$1" "others' memory unreadable, 2 ranks" same 2 unreadable always
     "$1" "others' memory unreadable, 3 ranks" same 3 unreadable always
     "$1" "others' memory unreadable later, 2 ranks" same 2 unreadable later

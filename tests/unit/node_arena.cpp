@@ -119,6 +119,9 @@ TEST_CASE("staging buffers get pages when they are taken, and come back with the
         StagingBuffer* const there = staging_buffer_of(seen, last);
         REQUIRE((here != nullptr && there != nullptr && here != there));
         REQUIRE((width_of_staging_buffer(last) == RingWidth::wide) == (i < wide_staging_buffers));
+        here->small[small_ring.bytes() - 1] = static_cast<unsigned char>(i + 2);
+        REQUIRE(there->small[small_ring.bytes() - 1] == i + 2);
+        REQUIRE(give_large_slots(last));
         const size_t end = large_ring(width_of_staging_buffer(last), 2).bytes() - 1;
         here->large()[end] = static_cast<unsigned char>(i + 1);
         REQUIRE(there->large()[end] == i + 1);

@@ -35,10 +35,12 @@ struct State {
     char* memory = nullptr;  // the own arena
     OwnDescriptor file;
     ArenaAddress address;
-    std::vector<uint32_t> free;          // mailboxes
+    std::vector<uint32_t> free;          // mailboxes that have pages
     std::vector<uint32_t> free_buffers;  // with room for all
+    uint32_t mailboxes_with_pages = 0;   // the first ones
     // Of each width: the first ones of it.
     uint32_t buffers_with_pages[2] = {};
+    bool has_large_slots[staging_buffers_per_arena] = {};
     std::vector<Retired> retired;
     std::vector<Mapped> mapped;
 };
@@ -83,11 +85,14 @@ bool give_pages(int descriptor, size_t first, size_t bytes) noexcept {
     return posix_fallocate(descriptor, static_cast<off_t>(first), static_cast<off_t>(bytes)) == 0;
 }
 
-// 1. Memory without a name. 2. Pages for the mailboxes. 3. All mailboxes are free.
+// 1. Memory without a name, as large as all mailboxes. 2. A page for the door. Mailboxes and
+// staging buffers get theirs when they are wanted: most programs want few.
 bool make_arena(State& own) {
     const int descriptor = memfd_create("vecmpi", MFD_CLOEXEC);
     if (descriptor < 0) return false;
-    if (give_pages(descriptor, 0, mailboxes_bytes)) own.memory = map_shared(descriptor);
+    if (may_make_files(mailboxes_bytes) && ftruncate(descriptor, mailboxes_bytes) == 0 &&
+        give_pages(descriptor, 0, door_bytes))
+        own.memory = map_shared(descriptor);
     if (own.memory == nullptr) {
         close(descriptor);
         return false;
@@ -95,9 +100,22 @@ bool make_arena(State& own) {
     own.file = OwnDescriptor(descriptor);
     own.address = {inode_of(descriptor), getpid(), descriptor};
     open_door(reinterpret_cast<Door*>(own.memory));
+    own.free.reserve(mailboxes_per_arena);
     own.free_buffers.reserve(staging_buffers_per_arena);
-    for (uint32_t index = mailboxes_per_arena; index-- > 0;) own.free.push_back(index);
     return true;
+}
+
+// Pages for the next few, which are free then. The program may have closed the descriptor.
+void make_mailboxes(State& own) noexcept {
+    constexpr uint32_t at_once = 16;
+    static_assert(mailboxes_per_arena % at_once == 0);
+    const uint32_t first = own.mailboxes_with_pages;
+    if (first == mailboxes_per_arena || !own.file.is_there()) return;
+    if (!give_pages(own.address.descriptor, door_bytes + size_t{first} * mailbox_bytes,
+                    at_once * mailbox_bytes))
+        return;
+    own.mailboxes_with_pages += at_once;
+    for (uint32_t i = at_once; i-- > 0;) own.free.push_back(first + i);
 }
 
 bool all_closed(const Retired& retired) noexcept {
@@ -135,8 +153,7 @@ void clear(StagingBuffer* buffer) noexcept {
         for (StagingBuffer::SignalLine& line : ring) line.round.store(0, std::memory_order_relaxed);
 }
 
-// The next one of this width that was never used; no_staging_buffer where there is none. The
-// program may have closed the descriptor.
+// The next one of this width that was never used; no_staging_buffer where there is none.
 uint32_t make_staging_buffer(State& own, RingWidth width) noexcept {
     const bool is_wide = width == RingWidth::wide;
     const uint32_t first = is_wide ? 0 : wide_staging_buffers;
@@ -144,7 +161,7 @@ uint32_t make_staging_buffer(State& own, RingWidth width) noexcept {
     uint32_t& made = own.buffers_with_pages[static_cast<size_t>(width)];
     if (first + made == end || !own.file.is_there()) return no_staging_buffer;
     if (!give_pages(own.address.descriptor, staging_buffer_offset(first + made),
-                    staging_buffer_bytes(width)))
+                    sizeof(StagingBuffer)))
         return no_staging_buffer;
     return first + made++;
 }
@@ -195,6 +212,7 @@ Mailbox* take_mailbox(uint32_t* index, uint64_t* token) noexcept {
         if (own.free.empty()) reclaim(own);
     } catch (const std::bad_alloc&) {
     }
+    if (own.free.empty()) make_mailboxes(own);
     *token = random_token();
     if (own.free.empty() || *token == 0) return nullptr;
     *index = own.free.back();
@@ -209,11 +227,7 @@ void return_mailbox(Mailbox* own_mailbox) noexcept {
     own_mailbox->closed.store(1, std::memory_order_release);
     State& own = state();
     const std::lock_guard lock(own.mutex);
-    try {
-        own.free.push_back(index_of(own, own_mailbox));
-    } catch (const std::bad_alloc&) {
-        // One mailbox less.
-    }
+    own.free.push_back(index_of(own, own_mailbox));  // has room
 }
 
 uint32_t take_staging_buffer(RingWidth wanted) noexcept {
@@ -230,6 +244,16 @@ uint32_t take_staging_buffer(RingWidth wanted) noexcept {
     }
     if (index != no_staging_buffer) clear(staging_buffer_at(own.memory, index));
     return index;
+}
+
+bool give_large_slots(uint32_t index) noexcept {
+    State& own = state();
+    const std::lock_guard lock(own.mutex);
+    bool& has_them = own.has_large_slots[index];
+    if (!has_them && own.file.is_there())
+        has_them = give_pages(own.address.descriptor, staging_buffer_offset(index),
+                              staging_buffer_bytes(width_of_staging_buffer(index)));
+    return has_them;
 }
 
 void return_staging_buffer(uint32_t index) noexcept {
@@ -310,7 +334,9 @@ void release_arenas() noexcept {
     own.retired.clear();
     own.free.clear();
     own.free_buffers.clear();
+    own.mailboxes_with_pages = 0;
     std::fill(std::begin(own.buffers_with_pages), std::end(own.buffers_with_pages), 0);
+    std::fill(std::begin(own.has_large_slots), std::end(own.has_large_slots), false);
     if (own.memory != nullptr) {
         close_door();
         munmap(own.memory, arena_bytes);

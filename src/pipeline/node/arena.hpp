@@ -36,7 +36,8 @@ constexpr size_t staging_buffer_offset(uint32_t index) noexcept {
     return mailboxes_bytes + wide * staging_buffer_bytes(RingWidth::wide) +
            (index - wide) * staging_buffer_bytes(RingWidth::narrow);
 }
-// Mapped as a whole. The file has pages for the staging buffers that were ever taken.
+// Mapped as a whole. The file has pages for what was ever taken: mailboxes, staging buffers, their
+// large slots.
 constexpr size_t arena_bytes = staging_buffer_offset(staging_buffers_per_arena);
 static_assert(arena_bytes <= size_t{12} << 20);
 
@@ -85,9 +86,11 @@ bool own_arena(ArenaAddress* address) noexcept;
 Mailbox* take_mailbox(uint32_t* index, uint64_t* token) noexcept;
 // A mailbox that was not used, since not all ranks could.
 void return_mailbox(Mailbox* own) noexcept;
-// A staging buffer of the own arena, clear, of the width that is wanted if there is one left;
-// no_staging_buffer where all are in use or the system has no pages for it.
+// A staging buffer of the own arena, clear, of the width that is wanted if there is one left, with
+// pages for its small slots; no_staging_buffer where all are in use or the system has no pages.
 uint32_t take_staging_buffer(RingWidth wanted) noexcept;
+// Pages for the large slots of one that was taken. False where the system has none.
+bool give_large_slots(uint32_t own) noexcept;
 void return_staging_buffer(uint32_t own) noexcept;  // one that was not used
 // A staging buffer of the arena that this mailbox lies in.
 StagingBuffer* staging_buffer_of(const Mailbox* mailbox, uint32_t index) noexcept;

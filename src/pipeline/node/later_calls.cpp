@@ -23,7 +23,7 @@ std::shared_ptr<NodeQueue> make_node_queue(Call call, MPI_Comm comm, int ranks) 
         count(Counter::decline_no_arena);
         return nullptr;
     }
-    StagedCollectives* const staged = queue->node->obtain_staged(comm);
+    StagedCollectives* const staged = queue->node->obtain_staged(comm, SlotSize::large);
     if (staged == nullptr) return nullptr;
     if (degrees_of(comm)) queue->node->obtain_neighbourhood(call, comm);
     staged->run_in(queue->fiber);

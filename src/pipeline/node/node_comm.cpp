@@ -108,13 +108,12 @@ NodeCall NodeComm::begin_call(Call call, MPI_Comm comm, Collective collective,
                               size_t bytes) noexcept {
     StagedCollectives* staged = nullptr;
     if (!goes_in_line(collective, bytes)) {
-        if (!staged_decided_) {
-            if (leaves_long_call(bytes)) return {};
-            const offload::DirectCall scope(call);
-            obtain_staged(comm);
+        const SlotSize slots = StagedCollectives::slots_wanted(collective, bytes, ranks());
+        staged = staged_with(slots);
+        if (staged == nullptr) [[unlikely]] {
+            staged = obtain_staged_for(call, comm, slots, bytes);
+            if (staged == nullptr) return {};
         }
-        if (!staged_) return {};
-        staged = staged_.get();
         poll_now_and_then();
     }
     RowTrial& one = trials_.of(collective, bytes);
@@ -122,6 +121,14 @@ NodeCall NodeComm::begin_call(Call call, MPI_Comm comm, Collective collective,
     if (winner == base::Trial::open || one.is_check_due()) [[unlikely]]
         return begin_turn(staged, collective, bytes);
     return call_by(winner, staged);
+}
+
+StagedCollectives* NodeComm::obtain_staged_for(Call call, MPI_Comm comm, SlotSize slots,
+                                               size_t bytes) noexcept {
+    if (staging_[static_cast<size_t>(slots)] == Staging::refused || leaves_long_call(bytes))
+        return nullptr;
+    const offload::DirectCall scope(call);
+    return obtain_staged(comm, slots);
 }
 
 bool NodeComm::leaves_long_call(size_t bytes) noexcept {
@@ -145,12 +152,24 @@ NodeCall NodeComm::call_by(unsigned transport, StagedCollectives* staged) noexce
     return {this, staged, by};
 }
 
-StagedCollectives* NodeComm::obtain_staged(MPI_Comm comm) noexcept {
-    if (!std::exchange(staged_decided_, true)) {
+StagedCollectives* NodeComm::obtain_staged(MPI_Comm comm, SlotSize wanted) noexcept {
+    Staging& small = staging_[static_cast<size_t>(SlotSize::small)];
+    Staging& large = staging_[static_cast<size_t>(SlotSize::large)];
+    const auto decide = [](Staging& slots, bool are_made) noexcept {
+        slots = are_made ? Staging::made : Staging::refused;
+        if (!are_made) count(Counter::decline_no_staging_buffer);
+    };
+    if (small == Staging::not_made) {
         make_staged(comm);
-        count(staged_ ? Counter::node_staging_buffers : Counter::decline_no_staging_buffer);
+        decide(small, staged_ != nullptr);
+        if (staged_)
+            count(Counter::node_staging_buffers);
+        else
+            large = Staging::refused;
     }
-    return staged_.get();
+    if (wanted == SlotSize::large && large == Staging::not_made)
+        decide(large, make_large_slots(comm));
+    return staged_with(wanted);
 }
 
 Neighbourhood* NodeComm::obtain_neighbourhood(Call call, MPI_Comm comm) noexcept {
@@ -205,8 +224,7 @@ void NodeComm::make_staged(MPI_Comm comm) noexcept {
         found[r] = staging_buffer_of(mailboxes_[r].mailbox, addresses[r].buffer);
         all_found = all_found && found[r] != nullptr;
         if (found[r] != nullptr)
-            map_slots(*found[r], large,
-                      static_cast<int>(r) == rank() ? Touch::writes : Touch::reads);
+            map_small_slots(*found[r], static_cast<int>(r) == rank() ? Touch::writes : Touch::reads);
         all_readable = all_readable && is_readable(processes[r]);
     }
     try {
@@ -221,6 +239,14 @@ void NodeComm::make_staged(MPI_Comm comm) noexcept {
     } else if (offload::all_can(comm, all_readable)) {
         staged_->allow_single_copy(std::move(processes));
     }
+}
+
+// Many communicators never need them, and they take most of the memory and of the time.
+bool NodeComm::make_large_slots(MPI_Comm comm) noexcept {
+    const NoCancellation scope;
+    if (!offload::all_can(comm, give_large_slots(own_buffer_))) return false;
+    staged_->map_large_slots();
+    return true;
 }
 
 void NodeComm::poll_now_and_then() noexcept {

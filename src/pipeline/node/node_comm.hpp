@@ -62,9 +62,9 @@ class NodeComm {
     void end_turn(const TimedTurn& turn) noexcept;
     void adopt(const FoundOnNode& found) noexcept;
 
-    // Makes the staging buffers, the first time; inside a DirectCall. Null on all ranks where one
-    // has none.
-    StagedCollectives* obtain_staged(MPI_Comm comm) noexcept;
+    // Makes the staging buffers, the first time that such slots are wanted; inside a DirectCall.
+    // Null on all ranks where one has none.
+    StagedCollectives* obtain_staged(MPI_Comm comm, SlotSize wanted) noexcept;
     StagedCollectives* staged() noexcept { return staged_.get(); }  // null before
 
     // Learns the communicator's topology, the first time: it has one. Null on all ranks where one
@@ -94,6 +94,12 @@ class NodeComm {
         uint64_t all_finished = 0;  // by all ranks, as far as is known
     };
     void make_staged(MPI_Comm comm) noexcept;
+    bool make_large_slots(MPI_Comm comm) noexcept;
+    StagedCollectives* staged_with(SlotSize slots) noexcept {
+        return staging_[static_cast<size_t>(slots)] == Staging::made ? staged_.get() : nullptr;
+    }
+    StagedCollectives* obtain_staged_for(Call call, MPI_Comm comm, SlotSize slots,
+                                         size_t bytes) noexcept;
     bool leaves_long_call(size_t bytes) noexcept;
     unsigned candidates_for(Collective collective, size_t bytes) const noexcept;
     static bool goes_in_line(Collective collective, size_t bytes) noexcept {
@@ -143,8 +149,10 @@ class NodeComm {
     uint64_t butterflies_ = 0;
     SequenceNumbers one_way_[number_of_one_way];
     uint32_t looks_ = 0;
-    uint64_t moved_in_long_calls_ = 0;  // before there were staging buffers
-    bool staged_decided_ = false;
+    uint64_t moved_in_long_calls_ = 0;  // before there were slots for them
+    // Slots of each size, the same on all ranks.
+    enum class Staging : uint8_t { not_made, made, refused };
+    Staging staging_[number_of_rings] = {};
     uint32_t own_buffer_ = no_staging_buffer;
     std::unique_ptr<StagedCollectives> staged_;
     bool neighbourhood_decided_ = false;

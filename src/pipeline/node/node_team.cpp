@@ -35,7 +35,7 @@ std::unique_ptr<NodeTeam> NodeTeam::make(MPI_Comm node_comm) noexcept {
 }
 
 bool NodeTeam::make_staged(MPI_Comm node_comm) noexcept {
-    if (node_) staged_ = node_->obtain_staged(node_comm);
+    if (node_) staged_ = node_->obtain_staged(node_comm, SlotSize::large);
     return !node_ || staged_ != nullptr;
 }
 

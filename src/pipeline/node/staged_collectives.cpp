@@ -36,15 +36,23 @@ StagedCollectives::StagedCollectives(int rank, std::vector<StagingBuffer*> buffe
       binomial_(doubling_),
       readable_(buffers_.size()),
       verdicts_(buffers_.size()) {
-    for (size_t i = 0; i < number_of_rings; ++i) {
-        const size_t parts = std::max<size_t>(buffers_.size(), 2) - 1;
-        part_bytes_[i] = rings_[i].slot_bytes() / parts / 8 * 8;
-    }
+    // As slots_wanted() promises: blocks that are small together fit into their parts.
+    static_assert([] {
+        for (size_t ranks = 2; ranks <= ranks_of_small_slot; ++ranks)
+            if (small_data_bytes / ranks > part_bytes(small_ring.slot_bytes, ranks)) return false;
+        return small_data_bytes + slot_header_bytes <= small_ring.slot_bytes;
+    }());
+    for (size_t i = 0; i < number_of_rings; ++i)
+        part_bytes_[i] = part_bytes(rings_[i].slot_bytes(), buffers_.size());
 }
 
-// What many ranks have of each other's slices does not fit into a small slot.
+void StagedCollectives::map_large_slots() noexcept {
+    for (size_t rank = 0; rank < buffers_.size(); ++rank)
+        node::map_large_slots(*buffers_[rank], rings_[1].shape(),
+                              static_cast<int>(rank) == me() ? Touch::writes : Touch::reads);
+}
+
 SlotRing& StagedCollectives::ring_for_slices(size_t bytes) noexcept {
-    constexpr int ranks_of_small_slot = 32;
     return ranks() <= ranks_of_small_slot ? ring_for(bytes) : rings_[1];
 }
 

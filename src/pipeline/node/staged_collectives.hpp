@@ -28,12 +28,26 @@ class StagedCollectives {
   public:
     // A slice of a slot must hold the largest element.
     static constexpr int most_ranks = 512;
-    // buffers: by rank, at most most_ranks, each with pages for such a large ring. doors: outlive
-    // this. Throws std::bad_alloc.
+    // Which slots a call uses whose arguments say so. bytes: of the whole vector, or of all blocks
+    // together.
+    static constexpr SlotSize slots_wanted(Collective collective, size_t bytes,
+                                           int ranks) noexcept {
+        const bool has_announced_blocks = collective >= Collective::allgatherv;
+        return has_announced_blocks || bytes > small_data_bytes || ranks > ranks_of_small_slot
+                   ? SlotSize::large
+                   : SlotSize::small;
+    }
+
+    // buffers: by rank, at most most_ranks, each with pages for its small slots. large: of the
+    // large slots, which get theirs before a call wants them. doors: outlive this. Throws
+    // std::bad_alloc.
     StagedCollectives(int rank, std::vector<StagingBuffer*> buffers, const RingShape& large,
                       const Doors& doors);
     StagedCollectives(const StagedCollectives&) = delete;
     StagedCollectives& operator=(const StagedCollectives&) = delete;
+
+    // All ranks have given their large slots pages.
+    void map_large_slots() noexcept;
 
     // All collectives run as its functions from now on, and leave off where they wait.
     void run_in(Fiber& fiber) noexcept;
@@ -141,6 +155,8 @@ class StagedCollectives {
     bool read_rest(const BlockMovement& what, size_t begin) noexcept;
     int after(int rank) const noexcept { return rank + 1 == ranks() ? 0 : rank + 1; }
     static void copy_own_block(const MovedBlock& given, const MovedBlock& taken) noexcept;
+    // What more ranks have of each other's slices does not fit into a small slot.
+    static constexpr int ranks_of_small_slot = 32;
     SlotRing& ring_for(size_t bytes) noexcept {
         return rings_[bytes <= small_ring.slot_bytes ? 0 : 1];
     }
@@ -157,7 +173,11 @@ class StagedCollectives {
     std::vector<MovedBlock> given_blocks_, taken_blocks_;  // likewise
     SlotRing rings_[number_of_rings];
     uint64_t given_ = 0, fetched_ = 0;    // rounds of this rank's own
-    size_t part_bytes_[number_of_rings];  // of a slot, where each other rank has a part of it
+    // Of a slot, where each other rank has a part of it.
+    static constexpr size_t part_bytes(size_t slot_bytes, size_t ranks) noexcept {
+        return slot_bytes / (std::max<size_t>(ranks, 2) - 1) / 8 * 8;
+    }
+    size_t part_bytes_[number_of_rings];
     std::vector<Segment> slices_;         // of the call under way
     std::unique_ptr<unsigned char[]> kept_;
     const CombiningOrder doubling_, halving_, pairwise_, scan_, exscan_;

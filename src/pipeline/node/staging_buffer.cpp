@@ -8,19 +8,25 @@
 
 namespace vecmpi::pipeline::node {
 
-void map_slots(StagingBuffer& buffer, const RingShape& large, Touch touch) noexcept {
+namespace {
+void map(unsigned char* memory, size_t bytes, Touch touch) noexcept {
     constexpr size_t page_bytes = 4096;
-    const auto map = [touch](unsigned char* memory, size_t bytes) noexcept {
-        for (size_t at = 0; at < bytes; at += page_bytes) {
-            const std::atomic_ref byte(memory[at]);
-            if (touch == Touch::writes)
-                byte.store(0, std::memory_order_relaxed);
-            else
-                byte.load(std::memory_order_relaxed);
-        }
-    };
-    map(buffer.small, sizeof buffer.small);
-    map(buffer.large(), large.bytes());
+    for (size_t at = 0; at < bytes; at += page_bytes) {
+        const std::atomic_ref byte(memory[at]);
+        if (touch == Touch::writes)
+            byte.store(0, std::memory_order_relaxed);
+        else
+            byte.load(std::memory_order_relaxed);
+    }
+}
+}  // namespace
+
+void map_small_slots(StagingBuffer& buffer, Touch touch) noexcept {
+    map(buffer.small, sizeof buffer.small, touch);
+}
+
+void map_large_slots(StagingBuffer& buffer, const RingShape& large, Touch touch) noexcept {
+    map(buffer.large(), large.bytes(), touch);
 }
 
 void SlotRing::await_free(uint64_t round) noexcept {

@@ -38,7 +38,8 @@ constexpr RingShape ring_shape(size_t slot_data_bytes, uint64_t slots) noexcept 
     return {slot_data_bytes + slot_header_bytes, slots};
 }
 // A small call is one round, so that a stream of them stays in the first cache.
-constexpr RingShape small_ring = ring_shape(size_t{4} << 10, 8);
+constexpr size_t small_data_bytes = size_t{4} << 10;
+constexpr RingShape small_ring = ring_shape(small_data_bytes, 8);
 // Large data go in rounds. A wide ring is larger than a core's second cache: when a slot is written
 // again, its readers' caches have forgotten it, and nobody must be asked to (docs/intranode.md has
 // figures). Many ranks have a part of each slot each, so theirs are longer. A narrow one takes
@@ -75,10 +76,11 @@ constexpr size_t staging_buffer_bytes(RingWidth width) noexcept {
                              : std::max(wide_ring.bytes(), wide_ring_of_few.bytes());
     return (sizeof(StagingBuffer) + large + 4095) / 4096 * 4096;
 }
-// Touches a buffer's slots, so that no small call meets a page that is not mapped yet. There
-// are more of them than calls that a trial would forgive.
-enum class Touch : uint8_t { reads, writes };  // a peer's, the own one before it is used
-void map_slots(StagingBuffer& buffer, const RingShape& large, Touch touch) noexcept;
+// Touches slots, so that no call meets a page that is not mapped yet. There are more of them than
+// calls that a trial would forgive.
+enum class Touch : uint8_t { reads, writes };  // a peer's, the own ones before they are used
+void map_small_slots(StagingBuffer& buffer, Touch touch) noexcept;
+void map_large_slots(StagingBuffer& buffer, const RingShape& large, Touch touch) noexcept;
 
 // The doors of a communicator's ranks. Whoever has written what a rank may wait for rings there.
 // Empty where nobody sleeps.
@@ -109,6 +111,7 @@ class SlotRing {
 
     int rank() const noexcept { return me_; }
     int ranks() const noexcept { return static_cast<int>(buffers_.size()); }
+    const RingShape& shape() const noexcept { return shape_; }
     size_t slot_bytes() const noexcept { return shape_.slot_bytes; }
     uint64_t slots() const noexcept { return shape_.slots; }
 
