@@ -10,7 +10,7 @@ import random
 
 # Of each stratum in a run; at least one test. What is not named here: all.
 SHARES = {
-    "mpi": 1 / 5,
+    "mpi": 1 / 12,
     "many": 1 / 12,
     "nodes": 1 / 12,
     "bits": 1 / 4,
@@ -18,17 +18,22 @@ SHARES = {
     "arm": 1 / 5,
     "mpich": 1 / 8,
     "mpi4py": 1 / 9,
-    "thread": 1 / 3,
-    "address": 1 / 3,
+    "thread": 1 / 6,
+    "address": 1 / 6,
     "mpich4": 1 / 2,
     "mpich5": 1 / 2,
     "ofi": 1 / 2,
     "intel": 1 / 2,
 }
 STRATA_BY_MODE = ("mpi",)
-# Groups whose tests share a costly preparation (a build, a library that is fetched): of each row one group in a run.
-ALTERNATIVES = (("mpich4", "mpich5", "ofi", "intel"), ("address", "mpi4py", "arm"))
-# Data races are found here or nowhere: always with the thread sanitizer.
+# Groups that cost much (a build with sanitizers, a library that is fetched, an emulated CPU): of each row one in a run.
+ALTERNATIVES = (
+    ("mpich4", "mpich5", "ofi", "intel"),
+    ("thread", "address"),
+    ("emulated", "arm", "mpi4py"),
+    ("bench", "tune"),
+)
+# Data races are found here or nowhere: always where the sanitizer of threads is drawn.
 ALWAYS = {
     "thread": (
         "thread: offload_queue",
@@ -101,22 +106,24 @@ def draw(names, share, seed):
     return random.Random(seed).sample(sorted(names), number)
 
 
-def groups_left_out(seed):
-    """Of each row of alternatives all but the one that this seed takes."""
-    return {group for row in ALTERNATIVES for group in set(row) - {random.Random(f"{seed} {row}").choice(row)}}
+def groups_left_out(groups, seed):
+    """Of each row of alternatives among these groups all but the one that this seed takes."""
+    rows = [[group for group in row if group in groups] for row in ALTERNATIVES]
+    return {group for row in rows if row for group in set(row) - {random.Random(f"{seed} {row}").choice(row)}}
 
 
 def rotating(names, seed):
     """The tests of a run among those with the label `rotating`."""
-    left_out = groups_left_out(seed)
+    left_out = groups_left_out({group_of(name) for name in names}, seed)
     strata = {}
     for name in names:
         strata.setdefault(stratum_of(name), []).append(name)
     taken = set()
     for stratum, members in strata.items():
         group = group_of(members[0])
-        if group not in left_out:
-            taken.update(draw(members, SHARES.get(group, 1), f"{seed} {stratum}"))
+        if group in left_out:
+            continue
+        taken.update(draw(members, SHARES.get(group, 1), f"{seed} {stratum}"))
         taken.update(set(ALWAYS.get(group, ())) & set(members))
     return taken
 

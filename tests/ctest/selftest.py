@@ -40,6 +40,10 @@ class Choice(unittest.TestCase):
                 taken = {choose.group_of(name) for name in choose.rotating(row, seed)}
                 self.assertEqual(len(taken), 1)
 
+    def test_alternatives_are_those_there_are(self):
+        for seed in range(20):
+            self.assertEqual(choose.rotating(["tune: x"], seed), {"tune: x"})
+
     def test_groups_exist(self):
         discovered = {"mpi", "many", "nodes", "thread", "address", "mpi4py"}
         groups = {choose.group_of(test.name) for test in table.TESTS} | discovered

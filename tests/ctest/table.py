@@ -153,9 +153,9 @@ TESTS = [
     Test("libraries: runner", script("tests/libraries/test_libraries.sh"), ("libraries",)),
     Test("libraries: docs/upstream", script("tests/upstream/check.sh"), ("libraries",), "long", 900, cpus=2),
     Test(
-        "bench: vecmpi-bench", script("tests/bench/test_bench.sh", "{build}/vecmpi-bench"), ("bench",), "default", 600
+        "bench: vecmpi-bench", script("tests/bench/test_bench.sh", "{build}/vecmpi-bench"), ("bench",), "rotating", 600
     ),
-    Test("tune: vecmpi-tune", script("tests/tune/test_tune.sh", "{build}"), ("tune",), "default", 600),
+    Test("tune: vecmpi-tune", script("tests/tune/test_tune.sh", "{build}"), ("tune",), "rotating", 600),
 ]
 
 # ---- the same bits whatever the settings -----------------------------------------------------------------
