@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -82,7 +83,10 @@ bool may_make_files(size_t bytes) noexcept {
 // Real pages, on this rank's NUMA node: a hole would be filled, or not, when somebody writes there.
 bool give_pages(int descriptor, size_t first, size_t bytes) noexcept {
     if (!may_make_files(first + bytes)) return false;
-    return posix_fallocate(descriptor, static_cast<off_t>(first), static_cast<off_t>(bytes)) == 0;
+    int error = EINTR;
+    for (int tries = 0; tries < 100 && error == EINTR; ++tries)  // a program's timer
+        error = posix_fallocate(descriptor, static_cast<off_t>(first), static_cast<off_t>(bytes));
+    return error == 0;
 }
 
 // 1. Memory without a name, as large as all mailboxes. 2. A page for the door. Mailboxes and
@@ -213,8 +217,8 @@ Mailbox* take_mailbox(uint32_t* index, uint64_t* token) noexcept {
     } catch (const std::bad_alloc&) {
     }
     if (own.free.empty()) make_mailboxes(own);
-    *token = random_token();
-    if (own.free.empty() || *token == 0) return nullptr;
+    *token = own.free.empty() ? 0 : random_token();
+    if (*token == 0) return nullptr;  // so peers look nowhere
     *index = own.free.back();
     own.free.pop_back();
     Mailbox* const mailbox = mailbox_at(own.memory, *index);

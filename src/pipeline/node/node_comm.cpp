@@ -224,7 +224,8 @@ void NodeComm::make_staged(MPI_Comm comm) noexcept {
         found[r] = staging_buffer_of(mailboxes_[r].mailbox, addresses[r].buffer);
         all_found = all_found && found[r] != nullptr;
         if (found[r] != nullptr)
-            map_small_slots(*found[r], static_cast<int>(r) == rank() ? Touch::writes : Touch::reads);
+            map_small_slots(*found[r],
+                            static_cast<int>(r) == rank() ? Touch::writes : Touch::reads);
         all_readable = all_readable && is_readable(processes[r]);
     }
     try {

@@ -172,13 +172,13 @@ class StagedCollectives {
     const std::vector<StagingBuffer*> buffers_;            // by rank
     std::vector<MovedBlock> given_blocks_, taken_blocks_;  // likewise
     SlotRing rings_[number_of_rings];
-    uint64_t given_ = 0, fetched_ = 0;    // rounds of this rank's own
+    uint64_t given_ = 0, fetched_ = 0;  // rounds of this rank's own
     // Of a slot, where each other rank has a part of it.
     static constexpr size_t part_bytes(size_t slot_bytes, size_t ranks) noexcept {
         return slot_bytes / (std::max<size_t>(ranks, 2) - 1) / 8 * 8;
     }
     size_t part_bytes_[number_of_rings];
-    std::vector<Segment> slices_;         // of the call under way
+    std::vector<Segment> slices_;  // of the call under way
     std::unique_ptr<unsigned char[]> kept_;
     const CombiningOrder doubling_, halving_, pairwise_, scan_, exscan_;
     CombiningOrder binomial_;  // for the last root
