@@ -150,14 +150,16 @@ int cpus_of_rank(const HostView& host) noexcept {
     return std::max(share.cpus / share.ranks, 1);
 }
 
-bool oversubscribed(const HostView& host, const OffloadPlan& plan) noexcept {
+Crowd crowd_of(const HostView& host, const OffloadPlan& plan) noexcept {
     Share share = share_of(host);
-    if (!share.known) return host.cpus.size() == 1;
+    if (!share.known) return host.cpus.size() == 1 ? Crowd::of_ranks : Crowd::none;
+    if (share.ranks > share.cpus) return Crowd::of_ranks;
     // A thread without a CPU of its own polls now and then and yields: it does not want to run all
     // the time. One on a CPU outside the mask takes none of it.
     bool takes_one =
         plan.own_thread && plan.own_cpu && (plan.cpu < 0 || is_in_mask(host, plan.cpu));
-    return share.threads + (takes_one ? share.ranks : 0) > share.cpus;
+    const bool are_too_many = share.threads + (takes_one ? share.ranks : 0) > share.cpus;
+    return are_too_many ? Crowd::of_threads : Crowd::none;
 }
 
 }  // namespace vecmpi::base

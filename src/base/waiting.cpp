@@ -50,7 +50,7 @@ timespec deadline_after(uint64_t timeout_us) noexcept {
 
 uint64_t monotonic_us() noexcept { return microseconds_of(CLOCK_MONOTONIC); }
 
-WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept {
+WaitPolicy wait_policy(WaitMode mode, Crowd crowd) noexcept {
     switch (mode) {
         case WaitMode::spin:
             return {.spins = 2000, .pauses = for_ever};
@@ -69,10 +69,13 @@ WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept {
     }
     // One more look before the first yield finds what has come meanwhile. Further looks keep the
     // CPU from the rank that is waited for: a collective takes 8 to 45 ms where nobody yields, and
-    // 12 to 35 us where everybody yields at once. The neighbours are ranks, which compute and wait
-    // by turns: beside them a sleep after one long yield cost LAMMPS and hypre 5 to 15 %.
-    if (is_oversubscribed)
-        return {.spins = 1, .yields = for_ever, .sleeps = Sleeps::beside_work, .long_yields = 4};
+    // 12 to 35 us where everybody yields at once. Ranks compute and wait by turns: beside them a
+    // sleep after one long yield cost LAMMPS and hypre 5 to 15 %.
+    if (crowd != Crowd::none)
+        return {.spins = 1,
+                .yields = for_ever,
+                .sleeps = Sleeps::beside_work,
+                .long_yields = crowd == Crowd::of_ranks ? 4U : 1U};
     // About 0.2 ms of looks at full speed. Then yields, which cost 0.3 us on a CPU with nothing
     // else to run.
     return {.spins = 2000, .pauses = 2000, .yields = for_ever, .sleeps = Sleeps::beside_work};

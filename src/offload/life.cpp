@@ -53,7 +53,7 @@ void apply_wait_policy(bool library_rests) noexcept {
     const auto& [host, plan] = decision();
     const bool crowded = oversubscribed(host, plan);
     engine->facts.library_may_wait = library_rests || may_spin(crowded);
-    engine->facts.wait = wait_policy(settings().wait, crowded);
+    engine->facts.wait = wait_policy(settings().wait, crowd_of(host, plan));
     engine->facts.callers_with_cpu = settings().wait == WaitMode::automatic && !crowded
                                          ? static_cast<uint32_t>(cpus_of_rank(host))
                                          : UINT32_MAX;
@@ -147,7 +147,7 @@ int level_to_request(int level) noexcept {
 
 WaitPolicy library_wait_policy() noexcept {
     const auto& [host, plan] = decision();
-    WaitPolicy policy = wait_policy(settings().wait, oversubscribed(host, plan));
+    WaitPolicy policy = wait_policy(settings().wait, crowd_of(host, plan));
     // A second poll at once: 39 in place of 22 us for an Allreduce of 16 KiB on 4 ranks.
     if (policy.spins <= 1) policy.spins = 0;
     // No pauses: messages may come by another way than the polls that we see (MPICH 5, MPI_Probe of

@@ -46,7 +46,7 @@ Kernels look_up_kernels() noexcept {
 struct alignas(64) Member {
     uint64_t sequence = 0;   // of the last operation
     void* values = nullptr;  // of a long reduction; between two barriers
-    WaitPolicy waiting = wait_policy(WaitMode::yield, true);  // until all have met
+    WaitPolicy waiting = wait_policy(WaitMode::yield, Crowd::of_threads);  // until all have met
 };
 
 constexpr auto no_data = [](const kernels::Line&, const kernels::Line&, kernels::Line&) noexcept {};
@@ -161,7 +161,8 @@ void vecmpi_team::meet(int thread) noexcept {
                 width ? kernels::LineWidth{width} : kernels::promised_line_width(), bytes);
     }
     barrier(thread);
-    member(thread).waiting = wait_policy(settings().wait, crowded);
+    member(thread).waiting =
+        wait_policy(settings().wait, crowded ? Crowd::of_threads : Crowd::none);
 }
 
 void vecmpi_team::reduce_short(int thread, void* values, size_t count, size_t bytes,

@@ -199,31 +199,32 @@ TEST_CASE("VECMPI_CPU is the user's wish", "[base][placement]") {
     }
 }
 
-TEST_CASE("oversubscribed counts the threads that want to run", "[base][placement]") {
+TEST_CASE("crowd_of counts the ranks, then the threads that want to run", "[base][placement]") {
     struct Case {
         const char* what;
         HostView host;
         OffloadMode mode;
-        bool expected;
+        Crowd expected;
     };
     using enum OffloadMode;
+    using enum Crowd;
     std::vector<Case> cases{
-        {"2 ranks, 2 CPUs", host_of(cpus_from(0, 2), 2, 2), automatic, false},
-        {"a sparse thread does not count", host_of(cpus_from(0, 2), 2, 2), on, false},
-        {"3 ranks, 2 CPUs", host_of(cpus_from(0, 2), 2, 3), automatic, true},
-        {"8 ranks, 2 CPUs", host_of(cpus_from(0, 2), 2, 8), off, true},
-        {"1 rank with thread, 2 CPUs", host_of(cpus_from(0, 2), 2, 1), automatic, false},
-        {"2 threads each", host_of(cpus_from(0, 2), 2, 2, 0, 2), automatic, true},
-        {"16 ranks bound to one CPU each", host_of({5}, 16, 16, 5), automatic, false},
-        {"17 ranks on 16 CPUs, bound", host_of({5}, 16, 17, 5), automatic, true},
-        {"4 ranks bound to 4 of 16", host_of(cpus_from(4, 4), 16, 4, 1), automatic, false},
-        {"unknown ranks", host_of(cpus_from(0, 16), 16, 0), automatic, false},
-        {"unknown ranks, one CPU", host_of({0}, 1, 0), automatic, true},
-        {"quota of 2 for 4 ranks", host_of(cpus_from(0, 64), 2, 4), automatic, true},
-        {"quota of 8 for 4 ranks with threads", host_of(cpus_from(0, 16), 8, 4), automatic, false},
+        {"2 ranks, 2 CPUs", host_of(cpus_from(0, 2), 2, 2), automatic, none},
+        {"a sparse thread does not count", host_of(cpus_from(0, 2), 2, 2), on, none},
+        {"3 ranks, 2 CPUs", host_of(cpus_from(0, 2), 2, 3), automatic, of_ranks},
+        {"8 ranks, 2 CPUs", host_of(cpus_from(0, 2), 2, 8), off, of_ranks},
+        {"1 rank with thread, 2 CPUs", host_of(cpus_from(0, 2), 2, 1), automatic, none},
+        {"2 threads each", host_of(cpus_from(0, 2), 2, 2, 0, 2), automatic, of_threads},
+        {"16 ranks bound to one CPU each", host_of({5}, 16, 16, 5), automatic, none},
+        {"17 ranks on 16 CPUs, bound", host_of({5}, 16, 17, 5), automatic, of_ranks},
+        {"4 ranks bound to 4 of 16", host_of(cpus_from(4, 4), 16, 4, 1), automatic, none},
+        {"unknown ranks", host_of(cpus_from(0, 16), 16, 0), automatic, none},
+        {"unknown ranks, one CPU", host_of({0}, 1, 0), automatic, of_ranks},
+        {"quota of 2 for 4 ranks", host_of(cpus_from(0, 64), 2, 4), automatic, of_ranks},
+        {"quota of 8 for 4 ranks with threads", host_of(cpus_from(0, 16), 8, 4), automatic, none},
     };
     for (const Case& test : cases) {
         CAPTURE(test.what);
-        CHECK(oversubscribed(test.host, plan_offload(with(test.mode), test.host)) == test.expected);
+        CHECK(crowd_of(test.host, plan_offload(with(test.mode), test.host)) == test.expected);
     }
 }

@@ -44,30 +44,34 @@ TEST_CASE("looks in vain give the CPU away ever more seldom, until one succeeds"
 }
 
 TEST_CASE("wait_policy", "[base][waiting]") {
-    for (bool crowded : {false, true}) {
-        WaitPolicy spin = wait_policy(WaitMode::spin, crowded);
+    for (Crowd crowd : {Crowd::none, Crowd::of_threads, Crowd::of_ranks}) {
+        WaitPolicy spin = wait_policy(WaitMode::spin, crowd);
         CHECK(spin.pauses == UINT32_MAX);
-        WaitPolicy yield = wait_policy(WaitMode::yield, crowded);
+        WaitPolicy yield = wait_policy(WaitMode::yield, crowd);
         CHECK(yield.spins == 0);
         CHECK(yield.pauses == 0);
         CHECK(yield.yields == UINT32_MAX);
-        WaitPolicy sleep = wait_policy(WaitMode::sleep, crowded);
+        WaitPolicy sleep = wait_policy(WaitMode::sleep, crowd);
         CHECK(sleep.yields < 100);
         CHECK(sleep.sleep_us > 0);
         CHECK(sleep.max_sleep_us == 1000);
         CHECK(sleep.sleeps == Sleeps::always);
         CHECK(spin.sleeps == Sleeps::never);
         CHECK(yield.sleeps == Sleeps::never);
-        CHECK(wait_policy(WaitMode::automatic, crowded).sleeps == Sleeps::beside_work);
+        CHECK(wait_policy(WaitMode::automatic, crowd).sleeps == Sleeps::beside_work);
     }
-    WaitPolicy roomy = wait_policy(WaitMode::automatic, false);
+    WaitPolicy roomy = wait_policy(WaitMode::automatic, Crowd::none);
     CHECK(roomy.spins >= 1000);
     CHECK(roomy.pauses >= 1000);
     CHECK(roomy.yields == UINT32_MAX);
-    WaitPolicy crowded = wait_policy(WaitMode::automatic, true);
-    CHECK(crowded.spins <= 2);
-    CHECK(crowded.pauses == 0);
-    CHECK(crowded.yields == UINT32_MAX);
+    CHECK(roomy.long_yields == 1);
+    for (Crowd crowd : {Crowd::of_threads, Crowd::of_ranks}) {
+        WaitPolicy crowded = wait_policy(WaitMode::automatic, crowd);
+        CHECK(crowded.spins <= 2);
+        CHECK(crowded.pauses == 0);
+        CHECK(crowded.yields == UINT32_MAX);
+        CHECK(crowded.long_yields == (crowd == Crowd::of_ranks ? 4 : 1));
+    }
 }
 
 TEST_CASE("Ladder sleeps only where the policy says so, and starts again after reset",
@@ -75,7 +79,7 @@ TEST_CASE("Ladder sleeps only where the policy says so, and starts again after r
     WaitPolicy sleepy{.spins = 3, .pauses = 2, .yields = 0, .sleep_us = 1, .max_sleep_us = 4};
     CHECK(times_given_up(sleepy, 5) == 0);
     CHECK(times_given_up(sleepy, 15) >= 10);
-    CHECK(times_given_up(wait_policy(WaitMode::spin, true), 10000) == 0);
+    CHECK(times_given_up(wait_policy(WaitMode::spin, Crowd::of_ranks), 10000) == 0);
     WaitPolicy nothing;  // no step at all: yields rather than burning the CPU or stopping
     CHECK(times_given_up(nothing, 10) == 0);
 
@@ -141,7 +145,7 @@ TEST_CASE("Neighbours: who takes a time slice computes, who gives the CPU back s
 TEST_CASE("Neighbours: ranks that crowd each other compute for a while, then wait",
           "[base][waiting]") {
     constexpr uint32_t long_yields = 4;
-    REQUIRE(wait_policy(WaitMode::automatic, true).long_yields == long_yields);
+    REQUIRE(wait_policy(WaitMode::automatic, Crowd::of_ranks).long_yields == long_yields);
     Neighbours others;
     uint64_t now_us = 10000;
     for (int step = 0; step < 100; ++step) {  // three slices of work, then it waits
@@ -165,34 +169,45 @@ TEST_CASE("next_rest: what is seen decides", "[base][waiting]") {
     struct Case {
         const char* what;
         WaitMode mode;
-        bool is_oversubscribed;
+        Crowd crowd;
         uint32_t steps;
         bool can_be_woken, others_compute;
         Rest rest;
     };
     const Case cases[] = {
-        {"a CPU of its own, short wait", WaitMode::automatic, false, first, true, true, Rest::look},
-        {"the same, somewhat longer", WaitMode::automatic, false, 200, true, true, Rest::sleep},
-        {"the same, nobody computes", WaitMode::automatic, false, 200, true, false, Rest::look},
-        {"longer, nobody computes", WaitMode::automatic, false, 2000, true, false, Rest::pause},
-        {"for long, nobody computes", WaitMode::automatic, false, 4000, true, false, Rest::yield},
-        {"for long, somebody computes", WaitMode::automatic, false, 4000, true, true, Rest::sleep},
-        {"the same, nothing wakes", WaitMode::automatic, false, 4000, false, true, Rest::yield},
-        {"more ranks than CPUs", WaitMode::automatic, true, 1, true, false, Rest::yield},
-        {"for long", WaitMode::automatic, true, later, true, false, Rest::yield},
-        {"beside one that computes", WaitMode::automatic, true, 1, true, true, Rest::sleep},
-        {"the same, nothing wakes", WaitMode::automatic, true, 1, false, true, Rest::yield},
-        {"one look more in any case", WaitMode::automatic, true, first, true, true, Rest::look},
-        {"spin", WaitMode::spin, true, later, true, true, Rest::pause},
-        {"yield", WaitMode::yield, false, first, true, true, Rest::yield},
-        {"yield for ever", WaitMode::yield, true, later, true, true, Rest::yield},
-        {"sleep, short wait", WaitMode::sleep, false, 29, true, false, Rest::yield},
-        {"sleep", WaitMode::sleep, false, 30, true, false, Rest::sleep},
-        {"sleep where nothing wakes", WaitMode::sleep, false, 30, false, true, Rest::timed_sleep},
+        {"a CPU of its own, short wait", WaitMode::automatic, Crowd::none, first, true, true,
+         Rest::look},
+        {"the same, somewhat longer", WaitMode::automatic, Crowd::none, 200, true, true,
+         Rest::sleep},
+        {"the same, nobody computes", WaitMode::automatic, Crowd::none, 200, true, false,
+         Rest::look},
+        {"longer, nobody computes", WaitMode::automatic, Crowd::none, 2000, true, false,
+         Rest::pause},
+        {"for long, nobody computes", WaitMode::automatic, Crowd::none, 4000, true, false,
+         Rest::yield},
+        {"for long, somebody computes", WaitMode::automatic, Crowd::none, 4000, true, true,
+         Rest::sleep},
+        {"the same, nothing wakes", WaitMode::automatic, Crowd::none, 4000, false, true,
+         Rest::yield},
+        {"more ranks than CPUs", WaitMode::automatic, Crowd::of_ranks, 1, true, false, Rest::yield},
+        {"for long", WaitMode::automatic, Crowd::of_ranks, later, true, false, Rest::yield},
+        {"beside one that computes", WaitMode::automatic, Crowd::of_ranks, 1, true, true,
+         Rest::sleep},
+        {"the same, nothing wakes", WaitMode::automatic, Crowd::of_ranks, 1, false, true,
+         Rest::yield},
+        {"one look more in any case", WaitMode::automatic, Crowd::of_ranks, first, true, true,
+         Rest::look},
+        {"spin", WaitMode::spin, Crowd::of_ranks, later, true, true, Rest::pause},
+        {"yield", WaitMode::yield, Crowd::none, first, true, true, Rest::yield},
+        {"yield for ever", WaitMode::yield, Crowd::of_ranks, later, true, true, Rest::yield},
+        {"sleep, short wait", WaitMode::sleep, Crowd::none, 29, true, false, Rest::yield},
+        {"sleep", WaitMode::sleep, Crowd::none, 30, true, false, Rest::sleep},
+        {"sleep where nothing wakes", WaitMode::sleep, Crowd::none, 30, false, true,
+         Rest::timed_sleep},
     };
     for (const Case& one : cases) {
         CAPTURE(one.what, one.steps);
-        CHECK(next_rest(wait_policy(one.mode, one.is_oversubscribed), one.steps,
+        CHECK(next_rest(wait_policy(one.mode, one.crowd), one.steps,
                         {one.can_be_woken, one.others_compute}) == one.rest);
     }
 }

@@ -69,7 +69,7 @@ TEST_CASE("the test of a line's store tells a store that tears", "[node]") {
 
 TEST_CASE("both sides of the test of stores come to the same width", "[node]") {
     const auto board = std::make_unique<LineTestBoard>();
-    const WaitPolicy waiting = wait_policy(WaitMode::yield, true);
+    const WaitPolicy waiting = wait_policy(WaitMode::yield, Crowd::of_threads);
     kernels::LineWidth widths[2];
     in_threads(2, [&](int thread) {
         widths[thread] = test_line_widths(*board, static_cast<LineTestSide>(thread), waiting);

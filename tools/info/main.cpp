@@ -65,7 +65,7 @@ Info collect_all() {
     info.host = look_at_host(settings.cpu);
     info.plan = plan_offload(settings, info.host);
     info.is_oversubscribed = oversubscribed(info.host, info.plan);
-    info.waiting = describe_waiting(wait_policy(settings.wait, info.is_oversubscribed));
+    info.waiting = describe_waiting(wait_policy(settings.wait, crowd_of(info.host, info.plan)));
     info.mpi_libraries = find_mpi_libraries();
     const ProfileChoice& choice = settings.profile;
     const bool is_off = !settings.enabled || choice.kind == ProfileChoice::Kind::off;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "settings.hpp"
+#include "waiting.hpp"
 
 namespace vecmpi::base {
 
@@ -39,8 +40,12 @@ struct OffloadPlan {
 // Pure.
 OffloadPlan plan_offload(const Settings& settings, const HostView& host);
 
+// Pure.
+Crowd crowd_of(const HostView& host, const OffloadPlan& plan) noexcept;
 // Pure: more threads that want to run than CPUs to run them.
-bool oversubscribed(const HostView& host, const OffloadPlan& plan) noexcept;
+inline bool oversubscribed(const HostView& host, const OffloadPlan& plan) noexcept {
+    return crowd_of(host, plan) != Crowd::none;
+}
 
 // Pure: CPUs that one rank's threads may count on, at least 1.
 int cpus_of_rank(const HostView& host) noexcept;

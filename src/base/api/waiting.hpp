@@ -36,8 +36,11 @@ struct WaitPolicy {
     Sleeps sleeps = Sleeps::never;
     uint32_t long_yields = 1;  // so many in a row, and those who take them up compute
 };
+// Whose threads outnumber the CPUs: nobody's, those of ranks that have CPUs enough by themselves,
+// or the ranks.
+enum class Crowd : uint8_t { none, of_threads, of_ranks };
 // Pure.
-WaitPolicy wait_policy(WaitMode mode, bool is_oversubscribed) noexcept;
+WaitPolicy wait_policy(WaitMode mode, Crowd crowd) noexcept;
 
 // What a waiting thread does after a look in vain: look again, pause first, give the CPU away,
 // sleep until it is woken, or sleep for a fixed time.
