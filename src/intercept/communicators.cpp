@@ -72,7 +72,8 @@ int serve_Comm_get_parent(MPI_Comm* parent) noexcept {
     return rc;
 }
 
-// ---- MPICH's streams: communicators whose calls the program itself puts in order ----------------
+// ---- MPICH's streams and threadcomms: calls that come from other threads, at any thread level
+// ----
 
 namespace {
 
@@ -97,6 +98,13 @@ int serve_X_Stream_comm_create_multiplex(MPI_Comm comm, int count, int array_of_
     const int rc = real.X_Stream_comm_create_multiplex(comm, count, array_of_streams, newcomm);
     if (rc == MPI_SUCCESS) note_stream_comm(*newcomm);
     return rc;
+}
+
+// Its ranks are threads.
+int serve_X_Threadcomm_init(MPI_Comm comm, int num_threads, MPI_Comm* newthreadcomm) noexcept {
+    const offload::DirectCall scope(Call::X_Threadcomm_init);
+    datatype::expect_one_caller(false);
+    return real.X_Threadcomm_init(comm, num_threads, newthreadcomm);
 }
 
 }  // namespace vecmpi::intercept
