@@ -3,7 +3,8 @@
 // the calls that end them and signals that interrupt them: none may be lost.
 //   (none)   one thread communicates
 //   threads  two, each on a communicator of its own, at MPI_THREAD_MULTIPLE
-// BATTERY_WAITS: how many each thread makes (default 600, of two 100).
+// BATTERY_WAITS: how many each thread makes at most (default 600, of two 100). Each may cost a time
+// slice of every thread that computes, so 20 seconds end them.
 #include <signal.h>
 #include <unistd.h>
 
@@ -72,6 +73,7 @@ class Stream {
 
     void run(int waits) {
         for (call_ = 0; call_ < waits; ++call_) {
+            if (call_ % 50 == 49 && time_is_up()) return;
             const int count = common_.chance(60)   ? common_.between(0, 14)
                               : common_.chance(70) ? common_.between(15, 4000)
                                                    : common_.between(4001, 40000);
@@ -82,6 +84,12 @@ class Stream {
     }
 
   private:
+    bool time_is_up() const {
+        const int mine = MPI_Wtime() - begun_ > 20 ? 1 : 0;
+        int any = 0;
+        MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, comm_);
+        return any != 0;
+    }
     int value_of(int rank) const { return 16 * call_ + rank; }
     int left() const { return (world.rank + world.size - 1) % world.size; }
     int right() const { return (world.rank + 1) % world.size; }
@@ -171,6 +179,7 @@ class Stream {
     }
 
     const MPI_Comm comm_;
+    const double begun_ = MPI_Wtime();
     Random common_, own_;
     int call_ = 0;
     std::vector<int> in_, out_;
