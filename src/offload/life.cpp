@@ -118,7 +118,7 @@ void choose_who_waits_how(int lib_provided) noexcept {
     // Threads that wait for jobs do not wait for each other: the library may call functions of the
     // program in any of them.
     if (multiple && !engine->facts.queues) engine->begin_with_callers();
-    if (decision().host.is_whole_job) engine->facts.most_bytes_of_caller = 8 * 1024;
+    if (decision().host.is_whole_job) engine->facts.most_bytes_of_caller = size_t{8} << 10;
 }
 
 // After the thread's start, which the system may have refused: what is agreed on must be true.
