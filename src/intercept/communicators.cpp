@@ -72,8 +72,7 @@ int serve_Comm_get_parent(MPI_Comm* parent) noexcept {
     return rc;
 }
 
-// ---- MPICH's streams and threadcomms: calls that come from other threads, at any thread level
-// ----
+// ---- MPICH's streams and threadcomms: calls of other threads, at any thread level ---------------
 
 namespace {
 

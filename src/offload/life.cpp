@@ -51,9 +51,10 @@ bool may_spin(bool crowded) noexcept {
 
 void apply_wait_policy(bool library_rests) noexcept {
     const auto& [host, plan] = decision();
-    const bool crowded = oversubscribed(host, plan);
+    const Crowd crowd = crowd_of(host, plan);
+    const bool crowded = crowd != Crowd::none;
     engine->facts.library_may_wait = library_rests || may_spin(crowded);
-    engine->facts.wait = wait_policy(settings().wait, crowd_of(host, plan));
+    engine->facts.wait = wait_policy(settings().wait, crowd);
     engine->facts.callers_with_cpu = settings().wait == WaitMode::automatic && !crowded
                                          ? static_cast<uint32_t>(cpus_of_rank(host))
                                          : UINT32_MAX;

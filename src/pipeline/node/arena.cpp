@@ -109,14 +109,18 @@ bool make_arena(State& own) {
     return true;
 }
 
-// Pages for the next few, which are free then. The program may have closed the descriptor.
+// The program may have closed the descriptor.
+bool give_own_pages(const State& own, size_t first, size_t bytes) noexcept {
+    return own.file.is_there() && give_pages(own.address.descriptor, first, bytes);
+}
+
+// Pages for the next few, which are free then.
 void make_mailboxes(State& own) noexcept {
     constexpr uint32_t at_once = 16;
     static_assert(mailboxes_per_arena % at_once == 0);
     const uint32_t first = own.mailboxes_with_pages;
-    if (first == mailboxes_per_arena || !own.file.is_there()) return;
-    if (!give_pages(own.address.descriptor, door_bytes + size_t{first} * mailbox_bytes,
-                    at_once * mailbox_bytes))
+    if (first == mailboxes_per_arena ||
+        !give_own_pages(own, door_bytes + first * mailbox_bytes, at_once * mailbox_bytes))
         return;
     own.mailboxes_with_pages += at_once;
     for (uint32_t i = at_once; i-- > 0;) own.free.push_back(first + i);
@@ -163,9 +167,8 @@ uint32_t make_staging_buffer(State& own, RingWidth width) noexcept {
     const uint32_t first = is_wide ? 0 : wide_staging_buffers;
     const uint32_t end = is_wide ? wide_staging_buffers : staging_buffers_per_arena;
     uint32_t& made = own.buffers_with_pages[static_cast<size_t>(width)];
-    if (first + made == end || !own.file.is_there()) return no_staging_buffer;
-    if (!give_pages(own.address.descriptor, staging_buffer_offset(first + made),
-                    sizeof(StagingBuffer)))
+    if (first + made == end ||
+        !give_own_pages(own, staging_buffer_offset(first + made), sizeof(StagingBuffer)))
         return no_staging_buffer;
     return first + made++;
 }
@@ -254,9 +257,8 @@ bool give_large_slots(uint32_t index) noexcept {
     State& own = state();
     const std::lock_guard lock(own.mutex);
     bool& has_them = own.has_large_slots[index];
-    if (!has_them && own.file.is_there())
-        has_them = give_pages(own.address.descriptor, staging_buffer_offset(index),
-                              staging_buffer_bytes(width_of_staging_buffer(index)));
+    has_them = has_them || give_own_pages(own, staging_buffer_offset(index),
+                                          staging_buffer_bytes(width_of_staging_buffer(index)));
     return has_them;
 }
 
