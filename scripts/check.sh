@@ -3,7 +3,7 @@
 # The project's one test command: installs what is missing, builds everything with warnings as errors, runs tests by CTest.
 # The last line is "N passed, N failed", with ", N skipped" where some were. CI runs this and nothing else.
 #
-#   check.sh                    what a submission needs: 15 to 20 minutes on two cores. Long lists take a part, by a seed
+#   check.sh                    what a submission needs: 20 to 25 minutes on two cores; of long lists a part, by a seed
 #   check.sh --quick            only short tests
 #   check.sh --all              everything, hours: for releases
 #   check.sh --only NAME        the test of this name, or all that match it; --seed N repeats a run
